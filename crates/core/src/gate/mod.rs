@@ -1,0 +1,5 @@
+//! The gate: allow, ask or refuse one tool call, with its reason.
+
+mod category;
+
+pub use category::Category;

@@ -1,0 +1,15 @@
+//! Decides. Everything here is a pure function of recorded events: no clock, no disk, no network, no
+//! randomness, no async. Time, ids and outcomes come in as data.
+//!
+//! Begin with [`procedure`]: what it means to decide. Then [`trace`], the words in which things are
+//! recorded, and [`session`], the one procedure that matters most.
+
+pub mod procedure;
+pub mod trace;
+pub mod id;
+pub mod brief;
+pub mod session;
+pub mod gate;
+pub mod tool;
+pub mod patch;
+pub mod inbox;

@@ -1,0 +1,3 @@
+//! One agent on one brief, under the phase machine.
+
+pub mod detect;

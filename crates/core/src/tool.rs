@@ -1,0 +1,113 @@
+//! What core knows of a tool: its name, what a call to it would need, and what an interruption means.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::gate::Category;
+
+/// A tool as it is offered to an agent and judged by the gate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// The name an agent calls it by, such as `read_file`.
+    pub name: String,
+    /// What the agent is told of it.
+    pub description: String,
+    /// The categories that every call to it needs.
+    pub categories: Vec<Category>,
+    /// The JSON Schema of its arguments.
+    pub schema: Value,
+    /// What a call does to the world.
+    pub effect: ToolEffect,
+}
+
+/// What a call does to the world, and so what may be done about one that was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolEffect {
+    /// Merely reads: may run beside other reads, and is repeated after an interruption.
+    Reads,
+    /// Writes files whose hashes before and after are recorded with the intent, so that an
+    /// interruption can be settled by looking.
+    WritesFiles,
+    /// Anything else: an interrupted call has an unknown effect and is never repeated for the agent.
+    Anything,
+}
+
+/// One call that an agent asked for in a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The agent's own name for the call; unique within a turn at best.
+    pub call_id: String,
+    /// The tool's name as the agent gave it.
+    pub name: String,
+    /// The arguments; `null` if `malformed` says why they could not be read.
+    #[serde(default)]
+    pub args: Value,
+    /// Why the arguments were not valid JSON, with their text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malformed: Option<String>,
+}
+
+/// What came of a call: what the agent is told, and how it went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// Whether the call did what it was asked to.
+    pub success: bool,
+    /// What the agent sees.
+    pub content: String,
+    /// A stable name for what went wrong, such as `PATH_ESCAPE` or `HUNK_FAILED`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Numbers about the call.
+    #[serde(default)]
+    pub meta: ToolMeta,
+}
+
+/// Numbers about a call; what does not apply is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolMeta {
+    /// Bytes, characters or entries, as the tool defines it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Whether the content was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    /// The exit status of a process; -1 if a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended a process, such as `SIGKILL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+impl ToolOutput {
+    /// A result that says the call did not work, with a stable code.
+    #[must_use]
+    pub fn failed(code: &str, content: impl Into<String>) -> Self {
+        Self { success: false, content: content.into(), code: Some(code.to_owned()), meta: ToolMeta::default() }
+    }
+
+    /// A result that says the call worked.
+    #[must_use]
+    pub fn worked(content: impl Into<String>) -> Self {
+        Self { success: true, content: content.into(), code: None, meta: ToolMeta::default() }
+    }
+}
+
+/// What one call will make of one file: recorded before the call, so that a call which was interrupted
+/// can be settled by looking at the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// The file, relative to the workdir, with `/` between its segments.
+    pub path: String,
+    /// The short hash of the content before; absent if there is no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The short hash of the content after; absent if the file will be gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// The tools of a session, shared between its copies.
+pub type ToolSpecs = Arc<[ToolSpec]>;

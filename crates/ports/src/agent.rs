@@ -1,0 +1,151 @@
+//! The agent port: one turn.
+
+use adjutant_core::tool::{ToolCall, ToolSpecs};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{CancellationToken, Pending};
+
+/// Whatever takes turns: a model API, a coding CLI, or a script.
+pub trait Agent: Send + Sync {
+    /// The adapter's id, such as `scripted` or `anthropic`.
+    fn id(&self) -> &str;
+
+    /// The model that will answer, as the adapter names it.
+    fn model(&self) -> &str;
+
+    /// Takes one turn: everything said so far goes in, one reply comes out.
+    ///
+    /// `deltas` is called with text as it arrives; it is for display only, the reply is complete without
+    /// it. When `cancel` fires the turn ends soon, with [`FailureKind::Cancelled`].
+    ///
+    /// # Errors
+    ///
+    /// [`AgentFailure`] says what failed and whether a later attempt may help.
+    fn turn<'a>(
+        &'a self,
+        request: &'a TurnRequest,
+        deltas: &'a (dyn Fn(Delta) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Pending<'a, Result<Reply, AgentFailure>>;
+}
+
+/// One request for a turn.
+#[derive(Debug, Clone)]
+pub struct TurnRequest {
+    /// The number of the turn within its session, from 1: a script may match on it.
+    pub turn: u32,
+    /// The standing orders and whatever else is the system's word.
+    pub system: String,
+    /// All messages after the system's, oldest first.
+    pub messages: Vec<OutgoingMessage>,
+    /// The tools offered; empty where none may be called.
+    pub tools: ToolSpecs,
+}
+
+/// One message as it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutgoingMessage {
+    /// Who speaks.
+    pub role: OutgoingRole,
+    /// What is said; for a tool result, what came of the call.
+    pub text: String,
+    /// The calls that an agent's turn asked for.
+    pub calls: Vec<ToolCall>,
+}
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutgoingRole {
+    /// The runtime or the operator.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool, answering the call named here.
+    Tool {
+        /// The agent's own name for the call.
+        call_id: String,
+        /// The tool's name.
+        name: String,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+}
+
+/// A piece of a reply as it arrives, for display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Text of the reply.
+    Text(String),
+    /// What the agent thinks, where it is shown.
+    Thinking(String),
+}
+
+/// A whole turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The text.
+    pub text: String,
+    /// The tool calls, in the order asked for.
+    pub calls: Vec<ToolCall>,
+    /// What it cost, as far as the provider said.
+    pub usage: Option<Usage>,
+    /// Why the turn ended.
+    pub stop: Stop,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The agent had said what it wanted to say.
+    EndTurn,
+    /// The agent waits for its tool calls.
+    ToolUse,
+    /// The reply was cut at the length limit.
+    MaxTokens,
+    /// The model refused.
+    Refusal,
+}
+
+/// Tokens, in one normal form. What a provider does not say stays unknown, never zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input that was not read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Input read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Input written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// Output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Output spent on thinking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+/// Why a turn failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct AgentFailure {
+    /// What kind of failure it is, which decides what happens next.
+    pub kind: FailureKind,
+    /// What happened, for the operator.
+    pub message: String,
+}
+
+/// What kind of failure a turn ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Another attempt may work: overload, a broken stream, a time limit.
+    Transient,
+    /// Another attempt will not work: a missing key, an unknown model, a malformed script.
+    Permanent,
+    /// The turn was cancelled.
+    Cancelled,
+}

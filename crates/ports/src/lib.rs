@@ -1,0 +1,17 @@
+//! What the runtime asks of the outside world: traits and their data, nothing else.
+//!
+//! One file per port. Whoever implements a port depends on this crate and on `core`, never on the
+//! runtime that uses it.
+
+mod agent;
+mod tools;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use agent::{Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage};
+pub use tools::{Prepared, Settled, Tools};
+pub use tokio_util::sync::CancellationToken;
+
+/// A future that a port returns: boxed, so that ports can be trait objects.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
