@@ -1,7 +1,7 @@
 //! The agent port: one turn.
 
 use adjutant_core::tool::{ToolCall, ToolSpecs};
-use serde::{Deserialize, Serialize};
+pub use adjutant_core::trace::{FailureKind, Stop, Usage};
 use thiserror::Error;
 
 use crate::{CancellationToken, Pending};
@@ -94,40 +94,6 @@ pub struct Reply {
     pub stop: Stop,
 }
 
-/// Why a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// The agent had said what it wanted to say.
-    EndTurn,
-    /// The agent waits for its tool calls.
-    ToolUse,
-    /// The reply was cut at the length limit.
-    MaxTokens,
-    /// The model refused.
-    Refusal,
-}
-
-/// Tokens, in one normal form. What a provider does not say stays unknown, never zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Input that was not read from a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Input read from a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read_tokens: Option<u64>,
-    /// Input written to a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write_tokens: Option<u64>,
-    /// Output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    /// Output spent on thinking.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_tokens: Option<u64>,
-}
-
 /// Why a turn failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
@@ -136,16 +102,4 @@ pub struct AgentFailure {
     pub kind: FailureKind,
     /// What happened, for the operator.
     pub message: String,
-}
-
-/// What kind of failure a turn ended with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// Another attempt may work: overload, a broken stream, a time limit.
-    Transient,
-    /// Another attempt will not work: a missing key, an unknown model, a malformed script.
-    Permanent,
-    /// The turn was cancelled.
-    Cancelled,
 }

@@ -4,12 +4,14 @@
 //! runtime that uses it.
 
 mod agent;
+mod journal;
 mod tools;
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub use agent::{Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage};
+pub use journal::{AppendError, Durability, Holder, Journal};
 pub use tools::{Prepared, Settled, Tools};
 pub use tokio_util::sync::CancellationToken;
 

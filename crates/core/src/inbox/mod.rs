@@ -1,1 +1,11 @@
-//! (front page follows)
+//! What waits for the operator: questions with their options, and how a reply is read.
+//!
+//! In: what an operator typed. Out: a choice, or the news that it can't be read as one. Nothing
+//! destructive has yes as its default, and nothing here knows who asks or where the reply came from.
+//!
+//! Begin with [`Question`]; [`reply`] reads what was typed.
+
+mod question;
+pub mod reply;
+
+pub use question::{Choice, Message, Offer, Question, QuestionKind};

@@ -1,1 +1,76 @@
-//! (front page follows)
+//! What it means to decide: fold events as facts, then say what should hold next.
+//!
+//! In: events. Out: one decision to record, or the whole set of commands that should be in flight, or
+//! the end. [`Ledger`] keeps one intent and at most one outcome for every key. [`Drive`] is the driver
+//! without hands: it compares what is wanted with what is in flight and says the next step; whoever has
+//! hands (the runtime, the simulator of the tests) carries it out.
+//!
+//! Begin with [`Procedure`].
+
+mod drive;
+mod key;
+mod ledger;
+pub mod run;
+
+use std::sync::Arc;
+
+pub use drive::{Drive, Orphan, Step};
+pub use key::{BadSlot, Key, Part, Slot, What};
+pub use ledger::{Breach, Ledger};
+
+use crate::inbox::Question;
+use crate::tool::ToolCall;
+use crate::trace::{Entry, Event, Outcome};
+
+/// A decision procedure: folds events as facts, then says what should hold next. Total and deterministic.
+///
+/// A procedure is made with the part of the run that it lives in, and speaks of it in full: a parent
+/// passes down the events within a child's part and passes up what the child decides, as they are.
+pub trait Procedure {
+    /// Takes note of what happened. Decides nothing: what was decided is in the event.
+    fn apply(&mut self, event: &Event);
+
+    /// What should hold next; looks, and changes nothing.
+    fn next(&self) -> Next;
+}
+
+/// What should hold next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// One decision to put on record.
+    Record(Entry),
+    /// The whole set of commands that should be in flight now.
+    Want(Vec<Want>),
+    /// It is over.
+    Done(Outcome),
+}
+
+/// One command that should be in flight, under a name that is never used again in the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Want {
+    /// Its name.
+    pub key: Key,
+    /// What to do.
+    pub command: Command,
+}
+
+/// What the runtime is asked to do. Commands are cheap: they name messages, they don't carry them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Ask the agent for a turn.
+    Turn {
+        /// The messages to send: the first and last number in the part's transcript.
+        messages: (u32, u32),
+        /// Whether tools are offered.
+        tools: bool,
+    },
+    /// Carry out a call.
+    Call(Arc<ToolCall>),
+    /// Ask the operator.
+    Ask(Arc<Question>),
+    /// Wait.
+    Wait {
+        /// How long, in milliseconds.
+        length_ms: u64,
+    },
+}

@@ -1,1 +1,15 @@
-//! (front page follows)
+//! What is recorded, and how it is written: the vocabulary of events and its wire format.
+//!
+//! In: bodies of events. Out: lines of NDJSON, and bodies read back from lines. The names and fields of
+//! events follow the peer's traces where it has them, so that its traces can be read; what is ours adds
+//! to that. Nothing here touches a file.
+//!
+//! Begin with [`Body`]: every word a run can say. [`wire`] puts it on a line.
+
+mod event;
+pub mod wire;
+
+pub use event::{
+    Body, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, Outcome, PhaseName, Rejection, Role, RunOptions,
+    RunStart, Stop, TRACE_VERSION, Usage, Versions,
+};

@@ -1,0 +1,126 @@
+//! A question to the operator, and the words that pass without one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::session::Mode;
+
+/// Something that waits for the operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// What it is about.
+    pub kind: QuestionKind,
+    /// What is asked, in whole sentences, for a person.
+    pub text: String,
+    /// What may be chosen, and what each would change.
+    pub options: Vec<Offer>,
+    /// What is taken when the deadline passes.
+    pub default: Choice,
+    /// How long it stands, in milliseconds; absent if for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// Is this what you want? Phase 0.
+    Confirmation,
+    /// Go on with the next step? Gated mode.
+    Step,
+    /// May this be done? Phase 3.
+    Destructive,
+    /// What should the agent know to go on? Phase 2.
+    Blocker,
+    /// A limit was reached: more?
+    Limit,
+    /// The brief's deadline has passed: go on?
+    Deadline,
+    /// The agent can't be reached: try again?
+    Failure,
+}
+
+impl QuestionKind {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmation => "confirmation",
+            Self::Step => "step",
+            Self::Destructive => "destructive",
+            Self::Blocker => "blocker",
+            Self::Limit => "limit",
+            Self::Deadline => "deadline",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+/// One thing that may be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The choice.
+    pub choice: Choice,
+    /// What is typed for it.
+    pub reply: String,
+    /// What it would change.
+    pub changes: String,
+}
+
+impl Offer {
+    /// The offer of `choice`, typed as `reply`.
+    #[must_use]
+    pub fn new(choice: Choice, reply: &str, changes: &str) -> Self {
+        Self { choice, reply: reply.to_owned(), changes: changes.to_owned() }
+    }
+}
+
+/// What an operator may choose, over all kinds of questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// The summary is right; the mode is the brief's, or gated.
+    Accept,
+    /// The summary is right; work without asking between steps.
+    AcceptAuto,
+    /// The summary is right; ask between steps.
+    AcceptGated,
+    /// The summary is wrong: the text says how.
+    Correct,
+    /// Don't do it at all.
+    Decline,
+    /// Go on.
+    Continue,
+    /// Go on, and don't ask between steps any more.
+    ContinueAuto,
+    /// It is enough.
+    Done,
+    /// Tell the agent this.
+    Say,
+    /// Yes, this once.
+    Once,
+    /// Yes, and for what needs the same categories for the rest of the run.
+    ForRun,
+    /// No.
+    Deny,
+    /// The text is what the agent was missing.
+    Context,
+    /// The text says how much more.
+    Extend,
+    /// Try again.
+    Retry,
+}
+
+/// What an operator says without being asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Message {
+    /// Cancel what is in flight; the session goes on.
+    Cancel,
+    /// Stand still; somebody will take the run over later.
+    Interrupt,
+    /// Stop the run for good.
+    Stop,
+    /// From here on work in this mode.
+    Mode(Mode),
+}

@@ -1,0 +1,139 @@
+//! Reads what an operator typed as a choice. The words are the peer's, so that a habit or a script
+//! written for it keeps its meaning; what adds to them is named below.
+
+use super::question::{Choice, QuestionKind};
+
+/// The whole replies that accept a confirmation summary (the peer's list).
+pub const ACCEPTING: &[&str] = &[
+    "go", "ok", "okay", "yes", "y", "approved", "approve", "confirmed", "confirm", "ship it", "run it", "do it",
+    "sounds good", "looks good",
+];
+
+/// The whole replies that decline a run at its confirmation. Ours: the peer ends the process on anything
+/// that does not accept, so it needs no word for it.
+pub const DECLINING: &[&str] = &["no", "n", "decline", "abort", "cancel", "stop", "quit"];
+
+/// The whole replies that go on to the next step (the peer's list).
+pub const CONTINUING: &[&str] = &["", "ok", "go", "continue", "next", "proceed", "y", "yes"];
+
+/// The whole replies that end a gated session (the peer's list).
+pub const ENDING: &[&str] = &["done", "stop", "halt"];
+
+/// What a reply means, with the text that goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// What was chosen.
+    pub choice: Choice,
+    /// What was said with it.
+    pub text: Option<String>,
+}
+
+impl Reply {
+    fn plain(choice: Choice) -> Self {
+        Self { choice, text: None }
+    }
+
+    fn with(choice: Choice, text: &str) -> Self {
+        Self { choice, text: Some(text.to_owned()) }
+    }
+}
+
+/// Reads `typed` as the answer to a question of `kind`; `None` if it is none, and the question stands.
+///
+/// A reply to a phase 3 question that is not a yes is a no: silence and doubt refuse.
+#[must_use]
+pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
+    let typed = typed.trim();
+    let word = typed.to_lowercase();
+    let is_in = |words: &[&str]| words.contains(&word.as_str());
+    match kind {
+        QuestionKind::Confirmation => match word.as_str() {
+            "" => None,
+            "auto" | "go auto" => Some(Reply::plain(Choice::AcceptAuto)),
+            "gated" | "go gated" => Some(Reply::plain(Choice::AcceptGated)),
+            _ if is_in(ACCEPTING) => Some(Reply::plain(Choice::Accept)),
+            _ if is_in(DECLINING) => Some(Reply::plain(Choice::Decline)),
+            _ => Some(Reply::with(Choice::Correct, typed)),
+        },
+        QuestionKind::Step => match word.as_str() {
+            "auto" => Some(Reply::plain(Choice::ContinueAuto)),
+            _ if is_in(ENDING) => Some(Reply::plain(Choice::Done)),
+            _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
+            _ => Some(Reply::with(Choice::Say, typed)),
+        },
+        // `Y` and `y` differ: the peer's rule, kept because it is in people's fingers.
+        QuestionKind::Destructive => Some(match typed {
+            "Y" => Reply::plain(Choice::ForRun),
+            "y" => Reply::plain(Choice::Once),
+            _ if word == "yes" => Reply::plain(Choice::Once),
+            _ => {
+                let note = typed.strip_prefix("n:").or_else(|| typed.strip_prefix("no:")).map(str::trim);
+                Reply { choice: Choice::Deny, text: note.filter(|note| !note.is_empty()).map(str::to_owned) }
+            }
+        }),
+        QuestionKind::Blocker => (!typed.is_empty()).then(|| Reply::with(Choice::Context, typed)),
+        QuestionKind::Limit => typed.parse::<u32>().ok().filter(|more| *more > 0).map(|_| Reply::with(Choice::Extend, typed)),
+        QuestionKind::Deadline => match word.as_str() {
+            "" => None,
+            _ if is_in(ENDING) || word == "n" || word == "no" => Some(Reply::plain(Choice::Done)),
+            _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
+            _ => None,
+        },
+        QuestionKind::Failure => match word.as_str() {
+            "retry" | "again" | "y" | "yes" => Some(Reply::plain(Choice::Retry)),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: QuestionKind, typed: &str, choice: Option<Choice>, text: Option<&str>) {
+        let reply = read(kind, typed);
+        assert_eq!(reply.as_ref().map(|reply| reply.choice), choice, "{kind:?} {typed:?}");
+        assert_eq!(reply.and_then(|reply| reply.text).as_deref(), text, "{kind:?} {typed:?}");
+    }
+
+    #[test]
+    fn only_whole_replies_accept_a_summary() {
+        for typed in ACCEPTING {
+            check(QuestionKind::Confirmation, &format!("  {} ", typed.to_uppercase()), Some(Choice::Accept), None);
+        }
+        for typed in ["go!", "yes please", "lgtm", "go on then"] {
+            check(QuestionKind::Confirmation, typed, Some(Choice::Correct), Some(typed));
+        }
+        check(QuestionKind::Confirmation, "  ", None, None);
+        check(QuestionKind::Confirmation, "auto", Some(Choice::AcceptAuto), None);
+        check(QuestionKind::Confirmation, "No", Some(Choice::Decline), None);
+    }
+
+    #[test]
+    fn anything_but_a_yes_denies_in_phase_3() {
+        check(QuestionKind::Destructive, "y", Some(Choice::Once), None);
+        check(QuestionKind::Destructive, "YES", Some(Choice::Once), None);
+        check(QuestionKind::Destructive, "Y", Some(Choice::ForRun), None);
+        for typed in ["", "n", "no", "N", "sure", "yy", "ok", "approve"] {
+            check(QuestionKind::Destructive, typed, Some(Choice::Deny), None);
+        }
+        check(QuestionKind::Destructive, "n: keep the folder", Some(Choice::Deny), Some("keep the folder"));
+    }
+
+    #[test]
+    fn between_steps_anything_unknown_is_said_to_the_agent() {
+        check(QuestionKind::Step, "", Some(Choice::Continue), None);
+        check(QuestionKind::Step, "Stop", Some(Choice::Done), None);
+        check(QuestionKind::Step, "auto", Some(Choice::ContinueAuto), None);
+        check(QuestionKind::Step, "use tabs", Some(Choice::Say), Some("use tabs"));
+    }
+
+    #[test]
+    fn a_limit_is_extended_by_a_number() {
+        check(QuestionKind::Limit, "10", Some(Choice::Extend), Some("10"));
+        for typed in ["", "0", "-1", "more"] {
+            check(QuestionKind::Limit, typed, None, None);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The driver without hands: keeps what is in flight equal to what is wanted.
+//!
+//! In: events that were appended. Out: the next [`Step`]. Starts one thing at a time and asks again
+//! after every event; an abort is a request, its end still arrives as an outcome. Whoever has hands
+//! carries the steps out: the runtime with a real clock, disk and tools, the tests' simulator with fakes.
+
+use std::collections::BTreeSet;
+
+use super::{Breach, Command, Key, Ledger, Next, Procedure, Want};
+use crate::tool::FileChange;
+use crate::trace::{Body, Entry, Event, Outcome};
+
+/// A procedure with its ledger, and what was asked to end.
+#[derive(Debug, Clone)]
+pub struct Drive<P> {
+    procedure: P,
+    ledger: Ledger,
+    aborting: BTreeSet<Key>,
+    next_seq: u64,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Append this decision.
+    Record(Entry),
+    /// Append this command's intent, then begin it.
+    Begin(Want),
+    /// Ask what is in flight under this key to end; its outcome will come.
+    Abort(Key),
+    /// Nothing to do until something happens.
+    Await,
+    /// The run is over.
+    Finished(Outcome),
+    /// The procedure broke the rules: a bug, never the world's doing.
+    Broken(Breach),
+}
+
+/// What becomes of an intent without an outcome when a driver takes a run over.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Orphan {
+    /// It waits on: a question, a timer.
+    Reattach,
+    /// Looking at the files says whether it happened.
+    Settle(Vec<FileChange>),
+    /// It may be tried again: a turn, a call that merely reads.
+    Repeatable,
+    /// Nobody knows what it did.
+    Unknown,
+}
+
+impl<P: Procedure> Drive<P> {
+    /// A drive at the very beginning of a run.
+    pub fn new(procedure: P) -> Self {
+        Self { procedure, ledger: Ledger::default(), aborting: BTreeSet::new(), next_seq: 0 }
+    }
+
+    /// Takes note of an event that was appended.
+    pub fn apply(&mut self, event: &Event) {
+        self.ledger.apply(event);
+        if let Some(slot) = event.body.outcome() {
+            self.aborting.remove(&Key { part: event.part.clone(), slot: *slot });
+        }
+        self.next_seq = event.seq + 1;
+        self.procedure.apply(event);
+    }
+
+    /// The sequence number of the next event.
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The book.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The procedure.
+    #[must_use]
+    pub fn procedure(&self) -> &P {
+        &self.procedure
+    }
+
+    /// What to do next. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        match self.procedure.next() {
+            Next::Record(entry) => self.record(entry),
+            Next::Want(wants) => self.adjust(&wants),
+            Next::Done(outcome) => match self.ledger.open().next() {
+                None => Step::Finished(outcome),
+                Some(_) => self.adjust(&[]),
+            },
+        }
+    }
+
+    /// Takes note that `key` was asked to end.
+    pub fn aborted(&mut self, key: Key) {
+        self.aborting.insert(key);
+    }
+
+    fn record(&self, entry: Entry) -> Step {
+        match self.ledger.check(&entry) {
+            Ok(()) => Step::Record(entry),
+            // The end of a part waits until nothing under it is open.
+            Err(Breach::EndedTooEarly { .. }) => self.adjust(&[]),
+            Err(breach) => Step::Broken(breach),
+        }
+    }
+
+    /// The first difference between what is wanted and what is in flight.
+    fn adjust(&self, wants: &[Want]) -> Step {
+        let unwanted = |key: &&Key| !self.aborting.contains(*key) && !wants.iter().any(|want| want.key == **key);
+        if let Some(key) = self.ledger.open().map(|(key, _)| key).find(unwanted) {
+            return Step::Abort(key.clone());
+        }
+        match wants.iter().find(|want| self.ledger.get(&want.key).is_none()) {
+            Some(want) if self.ledger.knows(&want.key) => Step::Broken(Breach::KeyReused(want.key.clone())),
+            Some(want) => Step::Begin(want.clone()),
+            None => Step::Await,
+        }
+    }
+
+    /// What is open from before, and what becomes of each: to be settled before the first step.
+    ///
+    /// `reads` says whether a tool merely reads.
+    pub fn orphans(&self, reads: impl Fn(&str) -> bool) -> Vec<(Key, Orphan)> {
+        let becomes = |intent: &Body| match intent {
+            Body::Question { .. } | Body::Timer { .. } => Orphan::Reattach,
+            Body::ToolCall { name, .. } if reads(name) => Orphan::Repeatable,
+            Body::ToolCall { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
+            Body::ToolCall { .. } => Orphan::Unknown,
+            _ => Orphan::Repeatable,
+        };
+        self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.intent))).collect()
+    }
+}
+
+impl Want {
+    /// The intent that announces this command, as far as core knows it. The runtime adds what it finds
+    /// out before the command begins: the hash of what is sent, what a call will make of files.
+    #[must_use]
+    pub fn intent(&self, tools_offered: u32) -> Entry {
+        let slot = self.key.slot;
+        let body = match &self.command {
+            Command::Turn { messages, tools } => Body::AgentRequest {
+                slot,
+                messages: *messages,
+                tools: if *tools { tools_offered } else { 0 },
+                hash: None,
+            },
+            Command::Call(call) => Body::ToolCall {
+                slot,
+                call_id: call.call_id.clone(),
+                name: call.name.clone(),
+                args: call.args.clone(),
+                auth_decision: "allow".to_owned(),
+                changes: Vec::new(),
+            },
+            Command::Ask(question) => Body::Question { slot, question: (**question).clone() },
+            Command::Wait { length_ms } => Body::Timer { slot, length_ms: *length_ms },
+        };
+        Entry { part: self.key.part.clone(), body }
+    }
+}

@@ -1,0 +1,188 @@
+//! The name of everything that is asked for: where in the run, what, its number, which attempt.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Where in a run something belongs: segments with `/` between them; the root is empty.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Part(Arc<str>);
+
+impl Part {
+    /// The run itself.
+    #[must_use]
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn from_checked(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether this is the run itself.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The part that this one calls `segment`.
+    #[must_use]
+    pub fn child(&self, segment: &str) -> Self {
+        if self.is_root() { Self(segment.into()) } else { Self(format!("{}/{segment}", self.0).into()) }
+    }
+
+    /// What is left of this part below `segment`, if it lies there.
+    #[must_use]
+    pub fn below(&self, segment: &str) -> Option<Self> {
+        let rest = self.0.strip_prefix(segment)?;
+        if rest.is_empty() { Some(Self::root()) } else { rest.strip_prefix('/').map(Self::from_checked) }
+    }
+
+    /// Whether this part is `other` or lies under it.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        other.is_root() || self.below(&other.0).is_some()
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What kind of thing is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// A turn of the agent.
+    Turn,
+    /// A tool call.
+    Call,
+    /// A question to the operator.
+    Ask,
+    /// A wait.
+    Wait,
+}
+
+impl What {
+    const ALL: [Self; 4] = [Self::Turn, Self::Call, Self::Ask, Self::Wait];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Call => "call",
+            Self::Ask => "ask",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+/// One thing that is asked for within a part, and which attempt at it. On the wire `call/3.1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Slot {
+    /// What.
+    pub what: What,
+    /// Which one, from 1.
+    pub number: u32,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+}
+
+impl Slot {
+    /// The first attempt at the `number`th `what`.
+    #[must_use]
+    pub const fn first(what: What, number: u32) -> Self {
+        Self { what, number, attempt: 1 }
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}.{}", self.what.as_str(), self.number, self.attempt)
+    }
+}
+
+/// Why a slot was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` is not a slot: it has the form `call/3.1`")]
+pub struct BadSlot {
+    /// The text as it was given, cut to a length that can be shown.
+    pub given: String,
+}
+
+impl FromStr for Slot {
+    type Err = BadSlot;
+
+    fn from_str(given: &str) -> Result<Self, BadSlot> {
+        let read = || {
+            let (what, rest) = given.split_once('/')?;
+            let (number, attempt) = rest.split_once('.')?;
+            let what = What::ALL.into_iter().find(|known| known.as_str() == what)?;
+            Some(Self { what, number: number.parse().ok()?, attempt: attempt.parse().ok()? })
+        };
+        read().ok_or_else(|| BadSlot { given: given.chars().take(40).collect() })
+    }
+}
+
+impl TryFrom<String> for Slot {
+    type Error = BadSlot;
+
+    fn try_from(given: String) -> Result<Self, BadSlot> {
+        given.parse()
+    }
+}
+
+impl From<Slot> for String {
+    fn from(slot: Slot) -> Self {
+        slot.to_string()
+    }
+}
+
+/// The name of one thing that is asked for, unique within its run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Where.
+    pub part: Part,
+    /// What.
+    pub slot: Slot,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.part.is_root() { write!(f, "{}", self.slot) } else { write!(f, "{}:{}", self.part, self.slot) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_reads_back_as_it_was_written() {
+        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9"] {
+            assert_eq!(text.parse::<Slot>().expect(text).to_string(), text);
+        }
+        for text in ["", "turn", "turn/1", "turn/x.1", "spin/1.1", "turn/1.1.1", "turn/-1.1"] {
+            assert!(text.parse::<Slot>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_lies_below_whole_segments_only() {
+        let part = Part::root().child("subtask/2.1").child("executor");
+        assert_eq!(part.as_str(), "subtask/2.1/executor");
+        assert_eq!(part.below("subtask/2.1"), Some(Part::root().child("executor")));
+        assert_eq!(part.below("subtask/2"), None);
+        assert!(part.is_within(&Part::root()));
+    }
+}

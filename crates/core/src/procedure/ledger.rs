@@ -1,0 +1,192 @@
+//! The book of what was asked for: one intent and at most one outcome for every key, every message from
+//! outside once. Rebuilt from the journal, and asked before anything is appended to it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+
+use super::{Key, Part};
+use crate::trace::{Body, Entry, Event};
+
+/// What a run asked for and what came of it.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    open: BTreeMap<Key, Open>,
+    closed: HashSet<Key>,
+    messages: HashSet<String>,
+    ended: bool,
+}
+
+/// Something that was asked for and has no outcome yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Open {
+    /// The intent, as it was recorded.
+    pub intent: Body,
+    /// When.
+    pub at: Timestamp,
+    /// When it expires, if it is a question with a deadline or a wait.
+    pub deadline: Option<Timestamp>,
+}
+
+/// An entry that no journal may hold: always a bug of a procedure or a driver, never the world's doing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Breach {
+    /// Something was begun under a name that was used before.
+    #[error("`{0}` was used before: a key names one thing in a run")]
+    KeyReused(Key),
+    /// An outcome came to something that was never begun.
+    #[error("`{0}` has an outcome and no intent")]
+    OutcomeWithoutIntent(Key),
+    /// A second outcome came.
+    #[error("`{0}` has an outcome already")]
+    SecondOutcome(Key),
+    /// An outcome of another kind came: an answer to a call, say.
+    #[error("`{key}` can't end with `{outcome}`")]
+    WrongKind {
+        /// What had begun.
+        key: Key,
+        /// What came.
+        outcome: &'static str,
+    },
+    /// A message from outside came a second time.
+    #[error("the message `{0}` was used before")]
+    MessageReused(String),
+    /// A part ended with something under it still open.
+    #[error("`{part}` can't end while `{open}` is open")]
+    EndedTooEarly {
+        /// The part.
+        part: Part,
+        /// One thing that is open.
+        open: Key,
+    },
+    /// Something came after the end of the run.
+    #[error("the run has ended: nothing can follow")]
+    AfterTheEnd,
+}
+
+impl Ledger {
+    /// Whether `entry` may be appended.
+    ///
+    /// # Errors
+    ///
+    /// The [`Breach`] that appending it would be.
+    pub fn check(&self, entry: &Entry) -> Result<(), Breach> {
+        if self.ended {
+            return Err(Breach::AfterTheEnd);
+        }
+        if let Some(id) = entry.body.outside_id()
+            && self.messages.contains(id)
+        {
+            return Err(Breach::MessageReused(id.to_owned()));
+        }
+        if let Some(slot) = entry.body.intent() {
+            let key = Key { part: entry.part.clone(), slot: *slot };
+            if self.open.contains_key(&key) || self.closed.contains(&key) {
+                return Err(Breach::KeyReused(key));
+            }
+        }
+        if let Some(slot) = entry.body.outcome() {
+            let key = Key { part: entry.part.clone(), slot: *slot };
+            if self.closed.contains(&key) {
+                return Err(Breach::SecondOutcome(key));
+            }
+            let Some(open) = self.open.get(&key) else {
+                return Err(Breach::OutcomeWithoutIntent(key));
+            };
+            if let Some(outcome) = mismatch(&open.intent, &entry.body) {
+                return Err(Breach::WrongKind { key, outcome });
+            }
+        }
+        if matches!(entry.body, Body::PartEnd { .. } | Body::RunEnd { .. })
+            && let Some(open) = self.open_within(&entry.part).next()
+        {
+            return Err(Breach::EndedTooEarly { part: entry.part.clone(), open: open.clone() });
+        }
+        Ok(())
+    }
+
+    /// Takes note of an event that is in the journal.
+    pub fn apply(&mut self, event: &Event) {
+        if let Some(id) = event.body.outside_id() {
+            self.messages.insert(id.to_owned());
+        }
+        if let Some(slot) = event.body.intent() {
+            let key = Key { part: event.part.clone(), slot: *slot };
+            let deadline = length_ms(&event.body).map(|length| after(event.at, length));
+            self.open.insert(key, Open { intent: event.body.clone(), at: event.at, deadline });
+        }
+        if let Some(slot) = event.body.outcome() {
+            let key = Key { part: event.part.clone(), slot: *slot };
+            self.open.remove(&key);
+            self.closed.insert(key);
+        }
+        self.ended |= matches!(event.body, Body::RunEnd { .. });
+    }
+
+    /// Everything without an outcome, in the order of the keys.
+    pub fn open(&self) -> impl Iterator<Item = (&Key, &Open)> {
+        self.open.iter()
+    }
+
+    /// What is open under `key`, if it is.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Open> {
+        self.open.get(key)
+    }
+
+    /// Whether `key` was ever begun.
+    #[must_use]
+    pub fn knows(&self, key: &Key) -> bool {
+        self.open.contains_key(key) || self.closed.contains(key)
+    }
+
+    /// Whether a message with this id was used before.
+    #[must_use]
+    pub fn has_used(&self, id: &str) -> bool {
+        self.messages.contains(id)
+    }
+
+    /// The keys that are open within `part`.
+    pub fn open_within<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a Key> {
+        self.open.keys().filter(move |key| key.part.is_within(part))
+    }
+
+    /// The earliest deadline of what is open, with its key.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<(Timestamp, &Key)> {
+        self.open.iter().filter_map(|(key, open)| open.deadline.map(|at| (at, key))).min()
+    }
+}
+
+fn length_ms(intent: &Body) -> Option<u64> {
+    match intent {
+        Body::Question { question, .. } => question.deadline_ms,
+        Body::Timer { length_ms, .. } => Some(*length_ms),
+        _ => None,
+    }
+}
+
+/// `at` plus a length; at the end of time if it lies beyond.
+fn after(at: Timestamp, length_ms: u64) -> Timestamp {
+    let length = SignedDuration::from_millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
+    at.saturating_add(length).unwrap_or(Timestamp::MAX)
+}
+
+/// The name of `outcome`, if it can't be how `intent` ends.
+fn mismatch(intent: &Body, outcome: &Body) -> Option<&'static str> {
+    let (fits, name) = match outcome {
+        Body::AgentReply { .. } => (matches!(intent, Body::AgentRequest { .. }), "agent_reply"),
+        Body::AgentFailed { .. } => (matches!(intent, Body::AgentRequest { .. }), "agent_failed"),
+        Body::Answer { .. } => (matches!(intent, Body::Question { .. }), "answer"),
+        Body::Expired { .. } => (matches!(intent, Body::Question { .. } | Body::Timer { .. }), "expired"),
+        Body::Withdrawn { .. } => (matches!(intent, Body::Question { .. } | Body::Timer { .. }), "withdrawn"),
+        Body::ToolResult { .. } => (matches!(intent, Body::ToolCall { .. }), "tool_result"),
+        Body::ToolCancelled { .. } => (matches!(intent, Body::ToolCall { .. }), "tool_cancelled"),
+        Body::Interrupted { .. } => {
+            (matches!(intent, Body::ToolCall { .. } | Body::AgentRequest { .. }), "interrupted")
+        }
+        _ => (true, ""),
+    };
+    (!fits).then_some(name)
+}

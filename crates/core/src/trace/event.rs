@@ -1,0 +1,698 @@
+//! The vocabulary: everything that can happen in a run, as one enum.
+//!
+//! These types are the wire format on purpose, names and field order included: what a journal says
+//! must not change when a decision's inner types do. Those inner types live elsewhere and are converted.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{BriefId, RunId};
+use crate::inbox::{Choice, Question};
+use crate::procedure::{Part, Slot};
+use crate::session::Mode;
+use crate::tool::FileChange;
+pub use crate::tool::ToolCall as Call;
+
+/// The version in the header of a journal. The peer's traces end at 5; from 6 on lines carry `seq`.
+pub const TRACE_VERSION: u32 = 6;
+
+/// One thing that happened, where and when: a line of the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its place in the journal, from 0, without gaps.
+    pub seq: u64,
+    /// When it was recorded, to the millisecond.
+    pub at: Timestamp,
+    /// Where in the run it belongs.
+    pub part: Part,
+    /// What happened.
+    pub body: Body,
+}
+
+/// An event before it has a place and a time: what a procedure decided, or an outcome that came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Where in the run it belongs.
+    pub part: Part,
+    /// What happened.
+    pub body: Body,
+}
+
+impl Entry {
+    /// The event that this becomes at a place and a time.
+    #[must_use]
+    pub fn at(self, seq: u64, at: Timestamp) -> Event {
+        Event { seq, at, part: self.part, body: self.body }
+    }
+}
+
+/// A line of a journal as it was read: the event, or what could not be understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    /// An event of our vocabulary.
+    Event(Event),
+    /// A line of a type or with fields that this version does not know: skipped, never fatal.
+    Unknown {
+        /// The line's sequence number.
+        seq: u64,
+        /// Its type.
+        kind: String,
+    },
+}
+
+/// What happened. Variants are in the order in which a run first says them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// The header: the first line of every journal.
+    TraceVersion {
+        /// [`TRACE_VERSION`].
+        version: u32,
+        /// The version of the program that began the journal.
+        adjutant_version: String,
+        /// The brief's id.
+        brief_id: String,
+    },
+    /// A run began: everything needed to begin it again.
+    RunStart(Box<RunStart>),
+    /// A driver took the run over where its journal stood.
+    RunResume {
+        /// Options that the operator changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        options: Option<RunOptions>,
+        /// Damage that the operator accepted, by line number.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted_damage: Vec<u64>,
+    },
+    /// A run came to its end; nothing follows.
+    RunEnd {
+        /// How.
+        outcome: Outcome,
+    },
+    /// A part began.
+    PartStart {
+        /// What it is: `session`, later `crew`, `stage`, `iteration`.
+        kind: String,
+    },
+    /// A part came to its end; nothing under it is open.
+    PartEnd {
+        /// How.
+        outcome: Outcome,
+    },
+    /// A phase was entered.
+    PhaseEnter {
+        /// Which.
+        phase: PhaseName,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A phase was left.
+    PhaseExit {
+        /// Which.
+        phase: PhaseName,
+        /// How long it lasted, in milliseconds of the journal's clock.
+        duration_ms: u64,
+        /// Where to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<PhaseName>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Who decides how far the session goes alone was settled.
+    ModeSet {
+        /// The mode from here on.
+        mode: Mode,
+    },
+    /// Something was said to the agent; what the agent says is in `agent_reply`.
+    Message {
+        /// Who speaks.
+        role: Role,
+        /// What it is for.
+        kind: MessageKind,
+        /// The phase it was said in.
+        phase: PhaseName,
+        /// The step it belongs to, from 1; 0 before the first.
+        step: u32,
+        /// The text.
+        text: String,
+    },
+    /// A turn was asked for (intent).
+    AgentRequest {
+        /// The slot that its outcome will name.
+        slot: Slot,
+        /// The messages sent, as the first and last number in the part's transcript.
+        messages: (u32, u32),
+        /// How many tools were offered.
+        tools: u32,
+        /// The short hash of what was sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hash: Option<String>,
+    },
+    /// A turn was taken (outcome).
+    AgentReply {
+        /// The slot of its request.
+        slot: Slot,
+        /// What was said.
+        text: String,
+        /// The calls asked for, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+        /// What it cost, where the provider said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// Why the turn ended.
+        stop: Stop,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A turn failed (outcome).
+    AgentFailed {
+        /// The slot of its request.
+        slot: Slot,
+        /// What kind of failure.
+        kind: FailureKind,
+        /// What happened.
+        message: String,
+    },
+    /// A detector that is not at its default read a turn.
+    LearnedSensitivityConsulted {
+        /// Its name.
+        detector: String,
+        /// Its sensitivity.
+        sensitivity: String,
+        /// Whether it fired.
+        fired: bool,
+        /// Whether it was not run at all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        bypassed: bool,
+        /// The turn that was read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<u32>,
+    },
+    /// A detector fired.
+    DetectorFired {
+        /// Its name.
+        detector: String,
+        /// What it saw.
+        payload: Value,
+        /// The turn that was read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<u32>,
+    },
+    /// All detectors have read a turn.
+    TurnRead {
+        /// The turn.
+        turn: u32,
+        /// The detectors that fired, in reading order.
+        fired: Vec<String>,
+    },
+    /// The agent announced a phase that the session is not in.
+    PhaseDrift {
+        /// The turn.
+        turn: u32,
+        /// What it announced.
+        declared: PhaseName,
+        /// Where the session stands.
+        phase: PhaseName,
+    },
+    /// The gate decided on a call. `decision` is the peer's word: everything but allow is deny.
+    AuthCheckFired {
+        /// The layer whose reason is told: `role`, `call`, `brief`, `approval`, `grant`, `default`.
+        layer: String,
+        /// The tool.
+        tool: String,
+        /// `allow` or `deny`.
+        decision: String,
+        /// Why.
+        reason: String,
+        /// Ours: `allow`, `ask` or `refuse`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
+        /// The call's number in its part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<u32>,
+        /// The categories that nothing covers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
+        /// What would allow it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        would_allow: Option<String>,
+    },
+    /// Something was put to the operator (intent).
+    Question {
+        /// The slot that its answer will name.
+        slot: Slot,
+        /// What was asked.
+        question: Question,
+    },
+    /// The operator answered (outcome).
+    Answer {
+        /// The slot of the question.
+        slot: Slot,
+        /// The message's own id: a second delivery changes nothing.
+        id: String,
+        /// What was chosen.
+        choice: Choice,
+        /// What was said with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Who answered.
+        by: String,
+        /// Whence: `terminal`, `answers`, `resume`.
+        whence: String,
+    },
+    /// A question's or timer's deadline passed (outcome).
+    Expired {
+        /// The slot of the question or timer.
+        slot: Slot,
+    },
+    /// A question or timer was taken back (outcome).
+    Withdrawn {
+        /// The slot of the question or timer.
+        slot: Slot,
+    },
+    /// An answer came to a question that was gone.
+    AnswerIgnored {
+        /// The slot that was answered.
+        slot: Slot,
+        /// The message's own id.
+        id: String,
+    },
+    /// The operator's word on what was held in phase 3.
+    AuthPrompt {
+        /// The categories in question.
+        categories: Vec<String>,
+        /// `y` this once, `Y` for the run, `n` no.
+        response: String,
+        /// The calls in question, by number; empty if it was about an announced act.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<u32>,
+    },
+    /// A call began (intent).
+    ToolCall {
+        /// The slot that its outcome will name.
+        slot: Slot,
+        /// The agent's own name for it.
+        call_id: String,
+        /// The tool.
+        name: String,
+        /// The arguments.
+        args: Value,
+        /// `allow`: a call that is not allowed never begins.
+        auth_decision: String,
+        /// What it will make of files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<FileChange>,
+    },
+    /// A call ended (outcome).
+    ToolResult {
+        /// The slot of the call.
+        slot: Slot,
+        /// The agent's own name for it.
+        call_id: String,
+        /// Whether it did what it was asked to.
+        success: bool,
+        /// How long it took.
+        duration_ms: u64,
+        /// The bytes of the content.
+        bytes: u64,
+        /// What the agent is told; absent where `artifact` holds it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Option<String>,
+        /// The hash of a content too large for a line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        artifact: Option<String>,
+        /// A stable name for what went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+        /// The exit status of a process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// Whether this was found out by looking at the files after an interruption.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        settled: bool,
+    },
+    /// A call was cancelled (outcome).
+    ToolCancelled {
+        /// The slot of the call.
+        slot: Slot,
+        /// The agent's own name for it.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// `operator_signal`, `timeout` or `runtime_shutdown`.
+        cancellation_source: String,
+        /// What it had said until then.
+        partial_output: String,
+    },
+    /// A call got its answer without being carried out.
+    ToolRejected {
+        /// The call's number in its part.
+        call: u32,
+        /// The agent's own name for it.
+        call_id: String,
+        /// The tool.
+        name: String,
+        /// Why.
+        rejection: Rejection,
+        /// What the agent is told.
+        content: String,
+    },
+    /// Whether something was still going on when its driver died (outcome).
+    Interrupted {
+        /// The slot of the request or call.
+        slot: Slot,
+        /// What is known of its effect.
+        effect: Effect,
+    },
+    /// A wait began (intent).
+    Timer {
+        /// The slot that its end will name.
+        slot: Slot,
+        /// Its length in milliseconds.
+        length_ms: u64,
+    },
+    /// The operator said something that no question asked for.
+    OperatorMessage {
+        /// The message's own id: a second delivery changes nothing.
+        id: String,
+        /// What.
+        message: crate::inbox::Message,
+        /// Who.
+        by: String,
+    },
+    /// A limit was reached.
+    BudgetHalt {
+        /// Which: `steps`.
+        metric: String,
+        /// How much was used.
+        used: u64,
+        /// How much there was.
+        limit: u64,
+    },
+    /// The brief's deadline passed while the session worked.
+    DeadlinePassed {
+        /// The deadline as the brief has it.
+        deadline: String,
+    },
+    /// Something the operator should know.
+    Warning {
+        /// What.
+        text: String,
+    },
+    /// Something failed.
+    Error {
+        /// What.
+        error: String,
+        /// The phase it happened in.
+        phase: PhaseName,
+    },
+}
+
+/// Everything needed to begin a run again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The run's name.
+    pub run_id: RunId,
+    /// The brief's id.
+    pub brief_id: BriefId,
+    /// The brief's project.
+    pub project: String,
+    /// Where the brief came from, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief_path: Option<String>,
+    /// The brief, whole.
+    pub brief: String,
+    /// What the run was told to do, after flags, environment, brief and configuration were combined.
+    pub options: RunOptions,
+    /// What decided.
+    pub versions: Versions,
+}
+
+/// What a run was told to do, after flags, environment, brief and configuration were combined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOptions {
+    /// The mode, where it is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// The folder that tools work in.
+    pub workdir: String,
+    /// Whether `shell_exec` is switched off.
+    #[serde(default)]
+    pub no_shell: bool,
+    /// How many steps a session may take before a person is asked.
+    pub max_steps: u32,
+    /// The adapter.
+    pub adapter: String,
+    /// The model, where it is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The script of a scripted agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Detectors that are not at their default: name and sensitivity.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub detectors: std::collections::BTreeMap<String, String>,
+}
+
+/// What decided: recorded, so that a later reader knows whose rules these were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// The program.
+    pub adjutant: String,
+    /// The standing orders.
+    pub standing_orders: u32,
+}
+
+/// The phases, by their names on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseName {
+    /// 0: the agent restates the brief, the operator confirms.
+    Intake,
+    /// 1: work.
+    Execute,
+    /// 2: the agent can't go on.
+    Blocker,
+    /// 3: something destructive or out of scope waits for the operator.
+    Destructive,
+    /// 4: the report.
+    Completion,
+    /// It is over.
+    Done,
+}
+
+impl PhaseName {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Intake => "intake",
+            Self::Execute => "execute",
+            Self::Blocker => "blocker",
+            Self::Destructive => "destructive",
+            Self::Completion => "completion",
+            Self::Done => "done",
+        }
+    }
+
+    /// Its number, as people and agents say it.
+    #[must_use]
+    pub const fn number(self) -> Option<u8> {
+        match self {
+            Self::Intake => Some(0),
+            Self::Execute => Some(1),
+            Self::Blocker => Some(2),
+            Self::Destructive => Some(3),
+            Self::Completion => Some(4),
+            Self::Done => None,
+        }
+    }
+}
+
+/// How a part or a run came to its end. What waits for someone has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The work was done and reported, or the operator said that it is enough.
+    Completed,
+    /// The operator said no to the confirmation summary.
+    Declined,
+    /// The operator stopped it.
+    Stopped,
+    /// Something failed for good.
+    Failed,
+}
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The standing orders.
+    System,
+    /// The runtime or the operator.
+    User,
+}
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// The standing orders.
+    StandingOrders,
+    /// The brief, and the request for a confirmation summary.
+    Intake,
+    /// A second request for a confirmation summary.
+    Nudge,
+    /// What the operator wants changed in the summary.
+    Correction,
+    /// The summary is accepted: begin.
+    KickOff,
+    /// Go on.
+    Continue,
+    /// What the operator says between steps.
+    Redirect,
+    /// What was announced may be done.
+    Approval,
+    /// What was announced may not be done.
+    Denial,
+    /// What the operator adds so that a blocked session can go on.
+    Context,
+    /// The request for the final report.
+    Report,
+}
+
+/// Why a call got its answer without being carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejection {
+    /// There is no such tool.
+    UnknownTool,
+    /// The arguments are not JSON.
+    BadArguments,
+    /// A rule refuses it.
+    Refused,
+    /// The operator denied it.
+    Denied,
+    /// The same call failed too often.
+    RetryCap,
+    /// No tool may be called in this phase.
+    Phase,
+    /// The turn that asked for it also declared a blocker, or was denied.
+    Skipped,
+    /// It was going on when its driver died; what it did is unknown.
+    EffectUnknown,
+}
+
+/// What is known of the effect of something that was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It had none, or none that a repetition would change.
+    None,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The agent had said what it wanted to say.
+    EndTurn,
+    /// The agent waits for its tool calls.
+    ToolUse,
+    /// The reply was cut at the length limit.
+    MaxTokens,
+    /// The model refused.
+    Refusal,
+}
+
+/// What kind of failure a turn ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Another attempt may work: overload, a broken stream, a time limit.
+    Transient,
+    /// Another attempt will not work: a missing key, an unknown model, a malformed script.
+    Permanent,
+    /// The turn was cancelled.
+    Cancelled,
+}
+
+/// Tokens, in one normal form. What a provider does not say stays unknown, never zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input that was not read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Input read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Input written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// Output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Output spent on thinking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Body {
+    /// The slot, if this begins something that will have an outcome.
+    #[must_use]
+    pub fn intent(&self) -> Option<&Slot> {
+        match self {
+            Self::AgentRequest { slot, .. }
+            | Self::Question { slot, .. }
+            | Self::ToolCall { slot, .. }
+            | Self::Timer { slot, .. } => Some(slot),
+            _ => None,
+        }
+    }
+
+    /// The slot, if this is the outcome of something that had begun.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Slot> {
+        match self {
+            Self::AgentReply { slot, .. }
+            | Self::AgentFailed { slot, .. }
+            | Self::Answer { slot, .. }
+            | Self::Expired { slot }
+            | Self::Withdrawn { slot }
+            | Self::ToolResult { slot, .. }
+            | Self::ToolCancelled { slot, .. }
+            | Self::Interrupted { slot, .. } => Some(slot),
+            _ => None,
+        }
+    }
+
+    /// The id of the message from outside that this is, if it is one.
+    #[must_use]
+    pub fn outside_id(&self) -> Option<&str> {
+        match self {
+            Self::Answer { id, .. } | Self::AnswerIgnored { id, .. } | Self::OperatorMessage { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether a procedure decided this, as opposed to the world having done it.
+    #[must_use]
+    pub fn is_decision(&self) -> bool {
+        self.intent().is_none()
+            && self.outcome().is_none()
+            && !matches!(
+                self,
+                Self::TraceVersion { .. }
+                    | Self::RunStart(_)
+                    | Self::RunResume { .. }
+                    | Self::AnswerIgnored { .. }
+                    | Self::OperatorMessage { .. }
+            )
+    }
+}

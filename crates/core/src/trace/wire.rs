@@ -1,0 +1,279 @@
+//! One event as one line: fixed key order (`seq`, `at`, `type`, `part`, the event's own, `prev` last),
+//! no spaces, so that a reader may search bytes first and parse only what it needs.
+//!
+//! In: events, or lines. Out: lines, or events. `prev` is the short hash of the line before as it was
+//! written, so that a gap or a change shows; this module writes and reads it, whoever keeps a journal
+//! compares it.
+//!
+//! Begin with [`encode`] and [`decode`].
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
+use thiserror::Error;
+
+use super::event::{Body, Event, Line};
+use crate::procedure::Part;
+
+/// How many hexadecimal digits of a line's hash the next line carries.
+pub const PREV_CHARS: usize = 16;
+
+/// The short hash of a line as it was written, without its line feed.
+#[must_use]
+pub fn line_hash(line: &[u8]) -> String {
+    let mut hex = blake3::hash(line).to_hex().to_string();
+    hex.truncate(PREV_CHARS);
+    hex
+}
+
+/// `at` as it is written: UTC, to the millisecond.
+#[must_use]
+pub fn timestamp(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// The line for `event`, without a line feed. `prev` is the hash of the line before.
+#[must_use]
+pub fn encode(event: &Event, prev: Option<&str>) -> String {
+    use std::fmt::Write as _;
+
+    // Serde writes `{"phase_enter":{...}}`: the name and the fields are taken from there, so that the
+    // order of fields is the order in which they are declared.
+    let body = serde_json::to_string(&event.body).expect("every event body has string keys and finite numbers");
+    let name_end = 2 + body[2..].find('"').expect("serde writes an enum as an object with one key");
+    let (name, fields) = (&body[2..name_end], &body[name_end + 2..body.len() - 1]);
+
+    let mut line = String::with_capacity(body.len() + 96);
+    write!(line, r#"{{"seq":{},"at":"{:.3}","type":"{name}""#, event.seq, event.at).expect("writing to a string");
+    if !event.part.is_root() {
+        // A part is made of characters that JSON does not escape.
+        write!(line, r#","part":"{}""#, event.part).expect("writing to a string");
+    }
+    let fields = &fields[1..fields.len() - 1];
+    if !fields.is_empty() {
+        line.push(',');
+        line.push_str(fields);
+    }
+    if let Some(prev) = prev {
+        write!(line, r#","prev":"{prev}""#).expect("writing to a string");
+    }
+    line.push('}');
+    line
+}
+
+/// What every line has, whatever its type.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Head<'a> {
+    /// Its place in the journal; absent in the peer's traces.
+    pub seq: Option<u64>,
+    /// When it was recorded.
+    #[serde(borrow)]
+    pub at: Option<Cow<'a, str>>,
+    /// What it is.
+    #[serde(borrow, rename = "type")]
+    pub kind: Cow<'a, str>,
+    /// Where in the run it belongs.
+    #[serde(borrow)]
+    pub part: Option<Cow<'a, str>>,
+    /// The short hash of the line before.
+    #[serde(borrow)]
+    pub prev: Option<Cow<'a, str>>,
+}
+
+/// Why a line is damaged.
+#[derive(Debug, Error)]
+pub enum BadLine {
+    /// It is not a JSON object with a type.
+    #[error("not a JSON object with a `type`")]
+    NotAnEvent(#[source] serde_json::Error),
+    /// It has no number, or no time that can be read.
+    #[error("`{field}` is missing or can't be read")]
+    BadHead {
+        /// Which.
+        field: &'static str,
+    },
+    /// Its type is known, but its fields are not what that type has.
+    #[error("the fields of `{kind}` can't be read")]
+    BadFields {
+        /// The type.
+        kind: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+/// What every line has, read from `line`.
+///
+/// # Errors
+///
+/// [`BadLine::NotAnEvent`] if it is not a JSON object with a `type`.
+pub fn head(line: &str) -> Result<Head<'_>, BadLine> {
+    serde_json::from_str(line).map_err(BadLine::NotAnEvent)
+}
+
+/// The event on `line`; an unknown type is [`Line::Unknown`], not an error.
+///
+/// # Errors
+///
+/// [`BadLine`] says what is wrong with it.
+pub fn decode(line: &str) -> Result<Line, BadLine> {
+    let head = head(line)?;
+    let seq = head.seq.ok_or(BadLine::BadHead { field: "seq" })?;
+    let at = head.at.as_deref().and_then(|at| at.parse().ok()).ok_or(BadLine::BadHead { field: "at" })?;
+    let part = head.part.as_deref().unwrap_or("").parse().map_err(|_| BadLine::BadHead { field: "part" })?;
+    Ok(match body(&head.kind, line)? {
+        Some(body) => Line::Event(Event { seq, at, part, body }),
+        None => Line::Unknown { seq, kind: head.kind.into_owned() },
+    })
+}
+
+/// The body of an event of type `kind`, its fields taken from `line`; `None` if the type is unknown.
+///
+/// # Errors
+///
+/// [`BadLine::BadFields`] if the type is known and the fields are not what it has.
+pub fn body(kind: &str, line: &str) -> Result<Option<Body>, BadLine> {
+    let mut unknown = false;
+    let read = Body::deserialize(TypedLine { kind, line, unknown: &mut unknown });
+    if unknown {
+        return Ok(None);
+    }
+    read.map(Some).map_err(|source| BadLine::BadFields { kind: kind.to_owned(), source })
+}
+
+/// Presents a line to serde as an enum: the type picks the variant, the same line gives its fields. Unlike
+/// serde's own internal tagging this copies nothing aside and parses each line once per reader.
+struct TypedLine<'a, 'u> {
+    kind: &'a str,
+    line: &'a str,
+    unknown: &'u mut bool,
+}
+
+impl<'de> Deserializer<'de> for TypedLine<'de, '_> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("a line is read as an event"))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        if !variants.contains(&self.kind) {
+            *self.unknown = true;
+            return Err(de::Error::custom("unknown type"));
+        }
+        visitor.visit_enum(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+impl<'de> EnumAccess<'de> for TypedLine<'de, '_> {
+    type Error = serde_json::Error;
+    type Variant = Fields<'de>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Fields<'de>), Self::Error> {
+        let variant = seed.deserialize(StrDeserializer::<serde_json::Error>::new(self.kind))?;
+        Ok((variant, Fields(self.line)))
+    }
+}
+
+struct Fields<'a>(&'a str);
+
+impl<'de> VariantAccess<'de> for Fields<'de> {
+    type Error = serde_json::Error;
+
+    fn unit_variant(self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Self::Error> {
+        seed.deserialize(&mut serde_json::Deserializer::from_str(self.0))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("events have named fields"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Self::Error> {
+        serde_json::Deserializer::from_str(self.0).deserialize_map(visitor)
+    }
+}
+
+/// Reads a part from its text; here because a part is only ever parsed from a line or by a person.
+impl std::str::FromStr for Part {
+    type Err = BadPart;
+
+    fn from_str(text: &str) -> Result<Self, BadPart> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        if text.len() <= 512 && text.chars().all(allowed) && !text.starts_with('/') && !text.ends_with('/') {
+            return Ok(Self::from_checked(text));
+        }
+        Err(BadPart { given: text.chars().take(80).collect() })
+    }
+}
+
+/// Why a part's name was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` can't name a part of a run: it takes letters, digits, `-`, `_`, `.`, and `/` between segments")]
+pub struct BadPart {
+    /// The name as it was given, cut to a length that can be shown.
+    pub given: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Effect, PhaseName};
+
+    fn event(body: Body) -> Event {
+        Event { seq: 7, at: "2026-01-02T03:04:05.678Z".parse().expect("a time"), part: "session".parse().expect("a part"), body }
+    }
+
+    #[track_caller]
+    fn check(body: Body, expected: &str) {
+        let event = event(body);
+        let line = encode(&event, Some("00ff"));
+        assert_eq!(line, expected);
+        assert_eq!(decode(&line).expect("our own line"), Line::Event(event));
+    }
+
+    #[test]
+    fn keys_stand_in_the_order_of_the_design() {
+        check(
+            Body::PhaseEnter { phase: PhaseName::Intake, reason: None },
+            r#"{"seq":7,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","part":"session","phase":"intake","prev":"00ff"}"#,
+        );
+        check(
+            Body::Interrupted { slot: "call/3.1".parse().expect("a slot"), effect: Effect::Unknown },
+            r#"{"seq":7,"at":"2026-01-02T03:04:05.678Z","type":"interrupted","part":"session","slot":"call/3.1","effect":"unknown","prev":"00ff"}"#,
+        );
+    }
+
+    #[test]
+    fn an_unknown_type_is_skipped_and_an_unknown_field_ignored() {
+        let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"some_future_event","x":1}"#;
+        assert_eq!(decode(line).expect("skipped"), Line::Unknown { seq: 1, kind: "some_future_event".into() });
+        let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":"execute","mood":[1,{"a":2}]}"#;
+        assert!(matches!(decode(line), Ok(Line::Event(Event { body: Body::PhaseEnter { .. }, .. }))));
+    }
+
+    #[test]
+    fn a_damaged_line_says_what_is_wrong() {
+        for line in ["", "null", "5", "\"x\"", "[]", "{", r#"{"seq":1}"#, r#"{"type":"phase_enter"}"#] {
+            assert!(decode(line).is_err(), "{line}");
+        }
+        let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":7}"#;
+        assert!(matches!(decode(line), Err(BadLine::BadFields { .. })));
+    }
+}
