@@ -1,0 +1,529 @@
+//! Carries out what a procedure wants in a world of fakes, kills the driver wherever it is told to, and
+//! checks at every tick what must always hold. Deterministic: a seed repeats a run.
+//!
+//! In: a way to make the procedure, a [`World`] and a [`Plan`]. Out: how it ended and the whole journal, or
+//! the [`Violation`] that was caught. The world survives a kill, the driver does not.
+
+#![allow(dead_code, reason = "each test binary uses a part of the simulator")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
+use adjutant_core::procedure::{Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
+use adjutant_core::tool::{FileChange, ToolCall};
+use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Stop};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+/// What an agent says when its turn comes.
+#[derive(Debug, Clone)]
+pub enum Said {
+    /// Text and calls.
+    Turn { text: String, calls: Vec<ToolCall> },
+    /// The turn fails.
+    Fails(FailureKind),
+}
+
+impl Said {
+    pub fn text(text: &str) -> Self {
+        Self::Turn { text: text.to_owned(), calls: Vec::new() }
+    }
+
+    pub fn calls(text: &str, calls: Vec<ToolCall>) -> Self {
+        Self::Turn { text: text.to_owned(), calls }
+    }
+}
+
+/// A call for a script.
+pub fn call(id: &str, name: &str, args: Value) -> ToolCall {
+    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None }
+}
+
+/// Everything outside: survives the death of a driver.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    /// What each part's agent says, by the number of turns it has taken.
+    pub scripts: BTreeMap<String, Vec<Said>>,
+    /// What the operator types, by kind of question, in order.
+    pub answers: BTreeMap<&'static str, Vec<String>>,
+    /// The tools that merely read.
+    pub reads: BTreeSet<&'static str>,
+    /// The tools that write files, whose changes are recorded with the intent.
+    pub writes: BTreeSet<&'static str>,
+    /// The files.
+    pub files: BTreeMap<String, String>,
+    /// Every effect that was had, in order: never taken back, written by the fakes themselves.
+    pub effects: Vec<(Key, String)>,
+    /// Messages from outside, delivered once the journal is this long.
+    pub messages: Vec<(usize, adjutant_core::inbox::Message)>,
+}
+
+/// When to kill, and in which order things happen.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The ticks at which the driver dies: a tick is one append or one effect.
+    pub kills: BTreeSet<u64>,
+    /// Decides which of several things in flight moves next.
+    pub seed: u64,
+    /// A fault planted in the driver.
+    pub fault: Option<DriverFault>,
+}
+
+/// A fault planted in the driver, which the checks must catch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverFault {
+    /// An interrupted call of unknown effect is repeated under its own key.
+    RepeatsOrphans,
+    /// The outcome is appended before the effect's intent.
+    OutcomeBeforeIntent,
+    /// An answer goes to the first open question of its kind, whichever was asked.
+    AnswersByKind,
+    /// After a kill the operator's messages are delivered again under other ids.
+    LosesMessageIds,
+}
+
+/// What the checks caught.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Violation {
+    /// The journal would have held what no journal may hold.
+    Breach(Breach),
+    /// The procedure asked for what no journal may hold.
+    Broken(Breach),
+    /// Folding the journal gives another decision than the one just made.
+    Recomputed { events: usize },
+    /// An effect was had twice.
+    EffectTwice(Key),
+    /// An effect was had without its intent in the journal.
+    EffectWithoutIntent(Key),
+    /// An answer came to another question than the one that was put.
+    WrongQuestion(Key),
+    /// One message from outside changed the run twice.
+    MessageTwice,
+    /// It goes on and on.
+    Endless,
+}
+
+/// How a simulated run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// Its outcome; `None` if it waits for an operator who says nothing more.
+    pub outcome: Option<Outcome>,
+    /// The questions that are open.
+    pub open: Vec<(Key, QuestionKind)>,
+    /// The journal.
+    pub journal: Vec<Event>,
+    /// The files.
+    pub files: BTreeMap<String, String>,
+    /// The effects, in order.
+    pub effects: Vec<(Key, String)>,
+    /// How many ticks it took.
+    pub ticks: u64,
+}
+
+impl Ended {
+    /// The types of the events, without what a kill adds.
+    pub fn kinds(&self) -> Vec<String> {
+        self.journal.iter().map(|event| format!("{}:{}", event.part, kind(&event.body))).collect()
+    }
+}
+
+/// The name of an event's type.
+pub fn kind(body: &Body) -> String {
+    let value = serde_json::to_value(body).expect("a body serializes");
+    match value {
+        Value::Object(map) => map.keys().next().cloned().unwrap_or_default(),
+        Value::String(name) => name,
+        _ => String::new(),
+    }
+}
+
+/// Runs the procedure that `make` makes until it ends or waits.
+pub fn simulate<P: Procedure>(make: &dyn Fn() -> P, world: &World, plan: &Plan) -> Result<Ended, Violation> {
+    Simulation {
+        make,
+        world: world.clone(),
+        plan,
+        journal: Vec::new(),
+        ticks: 0,
+        random: plan.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+        delivered: 0,
+    }
+    .run()
+}
+
+struct Simulation<'a, P> {
+    make: &'a dyn Fn() -> P,
+    world: World,
+    plan: &'a Plan,
+    journal: Vec<Event>,
+    ticks: u64,
+    random: u64,
+    delivered: usize,
+}
+
+/// Something in flight in a driver that lives.
+struct Flight {
+    command: Command,
+    done: Option<Body>,
+    aborting: bool,
+}
+
+
+/// What stops a driver's life: a kill, or a check that failed.
+enum Stopped {
+    Killed,
+    Violation(Violation),
+}
+
+impl From<Violation> for Stopped {
+    fn from(violation: Violation) -> Self {
+        Self::Violation(violation)
+    }
+}
+
+impl<P: Procedure> Simulation<'_, P> {
+    fn run(mut self) -> Result<Ended, Violation> {
+        loop {
+            match self.life() {
+                Ok(ended) => return Ok(ended),
+                Err(Stopped::Killed) => {}
+                Err(Stopped::Violation(violation)) => return Err(violation),
+            }
+        }
+    }
+
+    /// One driver's life, from folding the journal to the end of the run or its own.
+    fn life(&mut self) -> Result<Ended, Stopped> {
+        let mut drive = Drive::new((self.make)());
+        for event in &self.journal {
+            drive.apply(event);
+        }
+        let mut flight: BTreeMap<Key, Flight> = BTreeMap::new();
+        if !self.journal.is_empty() {
+            if drive.ledger().open().next().is_none() && matches!(drive.step(), Step::Finished(_)) {
+                return Ok(self.ended(&drive));
+            }
+            self.append(&mut drive, Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: Vec::new() } })?;
+            self.recover(&mut drive, &mut flight)?;
+        }
+        for _ in 0..20_000 {
+            self.deliver(&mut drive)?;
+            match drive.step() {
+                Step::Record(entry) => self.append(&mut drive, entry)?,
+                Step::Begin(want) => {
+                    let mut intent = want.intent(3);
+                    if let (Body::ToolCall { changes, .. }, Command::Call(call)) = (&mut intent.body, &want.command) {
+                        *changes = self.changes(call);
+                    }
+                    if self.plan.fault == Some(DriverFault::OutcomeBeforeIntent) && matches!(want.command, Command::Call(_)) {
+                        let mut early = Flight { command: want.command.clone(), done: None, aborting: false };
+                        self.carry_out(&want.key, &mut early)?;
+                        let body = early.done.expect("it was carried out");
+                        self.append(&mut drive, Entry { part: want.key.part.clone(), body })?;
+                    }
+                    self.append(&mut drive, intent)?;
+                    flight.insert(want.key, Flight { command: want.command, done: None, aborting: false });
+                }
+                Step::Abort(key) => {
+                    drive.aborted(key.clone());
+                    if let Some(flying) = flight.get_mut(&key) {
+                        flying.aborting = true;
+                    }
+                }
+                Step::Await => match self.pick(&flight) {
+                    None => return Ok(self.ended(&drive)),
+                    Some(key) => self.advance(&mut drive, &mut flight, &key)?,
+                },
+                Step::Finished(_) => return Ok(self.ended(&drive)),
+                Step::Broken(breach) => return Err(Violation::Broken(breach).into()),
+            }
+        }
+        Err(Violation::Endless.into())
+    }
+
+    fn append(&mut self, drive: &mut Drive<P>, entry: Entry) -> Result<(), Stopped> {
+        drive.ledger().check(&entry).map_err(Violation::Breach)?;
+        let at = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(1000 * (self.journal.len() as i64));
+        let event = entry.at(self.journal.len() as u64, at);
+        self.journal.push(event.clone());
+        drive.apply(&event);
+        self.check_fold(drive)?;
+        self.tick()
+    }
+
+    /// What a fresh procedure decides after folding the journal is what the living one decides.
+    fn check_fold(&self, drive: &Drive<P>) -> Result<(), Violation> {
+        let mut fresh = (self.make)();
+        for event in &self.journal {
+            fresh.apply(event);
+        }
+        if fresh.next() == drive.procedure().next() { Ok(()) } else { Err(Violation::Recomputed { events: self.journal.len() }) }
+    }
+
+    fn tick(&mut self) -> Result<(), Stopped> {
+        self.ticks += 1;
+        if self.plan.kills.contains(&self.ticks) { Err(Stopped::Killed) } else { Ok(()) }
+    }
+
+    /// Reattaches, settles or gives up what an earlier driver left in flight.
+    fn recover(&mut self, drive: &mut Drive<P>, flight: &mut BTreeMap<Key, Flight>) -> Result<(), Stopped> {
+        let reads = self.world.reads.clone();
+        for (key, orphan) in drive.orphans(|name| reads.contains(name)) {
+            let body = match orphan {
+                Orphan::Reattach => {
+                    let open = drive.ledger().get(&key).expect("an orphan is open");
+                    let command = match &open.intent {
+                        Body::Question { question, .. } => Command::Ask(Arc::new(question.clone())),
+                        _ => Command::Wait { length_ms: 0 },
+                    };
+                    flight.insert(key, Flight { command, done: None, aborting: false });
+                    continue;
+                }
+                Orphan::Repeatable => Body::Interrupted { slot: key.slot, effect: Effect::None },
+                Orphan::Settle(changes) => match self.settle(&changes) {
+                    Some(true) => Body::ToolResult {
+                        slot: key.slot,
+                        call_id: String::new(),
+                        success: true,
+                        duration_ms: 0,
+                        bytes: 0,
+                        content: Some("settled".to_owned()),
+                        artifact: None,
+                        code: None,
+                        exit_code: None,
+                        settled: true,
+                    },
+                    Some(false) => Body::Interrupted { slot: key.slot, effect: Effect::None },
+                    None => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
+                },
+                Orphan::Unknown if self.plan.fault == Some(DriverFault::RepeatsOrphans) => {
+                    let Some(Body::ToolCall { call_id, name, args, .. }) = drive.ledger().get(&key).map(|open| open.intent.clone())
+                    else {
+                        continue;
+                    };
+                    let command = Command::Call(Arc::new(ToolCall { call_id, name, args, malformed: None }));
+                    flight.insert(key, Flight { command, done: None, aborting: false });
+                    continue;
+                }
+                Orphan::Unknown => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
+            };
+            self.append(drive, Entry { part: key.part, body })?;
+        }
+        Ok(())
+    }
+
+    fn settle(&self, changes: &[FileChange]) -> Option<bool> {
+        let is = |want: fn(&FileChange) -> &Option<String>| {
+            changes.iter().all(|change| self.world.files.get(&change.path) == want(change).as_ref())
+        };
+        if is(|change| &change.after) {
+            Some(true)
+        } else if is(|change| &change.before) {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    fn changes(&self, call: &ToolCall) -> Vec<FileChange> {
+        if !self.world.writes.contains(call.name.as_str()) {
+            return Vec::new();
+        }
+        let (path, content) = path_and_content(call);
+        vec![FileChange { before: self.world.files.get(&path).cloned(), after: Some(content), path }]
+    }
+
+    /// One of the things in flight that can move; questions only if the operator has something to say.
+    fn pick(&mut self, flight: &BTreeMap<Key, Flight>) -> Option<Key> {
+        let movable: Vec<&Key> = flight
+            .iter()
+            .filter(|(_, flying)| match &flying.command {
+                Command::Ask(question) => flying.aborting || flying.done.is_some() || self.answer(question).is_some(),
+                _ => true,
+            })
+            .map(|(key, _)| key)
+            .collect();
+        if movable.is_empty() {
+            return None;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        Some(movable[(self.random % movable.len() as u64) as usize].clone())
+    }
+
+    /// Moves one thing in flight: first its effect, then its outcome.
+    fn advance(&mut self, drive: &mut Drive<P>, flight: &mut BTreeMap<Key, Flight>, key: &Key) -> Result<(), Stopped> {
+        let flying = flight.get_mut(key).expect("it was picked");
+        if flying.done.is_none() {
+            if flying.aborting {
+                flying.done = Some(aborted(key, &flying.command));
+                return Ok(());
+            }
+            self.carry_out(key, flying)?;
+            return self.tick();
+        }
+        let mut done = flight.remove(key).expect("it was picked").done.expect("it is done");
+        let mut to = key.clone();
+        if self.plan.fault == Some(DriverFault::AnswersByKind)
+            && let Body::Answer { slot, .. } = &mut done
+            && let Some((other, _)) = drive.ledger().open().find(|(_, open)| matches!(open.intent, Body::Question { .. }))
+        {
+            *slot = other.slot;
+            to = other.clone();
+        }
+        if to != *key {
+            return Err(Violation::WrongQuestion(to).into());
+        }
+        self.append(drive, Entry { part: to.part, body: done })
+    }
+
+    fn carry_out(&mut self, key: &Key, flying: &mut Flight) -> Result<(), Violation> {
+        let slot = key.slot;
+        flying.done = Some(match &flying.command {
+            Command::Turn { .. } => match self.said(key) {
+                Said::Turn { text, calls } => {
+                    Body::AgentReply { slot, text, calls, usage: None, stop: Stop::EndTurn, duration_ms: 0 }
+                }
+                Said::Fails(kind) => Body::AgentFailed { slot, kind, message: "the script says so".to_owned() },
+            },
+            Command::Call(call) => self.tool(key, &call.clone())?,
+            Command::Ask(question) => {
+                let typed = self.answer(question).expect("it was picked because there is an answer");
+                let reply = reply::read(question.kind, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
+                // The id names the question, as a real inbox's would: a lost one shows as a second use.
+                Body::Answer { slot, id: format!("answer-{key}"), choice: reply.choice, text: reply.text, by: "operator".into(), whence: "simulator".into() }
+            }
+            Command::Wait { .. } => Body::Expired { slot },
+        });
+        Ok(())
+    }
+
+    /// What the agent of a part says next: decided by how many turns it has taken, as the journal has it.
+    fn said(&self, key: &Key) -> Said {
+        let taken = self
+            .journal
+            .iter()
+            .filter(|event| {
+                event.part == key.part
+                    && match &event.body {
+                        Body::AgentReply { .. } => true,
+                        Body::AgentFailed { kind, .. } => *kind != FailureKind::Cancelled,
+                        _ => false,
+                    }
+            })
+            .count();
+        let script = self.world.scripts.get(key.part.as_str());
+        script.and_then(|script| script.get(taken)).cloned().unwrap_or_else(|| Said::text(""))
+    }
+
+    fn answer(&self, question: &Question) -> Option<String> {
+        let given = self
+            .journal
+            .iter()
+            .filter(|event| match &event.body {
+                Body::Answer { slot, .. } => self.journal.iter().any(|asked| {
+                    asked.part == event.part
+                        && matches!(&asked.body, Body::Question { slot: other, question: put } if other == slot && put.kind == question.kind)
+                }),
+                _ => false,
+            })
+            .count();
+        self.world.answers.get(question.kind.as_str()).and_then(|answers| answers.get(given)).cloned()
+    }
+
+    fn tool(&mut self, key: &Key, call: &ToolCall) -> Result<Body, Violation> {
+        if !self.journal.iter().any(|event| event.part == key.part && event.body.intent() == Some(&key.slot)) {
+            return Err(Violation::EffectWithoutIntent(key.clone()));
+        }
+        let mut content = format!("{} worked", call.name);
+        let mut success = true;
+        if self.world.writes.contains(call.name.as_str()) {
+            let (path, text) = path_and_content(call);
+            self.world.files.insert(path, text);
+        }
+        if self.world.reads.contains(call.name.as_str()) {
+            content = format!("{:?}", self.world.files);
+        } else {
+            if self.world.effects.iter().any(|(had, _)| had == key) {
+                return Err(Violation::EffectTwice(key.clone()));
+            }
+            self.world.effects.push((key.clone(), format!("{} {}", call.name, call.args)));
+        }
+        if call.name == "fails" {
+            success = false;
+            content = "it failed".to_owned();
+        }
+        Ok(Body::ToolResult {
+            slot: key.slot,
+            call_id: call.call_id.clone(),
+            success,
+            duration_ms: 0,
+            bytes: content.len() as u64,
+            content: Some(content),
+            artifact: None,
+            code: None,
+            exit_code: None,
+            settled: false,
+        })
+    }
+
+    /// Delivers the messages from outside whose time has come, each once.
+    fn deliver(&mut self, drive: &mut Drive<P>) -> Result<(), Stopped> {
+        for (number, (length, message)) in self.world.messages.clone().into_iter().enumerate() {
+            let id = if self.plan.fault == Some(DriverFault::LosesMessageIds) {
+                format!("message-{number}-{}", self.journal.len())
+            } else {
+                format!("message-{number}")
+            };
+            let over = matches!(self.journal.last(), Some(Event { body: Body::RunEnd { .. }, .. }));
+            if !over && self.journal.len() >= length && !drive.ledger().has_used(&id) {
+                let seen = self.journal.iter().filter(|event| matches!(&event.body, Body::OperatorMessage { id, .. } if id.starts_with(&format!("message-{number}")))).count();
+                if seen > 0 {
+                    return Err(Violation::MessageTwice.into());
+                }
+                self.append(drive, Entry { part: Part::root(), body: Body::OperatorMessage { id, message, by: "operator".to_owned() } })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&self, drive: &Drive<P>) -> Ended {
+        let open = drive.ledger().open().filter_map(|(key, open)| match &open.intent {
+            Body::Question { question, .. } => Some((key.clone(), question.kind)),
+            _ => None,
+        });
+        Ended {
+            outcome: match drive.step() {
+                Step::Finished(outcome) => Some(outcome),
+                _ => None,
+            },
+            open: open.collect(),
+            journal: self.journal.clone(),
+            files: self.world.files.clone(),
+            effects: self.world.effects.clone(),
+            ticks: self.ticks,
+        }
+    }
+}
+
+fn aborted(key: &Key, command: &Command) -> Body {
+    let slot = key.slot;
+    match command {
+        Command::Turn { .. } => Body::AgentFailed { slot, kind: FailureKind::Cancelled, message: "cancelled".to_owned() },
+        Command::Call(call) => Body::ToolCancelled {
+            slot,
+            call_id: call.call_id.clone(),
+            tool_name: call.name.clone(),
+            cancellation_source: "operator_signal".to_owned(),
+            partial_output: String::new(),
+        },
+        Command::Ask(_) | Command::Wait { .. } => Body::Withdrawn { slot },
+    }
+}
+
+fn path_and_content(call: &ToolCall) -> (String, String) {
+    let text = |name: &str| call.args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (text("path"), text("content"))
+}
