@@ -47,6 +47,9 @@ pub struct ToolCall {
     /// Why the arguments were not valid JSON, with their text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed: Option<String>,
+    /// Whether a secret in the arguments was masked: such a call is never made from the journal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
 }
 
 /// What came of a call: what the agent is told, and how it went.

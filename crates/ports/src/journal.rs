@@ -19,6 +19,13 @@ pub trait Journal: Send {
     /// [`AppendError`]; nothing was appended then, and the driver must stop.
     fn append(&mut self, entry: Entry, at: Timestamp, durability: Durability) -> Result<Event, AppendError>;
 
+    /// Says that the driver is alive, so that nobody takes the run over. Called every few seconds.
+    ///
+    /// # Errors
+    ///
+    /// [`AppendError::Fenced`] if another driver has taken it over all the same.
+    fn keep_alive(&mut self, at: Timestamp) -> Result<(), AppendError>;
+
     /// Keeps a content that is too large for a line; returns its hash.
     ///
     /// # Errors

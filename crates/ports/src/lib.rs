@@ -5,6 +5,7 @@
 
 mod agent;
 mod journal;
+mod operator;
 mod tools;
 
 use std::future::Future;
@@ -12,6 +13,7 @@ use std::pin::Pin;
 
 pub use agent::{Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage};
 pub use journal::{AppendError, Durability, Holder, Journal};
+pub use operator::{Answered, Clock, Operator, Progress};
 pub use tools::{Prepared, Settled, Tools};
 pub use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,23 @@
 //! One agent on one brief, under the phase machine.
+//!
+//! In: events. Out: what to record, ask, request or call next, as a [`Procedure`](crate::procedure). The
+//! machine's state is what the events say (`state.rs`); what follows from it is decided in `machine.rs`,
+//! with one file for each phase's part of the decision. The words that agents and operators get to read
+//! are in `prompts.rs`, the standing orders in `standing_orders.md`.
+//!
+//! Begin with [`Session`].
 
 pub mod detect;
+mod execute;
+mod intake;
+mod machine;
 mod mode;
+pub mod prompts;
+pub mod replay;
+mod setup;
+mod state;
+pub mod transcript;
 
+pub use machine::Session;
 pub use mode::Mode;
+pub use setup::{MAX_STEPS_DEFAULT, NUDGES_MAX, RETRIES_MAX, Setup, TOOL_ROUNDS_MAX, TURN_ATTEMPTS_MAX};

@@ -287,9 +287,12 @@ pub enum Body {
         categories: Vec<String>,
         /// `y` this once, `Y` for the run, `n` no.
         response: String,
-        /// The calls in question, by number; empty if it was about an announced act.
+        /// The calls in question, by number.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<u32>,
+        /// What the agent had announced: categories, or `out_of_scope` for a declared phase 3.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        acts: Vec<String>,
     },
     /// A call began (intent).
     ToolCall {

@@ -37,7 +37,7 @@ impl Said {
 
 /// A call for a script.
 pub fn call(id: &str, name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None }
+    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
 }
 
 /// Everything outside: survives the death of a driver.
@@ -302,7 +302,7 @@ impl<P: Procedure> Simulation<'_, P> {
                     else {
                         continue;
                     };
-                    let command = Command::Call(Arc::new(ToolCall { call_id, name, args, malformed: None }));
+                    let command = Command::Call(Arc::new(ToolCall { call_id, name, args, malformed: None, masked: false }));
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }

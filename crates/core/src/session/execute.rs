@@ -1,0 +1,276 @@
+//! Phase 1: step by step, every turn read, every call judged.
+
+use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
+use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX};
+use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
+use super::{Mode, prompts};
+use crate::gate;
+use crate::inbox::{Choice, QuestionKind};
+use crate::procedure::{Command, Key, Next, Slot, Want, What};
+use crate::tool::{ToolEffect, ToolSpec};
+use crate::trace::{Body, MessageKind, PhaseName, Rejection};
+
+/// What is held for the operator in phase 3: one question for all of it.
+pub(super) struct Held<'a> {
+    /// The calls that nothing allows yet.
+    pub(super) calls: Vec<&'a Call>,
+    /// The categories that the text announced without being authorized.
+    pub(super) acts: Vec<String>,
+    /// Whether the agent declared phase 3 without an act that a rule knows.
+    pub(super) declared: bool,
+}
+
+impl Held<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.acts.is_empty() && !self.declared
+    }
+
+    /// Everything that a yes would be for, each once.
+    pub(super) fn categories(&self) -> Vec<String> {
+        let mut categories: Vec<String> = Vec::new();
+        let missing = self.calls.iter().flat_map(|call| match &call.verdict {
+            Some(Verdict::Asked { missing, .. }) => missing.as_slice(),
+            _ => &[],
+        });
+        for category in missing.chain(&self.acts) {
+            if !categories.contains(category) {
+                categories.push(category.clone());
+            }
+        }
+        categories
+    }
+
+    /// What the agent announced, as it is put on record.
+    pub(super) fn announced(&self) -> Vec<String> {
+        if self.declared { vec![OUT_OF_SCOPE.to_owned()] } else { self.acts.clone() }
+    }
+}
+
+impl Call {
+    /// Whether nothing has been done about it and nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.progress, Progress::Waiting { .. } | Progress::EffectUnknown)
+    }
+}
+
+impl Session {
+    pub(super) fn execute(&self) -> Next {
+        let state = &self.state;
+        if state.step == 0 {
+            return self.say(MessageKind::KickOff, 1, prompts::kick_off(self.mode(), self.setup.scope_locked));
+        }
+        if state.owed {
+            return self.new_turn();
+        }
+        let Some(turn) = &state.turn else { return self.new_turn() };
+        let Some(taken) = &turn.taken else {
+            return if state.held { self.step_over() } else { self.pursue(turn) };
+        };
+        if let Some(reading) = self.read(taken) {
+            return reading;
+        }
+        if let Some(report) = self.report_oddities(taken) {
+            return report;
+        }
+        if let Some(payload) = taken.payload("blocker") {
+            let reason = payload.get("reason").and_then(|reason| reason.as_str()).unwrap_or("blocked");
+            return self
+                .reject_all(taken, Rejection::Skipped)
+                .unwrap_or_else(|| self.leave(PhaseName::Blocker, reason));
+        }
+        if let Some(judged) = self.judge(taken) {
+            return judged;
+        }
+        if !self.held(taken).is_empty() {
+            return self.leave(PhaseName::Destructive, "destructive intent detected");
+        }
+        if let Some(answer) = self.after_the_word(taken) {
+            return answer;
+        }
+        if let Some(calls) = self.run_calls(taken) {
+            return calls;
+        }
+        if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
+            return self.new_turn();
+        }
+        if taken.calls.is_empty() && taken.payload("completion").is_some() {
+            return self.leave(PhaseName::Completion, "completion detected");
+        }
+        self.step_over()
+    }
+
+    fn mode(&self) -> Mode {
+        self.state.mode.unwrap_or(Mode::Gated)
+    }
+
+    /// Puts on record, once, that the agent announced another phase or used phrases that no agent shall.
+    fn report_oddities(&self, taken: &Taken) -> Option<Next> {
+        let declared = taken.declared();
+        let expected = match declared {
+            None | Some(PhaseName::Execute) => true,
+            Some(PhaseName::Blocker) => taken.payload("blocker").is_some(),
+            Some(PhaseName::Completion) => taken.payload("completion").is_some(),
+            Some(PhaseName::Destructive) => true,
+            Some(PhaseName::Intake | PhaseName::Done) => false,
+        };
+        if let (Some(declared), false, false) = (declared, expected, taken.drift_told) {
+            return Some(self.record(Body::PhaseDrift { turn: self.state.turns, declared, phase: PhaseName::Execute }));
+        }
+        let phrases = taken.payload("banned_phrases").filter(|_| !taken.phrases_told)?;
+        Some(self.record(Body::Warning { text: prompts::banned_phrases(phrases) }))
+    }
+
+    /// What of a turn waits for the operator in phase 3.
+    pub(super) fn held<'a>(&self, taken: &'a Taken) -> Held<'a> {
+        let calls = taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(Verdict::Asked { .. })));
+        let open = |act: &String| !self.state.approved_acts.contains(act);
+        let acts: Vec<String> = if taken.act.is_some() { Vec::new() } else { taken.announced().into_iter().filter(open).collect() };
+        let known = taken.payload("destructive").is_some();
+        let declared = taken.declared() == Some(PhaseName::Destructive) && !known && taken.act.is_none();
+        Held { calls: calls.collect(), acts, declared }
+    }
+
+    /// Judges each call on its own, and answers those that will not be carried out.
+    fn judge(&self, taken: &Taken) -> Option<Next> {
+        taken.calls.iter().filter(|call| call.is_idle()).find_map(|call| self.judge_one(call, taken))
+    }
+
+    fn judge_one(&self, call: &Call, taken: &Taken) -> Option<Next> {
+        let reject = |rejection, note: Option<&str>| {
+            Some(self.reject(call, rejection, prompts::rejected(rejection, &call.call.name, note)))
+        };
+        if call.progress == Progress::EffectUnknown {
+            return reject(Rejection::EffectUnknown, None);
+        }
+        let Some(tool) = self.tool(&call.call.name) else {
+            let known: Vec<&str> = self.setup.tools.iter().map(|tool| tool.name.as_str()).collect();
+            return reject(Rejection::UnknownTool, Some(&known.join(", ")));
+        };
+        if let Some(malformed) = &call.call.malformed {
+            return reject(Rejection::BadArguments, Some(malformed));
+        }
+        match &call.verdict {
+            Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(Word::No) => reject(Rejection::Skipped, None),
+            Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
+            Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
+            Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
+                Some(self.leave(PhaseName::Done, ROLE_VIOLATED))
+            }
+            Some(Verdict::Refused { reason, would_allow, .. }) => {
+                let note = would_allow.as_ref().map_or_else(|| reason.clone(), |way| format!("{reason}. {way}"));
+                reject(Rejection::Refused, Some(&note))
+            }
+            None if self.state.failures.get(&same_call(&call.call)).is_some_and(|failed| *failed >= RETRIES_MAX) => {
+                reject(Rejection::RetryCap, None)
+            }
+            None => Some(self.check(call, tool)),
+        }
+    }
+
+    /// The gate's word on one call.
+    fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
+        let decision = gate::judge(&gate::Request {
+            tool: &tool.name,
+            categories: &tool.categories,
+            effects: &gate::effects_of(&tool.name, &call.call.args),
+            role: self.setup.role.as_ref(),
+            authorized: &self.setup.authorized,
+            approved_for_run: &self.state.approved_for_run,
+            call_is_approved: false,
+            shell_is_disabled: self.setup.shell_disabled,
+        });
+        let allowed = decision.answer == gate::Answer::Allow;
+        self.record(Body::AuthCheckFired {
+            layer: decision.layer.as_str().to_owned(),
+            tool: tool.name.clone(),
+            decision: if allowed { "allow" } else { "deny" }.to_owned(),
+            reason: decision.reason,
+            answer: Some(decision.answer.as_str().to_owned()),
+            call: Some(call.number),
+            missing: decision.missing.iter().map(ToString::to_string).collect(),
+            would_allow: decision.would_allow,
+        })
+    }
+
+    pub(super) fn reject(&self, call: &Call, rejection: Rejection, content: String) -> Next {
+        self.record(Body::ToolRejected {
+            call: call.number,
+            call_id: call.call.call_id.clone(),
+            name: call.call.name.clone(),
+            rejection,
+            content,
+        })
+    }
+
+    /// Tells the agent the operator's word on what it announced, if no call carries it.
+    fn after_the_word(&self, taken: &Taken) -> Option<Next> {
+        match taken.act? {
+            Word::Yes | Word::YesForRun if taken.calls.is_empty() => {
+                Some(self.say(MessageKind::Approval, self.state.step, prompts::approved()))
+            }
+            Word::No if taken.calls.is_empty() => Some(self.say(MessageKind::Denial, self.state.step, prompts::denied())),
+            Word::Yes | Word::YesForRun | Word::No => None,
+        }
+    }
+
+    /// The calls that should be in flight now: all reads of a run of reads, else one.
+    fn run_calls(&self, taken: &Taken) -> Option<Next> {
+        let first = taken.calls.iter().position(|call| call.progress != Progress::Finished)?;
+        let reads = |call: &&Call| self.tool(&call.call.name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
+        let rest = &taken.calls[first..];
+        let batch = rest.iter().take_while(reads).count().max(1);
+        let wants = rest[..batch].iter().filter_map(|call| {
+            let attempt = match call.progress {
+                Progress::Waiting { attempts } => attempts + 1,
+                Progress::InFlight { attempt, cancelled: false } => attempt,
+                // Cancelled: not wanted any more, its end is awaited.
+                Progress::InFlight { cancelled: true, .. } | Progress::EffectUnknown | Progress::Finished => return None,
+            };
+            let slot = Slot { what: What::Call, number: call.number, attempt };
+            Some(Want { key: Key { part: self.part.clone(), slot }, command: Command::Call(call.call.clone()) })
+        });
+        Some(Next::Want(wants.collect()))
+    }
+
+    /// A step is over: a limit, a deadline, the operator, or simply the next one.
+    fn step_over(&self) -> Next {
+        let state = &self.state;
+        if let (Some((deadline, ends)), Some(now)) = (&self.setup.deadline, state.now)
+            && now >= *ends
+            && !state.deadline_waived
+        {
+            if !state.deadline_told {
+                return self.record(Body::DeadlinePassed { deadline: deadline.clone() });
+            }
+            return match state.answer(QuestionKind::Deadline) {
+                Some(_) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
+                None => self.ask(prompts::deadline_passed(deadline)),
+            };
+        }
+        if state.step >= self.step_limit() {
+            if !state.halted {
+                let limit = u64::from(self.step_limit());
+                return self.record(Body::BudgetHalt { metric: "steps".to_owned(), used: u64::from(state.step), limit });
+            }
+            return self.leave(PhaseName::Blocker, "max_steps");
+        }
+        let next = state.step + 1;
+        if self.mode() == Mode::Auto && !state.held {
+            return self.say(MessageKind::Continue, next, prompts::go_on(Mode::Auto));
+        }
+        match state.answer(QuestionKind::Step) {
+            None => self.ask(prompts::step(state.step, self.step_limit(), state.held)),
+            Some((Choice::Done, _)) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
+            Some((Choice::Say, text)) => {
+                let text = prompts::redirect(text.unwrap_or_default(), self.setup.scope_locked);
+                self.say(MessageKind::Redirect, next, text)
+            }
+            Some((Choice::ContinueAuto, _)) if self.mode() == Mode::Gated => self.record(Body::ModeSet { mode: Mode::Auto }),
+            Some(_) => self.say(MessageKind::Continue, next, prompts::go_on(self.mode())),
+        }
+    }
+
+    fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.setup.tools.iter().find(|tool| tool.name == name)
+    }
+}

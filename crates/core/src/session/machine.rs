@@ -1,0 +1,269 @@
+//! The phase machine: 0 intake, 1 execute, 2 blocker, 3 destructive, 4 completion, then done.
+//!
+//! Every decision is made here and in the two larger phases' files, from what `state.rs` says, and
+//! returned as one event or as the whole set of commands. Nothing is remembered on the side.
+
+use std::sync::Arc;
+
+use super::detect;
+use super::prompts;
+use super::setup::{Setup, TURN_ATTEMPTS_MAX};
+use super::state::{Asked, Stand, State, Taken, Turn, Word};
+use crate::inbox::{Choice, Question, QuestionKind};
+use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use crate::trace::{Body, Entry, Event, FailureKind, MessageKind, Outcome, PhaseName, Rejection, Role};
+
+/// The reason of a transition that ends a run because the operator declined it.
+pub(super) const DECLINED: &str = "declined by the operator";
+/// The reason of a transition to completion because the operator said that it is enough.
+pub(super) const OPERATOR_ENDED: &str = "operator ended";
+/// The reason of a transition that ends a run because a role did what no role may do.
+pub(super) const ROLE_VIOLATED: &str = "a role did what it may never do";
+
+/// One agent on one brief.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub(super) setup: Arc<Setup>,
+    pub(super) part: Part,
+    pub(super) state: State,
+}
+
+impl Procedure for Session {
+    fn apply(&mut self, event: &Event) {
+        if event.part == self.part || event.part.is_root() {
+            self.state.apply(event);
+        }
+    }
+
+    fn next(&self) -> Next {
+        if !self.state.started {
+            return self.record(Body::PartStart { kind: "session".to_owned() });
+        }
+        if let Some(outcome) = self.state.ended {
+            return Next::Done(outcome);
+        }
+        match &self.state.stand {
+            Stand::Outside => self.record(Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".to_owned()) }),
+            Stand::Between { to, reason } => self.record(Body::PhaseEnter { phase: *to, reason: reason.clone() }),
+            Stand::In { phase: PhaseName::Intake, .. } => self.intake(),
+            Stand::In { phase: PhaseName::Execute, .. } => self.execute(),
+            Stand::In { phase: PhaseName::Blocker, reason, .. } => self.blocker(reason.as_deref().unwrap_or_default()),
+            Stand::In { phase: PhaseName::Destructive, .. } => self.destructive(),
+            Stand::In { phase: PhaseName::Completion, reason, .. } => self.completion(reason.as_deref()),
+            Stand::In { phase: PhaseName::Done, reason, .. } => {
+                let outcome = match reason.as_deref() {
+                    Some(DECLINED) => Outcome::Declined,
+                    Some(ROLE_VIOLATED) => Outcome::Failed,
+                    _ => Outcome::Completed,
+                };
+                self.record(Body::PartEnd { outcome })
+            }
+        }
+    }
+}
+
+impl Session {
+    /// A session that lives in `part`.
+    #[must_use]
+    pub fn new(setup: Arc<Setup>, part: Part) -> Self {
+        let state = State { mode: setup.mode, ..State::default() };
+        Self { setup, part, state }
+    }
+
+    /// The phase the session is in; none before the first and between two.
+    #[must_use]
+    pub fn phase(&self) -> Option<PhaseName> {
+        self.state.phase()
+    }
+
+    /// The number of the latest turn.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        self.state.turns
+    }
+
+    /// Why the session stands where it stands: the reason of the last transition.
+    #[must_use]
+    pub fn phase_reason(&self) -> Option<&str> {
+        match &self.state.stand {
+            Stand::In { reason, .. } | Stand::Between { reason, .. } => reason.as_deref(),
+            Stand::Outside => None,
+        }
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// How many steps there may be in all.
+    pub(super) fn step_limit(&self) -> u32 {
+        self.setup.max_steps.saturating_add(self.state.steps_added)
+    }
+
+    pub(super) fn record(&self, body: Body) -> Next {
+        Next::Record(Entry { part: self.part.clone(), body })
+    }
+
+    /// Leaves the present phase.
+    pub(super) fn leave(&self, to: PhaseName, reason: &str) -> Next {
+        let Stand::In { phase, since, .. } = &self.state.stand else { return Next::Want(Vec::new()) };
+        let lasted = self.state.now.map_or(0, |now| now.as_millisecond().saturating_sub(since.as_millisecond()));
+        self.record(Body::PhaseExit {
+            phase: *phase,
+            duration_ms: u64::try_from(lasted).unwrap_or(0),
+            to: Some(to),
+            reason: Some(reason.to_owned()),
+        })
+    }
+
+    /// Says something to the agent.
+    pub(super) fn say(&self, kind: MessageKind, step: u32, text: String) -> Next {
+        let role = if kind == MessageKind::StandingOrders { Role::System } else { Role::User };
+        let phase = self.state.phase().unwrap_or(PhaseName::Intake);
+        self.record(Body::Message { role, kind, phase, step, text })
+    }
+
+    /// Puts a question, or waits for the answer to it.
+    pub(super) fn ask(&self, question: Question) -> Next {
+        let slot = match &self.state.asked {
+            Some(Asked { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
+            Some(Asked { slot, kind, answer: None, .. }) if *kind == question.kind => *slot,
+            _ => Slot::first(What::Ask, self.state.questions + 1),
+        };
+        self.want(slot, Command::Ask(Arc::new(question)))
+    }
+
+    pub(super) fn want(&self, slot: Slot, command: Command) -> Next {
+        Next::Want(vec![Want { key: Key { part: self.part.clone(), slot }, command }])
+    }
+
+    /// The next turn, whose number was never used.
+    pub(super) fn new_turn(&self) -> Next {
+        self.request(Slot::first(What::Turn, self.state.turns + 1))
+    }
+
+    fn request(&self, slot: Slot) -> Next {
+        let tools = self.state.phase() == Some(PhaseName::Execute);
+        self.want(slot, Command::Turn { messages: (0, self.state.messages.saturating_sub(1)), tools })
+    }
+
+    /// What to do about a turn that was asked for and not taken.
+    pub(super) fn pursue(&self, turn: &Turn) -> Next {
+        let slot = Slot { what: What::Turn, number: turn.number, attempt: turn.attempt };
+        if turn.in_flight {
+            return if turn.cancelled { Next::Want(Vec::new()) } else { self.request(slot) };
+        }
+        match &turn.failed {
+            Some((kind, message)) if *kind == FailureKind::Permanent || turn.failures >= TURN_ATTEMPTS_MAX => {
+                self.ask(prompts::agent_failed(message, turn.failures))
+            }
+            _ => self.request(Slot { attempt: slot.attempt + 1, ..slot }),
+        }
+    }
+
+    /// Puts on record what the detectors see in a turn; `None` once all of it is there.
+    pub(super) fn read(&self, taken: &Taken) -> Option<Next> {
+        if taken.read {
+            return None;
+        }
+        let turn = self.state.turns;
+        let reading = detect::read(&taken.text, &self.setup.authorized, &self.setup.sensitivities);
+        if let Some(consultation) = reading.consultations.get(taken.consulted) {
+            return Some(self.record(Body::LearnedSensitivityConsulted {
+                detector: consultation.detector.name().to_owned(),
+                sensitivity: consultation.sensitivity.to_string(),
+                fired: consultation.fired,
+                bypassed: consultation.bypassed,
+                turn: Some(turn),
+            }));
+        }
+        if let Some((detector, payload)) = reading.fired().nth(taken.fired.len()) {
+            return Some(self.record(Body::DetectorFired {
+                detector: detector.name().to_owned(),
+                payload,
+                turn: Some(turn),
+            }));
+        }
+        let fired = taken.fired.iter().map(|(name, _)| name.clone()).collect();
+        Some(self.record(Body::TurnRead { turn, fired }))
+    }
+
+    /// Answers the next call that needs an answer without being carried out, in a phase without tools.
+    pub(super) fn reject_all(&self, taken: &Taken, rejection: Rejection) -> Option<Next> {
+        let call = taken.calls.iter().find(|call| call.is_idle())?;
+        let content = prompts::rejected(rejection, &call.call.name, None);
+        Some(self.reject(call, rejection, content))
+    }
+
+    fn blocker(&self, reason: &str) -> Next {
+        if self.state.owed {
+            return self.leave(PhaseName::Execute, "context given");
+        }
+        if self.state.answer(QuestionKind::Limit).is_some() {
+            return self.leave(PhaseName::Execute, "limit extended");
+        }
+        if let Some((_, Some(text))) = self.state.answer(QuestionKind::Blocker) {
+            return self.say(MessageKind::Context, self.state.step, prompts::context(text));
+        }
+        if self.state.halted {
+            return self.ask(prompts::limit_reached(self.step_limit()));
+        }
+        self.ask(prompts::blocked(reason))
+    }
+
+    fn destructive(&self) -> Next {
+        let Some(taken) = self.state.taken() else { return self.leave(PhaseName::Execute, "nothing is held") };
+        let held = self.held(taken);
+        let Some((choice, _)) = self.state.answer(QuestionKind::Destructive) else {
+            return if held.is_empty() {
+                self.leave(PhaseName::Execute, self.settled_reason(taken))
+            } else {
+                self.ask(prompts::held(&held, &taken.text, self.setup.scope_locked))
+            };
+        };
+        let response = match choice {
+            // Under a locked scope a yes is for this once: the brief is not widened while it is worked on.
+            Choice::ForRun if !self.setup.scope_locked => "Y",
+            Choice::ForRun | Choice::Once => "y",
+            _ => "n",
+        };
+        self.record(Body::AuthPrompt {
+            categories: held.categories(),
+            response: response.to_owned(),
+            calls: held.calls.iter().map(|call| call.number).collect(),
+            acts: held.announced(),
+        })
+    }
+
+    /// Why phase 3 is left, in the peer's words.
+    fn settled_reason(&self, taken: &Taken) -> &'static str {
+        match (self.state.word, taken.act) {
+            (Some(Word::No), None) => "tool call denied",
+            (Some(Word::No), Some(_)) => "destructive denied",
+            (_, Some(_)) => "destructive approved",
+            (Some(Word::YesForRun), None) => "tool approved (session)",
+            (Some(Word::Yes) | None, None) => "tool approved (once)",
+        }
+    }
+
+    fn completion(&self, reason: Option<&str>) -> Next {
+        if reason == Some(OPERATOR_ENDED) {
+            return self.record(Body::PartEnd { outcome: Outcome::Completed });
+        }
+        if self.state.said != Some(MessageKind::Report) {
+            return self.say(MessageKind::Report, self.state.step, prompts::report());
+        }
+        if self.state.owed {
+            return self.new_turn();
+        }
+        let Some(turn) = &self.state.turn else { return self.new_turn() };
+        let Some(taken) = &turn.taken else {
+            return if self.state.held { self.leave(PhaseName::Done, "report cancelled") } else { self.pursue(turn) };
+        };
+        self.read(taken)
+            .or_else(|| self.reject_all(taken, Rejection::Phase))
+            .unwrap_or_else(|| self.leave(PhaseName::Done, "completion report delivered"))
+    }
+}

@@ -1,0 +1,235 @@
+//! The words: what a session says to its agent besides the standing orders, and what it asks the
+//! operator. Whatever comes from outside stands inside a fence and is called what it is.
+
+use serde_json::Value;
+
+use super::Mode;
+use super::execute::Held;
+use super::state::Verdict;
+use crate::inbox::{Choice, Offer, Question, QuestionKind};
+use crate::trace::Rejection;
+
+/// How much of a text is shown inside a question, in characters.
+const EXCERPT_CHARS_MAX: usize = 1_500;
+
+/// The brief, and the request for a confirmation summary.
+pub(super) fn intake(brief: &str, mode: Option<Mode>) -> String {
+    let mode = match mode {
+        Some(mode) => format!("The brief fixes the mode: {mode}. Do not ask for it."),
+        None => "End by asking which mode the operator wants: per-step gating, or auto-pilot.".to_owned(),
+    };
+    format!(
+        "{}\n\n---\n\nThis is phase 0. Read the whole brief, then answer with a Confirmation Summary under the heading \
+         `## Confirmation Summary`, with these five parts: Objective, Deliverables, Constraints, Tools required, \
+         Unknowns. Put into Unknowns whatever is unclear, contradictory or missing; fill no gap with an assumption. \
+         No tool can be called yet. {mode}",
+        brief.trim_end()
+    )
+}
+
+/// A second request for a confirmation summary.
+pub(super) fn nudge() -> String {
+    "That was not a Confirmation Summary. Answer with the heading `## Confirmation Summary` and its five parts, each on \
+     a line of its own: `Objective:`, `Deliverables:`, `Constraints:`, `Tools required:`, `Unknowns:`. Nothing else \
+     can happen before it."
+        .to_owned()
+}
+
+/// What the operator wants changed in the summary.
+pub(super) fn correction(text: &str) -> String {
+    format!("The operator does not accept the summary yet and says:\n\n{}\n\nGive a new Confirmation Summary that takes this in.", text.trim())
+}
+
+/// The summary is accepted.
+pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
+    let how = match mode {
+        Mode::Gated => "Per-step gating: do the first step, report it, and name the next one. The operator answers between steps.",
+        Mode::Auto => {
+            "Auto-pilot: work through the brief. Stop only for a blocker (phase 2) or for something destructive or out of \
+             scope (phase 3). Report at checkpoints that matter."
+        }
+    };
+    let lock = if scope_locked {
+        " The scope is locked: what the brief does not ask for is not done, even if it would be useful."
+    } else {
+        ""
+    };
+    format!("The operator accepted your Confirmation Summary. This is phase 1. {how}{lock} When every deliverable is there, begin your reply with `## Phase 4`.")
+}
+
+/// Go on.
+pub(super) fn go_on(mode: Mode) -> String {
+    match mode {
+        Mode::Gated => "Go on with the next step.",
+        Mode::Auto => "Go on. When every deliverable is there, begin your reply with `## Phase 4`; if you can't go on, with `## Phase 2`.",
+    }
+    .to_owned()
+}
+
+/// What the operator says between steps.
+pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
+    if scope_locked {
+        return format!("{text}\n\n(The brief's scope is locked: if this asks for more than the brief covers, say so instead of doing it.)");
+    }
+    text.to_owned()
+}
+
+/// What was announced may be done.
+pub(super) fn approved() -> String {
+    "The operator approved what you announced. Do that, and nothing beyond it.".to_owned()
+}
+
+/// What was announced may not be done.
+pub(super) fn denied() -> String {
+    "The operator denied what you announced. Do not do it, in this form or another. Find another way, or say why you \
+     can't go on."
+        .to_owned()
+}
+
+/// What a blocked session was missing.
+pub(super) fn context(text: &str) -> String {
+    format!("The operator answers your blocker:\n\n{}\n\nGo on from where you stopped.", text.trim())
+}
+
+/// The request for the final report.
+pub(super) fn report() -> String {
+    "This is phase 4. Report in a few lines: what was delivered, what is unresolved, which questions are open. Leave out \
+     what anyone can see in the work itself. No tool can be called any more."
+        .to_owned()
+}
+
+/// What an agent is told of a call that was not carried out.
+pub(super) fn rejected(rejection: Rejection, tool: &str, note: Option<&str>) -> String {
+    let note = note.unwrap_or_default();
+    match rejection {
+        Rejection::UnknownTool => format!("There is no tool `{tool}`. The tools are: {note}."),
+        Rejection::BadArguments => format!("The arguments of `{tool}` are not valid JSON: {note}. Call it again with a JSON object."),
+        Rejection::Refused => format!("`{tool}` was refused: {note}."),
+        Rejection::Denied if note.is_empty() => format!(
+            "The operator denied this call of `{tool}`. Do not repeat it; take another way, or say why you can't go on."
+        ),
+        Rejection::Denied => format!(
+            "The operator denied this call of `{tool}` and says: {note}. Do not repeat it; take another way, or say why you can't go on."
+        ),
+        Rejection::RetryCap => format!(
+            "This call of `{tool}` has failed too often in this step and was not made again. Change the arguments, take \
+             another way, or report a blocker."
+        ),
+        Rejection::Phase => format!("`{tool}` was not called: no tool can be called in this phase."),
+        Rejection::Skipped => format!("`{tool}` was not called: the same turn stopped or was denied."),
+        Rejection::EffectUnknown => format!(
+            "This call of `{tool}` was interrupted, and what it did is unknown. It was not repeated. Find out what is \
+             there now before you go on."
+        ),
+    }
+}
+
+/// What the operator is warned of when phrases were used that no agent shall use.
+pub(super) fn banned_phrases(payload: &Value) -> String {
+    let phrases = payload.get("phrases").and_then(Value::as_array);
+    let phrases: Vec<&str> = phrases.into_iter().flatten().filter_map(Value::as_str).collect();
+    format!("the agent uses phrases that its standing orders ban: {}", phrases.join(", "))
+}
+
+fn question(kind: QuestionKind, text: String, default: Choice, options: Vec<Offer>) -> Question {
+    Question { kind, text, options, default, deadline_ms: None }
+}
+
+/// Is the summary right?
+pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, late: Option<&str>) -> Question {
+    let mut text = match summary {
+        Some((_, true)) => "Is this summary what you want?".to_owned(),
+        Some((_, false)) => "No Confirmation Summary was recognised in the agent's reply. Go on all the same?".to_owned(),
+        None => "The turn was cancelled before there was a summary. What now?".to_owned(),
+    };
+    if let Some(deadline) = late {
+        text.push_str(&format!(" The brief's deadline, {deadline}, has already passed."));
+    }
+    let mut options = vec![match mode {
+        Some(mode) => Offer::new(Choice::Accept, "go", &format!("the work begins, in {mode} mode")),
+        None => Offer::new(Choice::Accept, "go", "the work begins; you are asked between steps"),
+    }];
+    options.push(Offer::new(Choice::AcceptAuto, "auto", "the work begins; you are asked only when something needs you"));
+    options.push(Offer::new(Choice::AcceptGated, "gated", "the work begins; you are asked between steps"));
+    options.push(Offer::new(Choice::Correct, "<anything else>", "the agent gets it as a correction and summarises again"));
+    options.push(Offer::new(Choice::Decline, "no", "the run ends here; nothing was done"));
+    question(QuestionKind::Confirmation, text, Choice::Decline, options)
+}
+
+/// Go on with the next step?
+pub(super) fn step(done: u32, limit: u32, held: bool) -> Question {
+    let text = if held { "You cancelled the agent's turn. What now?".to_owned() } else { format!("Step {done} of at most {limit} is done. Go on?") };
+    let options = vec![
+        Offer::new(Choice::Continue, "ok", "the next step begins"),
+        Offer::new(Choice::ContinueAuto, "auto", "the next step begins, and you are not asked between steps any more"),
+        Offer::new(Choice::Say, "<anything else>", "the agent gets it as your word on the next step"),
+        Offer::new(Choice::Done, "done", "the run ends here, without a report"),
+    ];
+    question(QuestionKind::Step, text, Choice::Done, options)
+}
+
+/// May this be done?
+pub(super) fn held(held: &Held<'_>, turn: &str, scope_locked: bool) -> Question {
+    let mut text = String::new();
+    for call in &held.calls {
+        let Some(Verdict::Asked { reason, .. }) = &call.verdict else { continue };
+        let args = excerpt(&call.call.args.to_string());
+        text.push_str(&format!("The agent wants to call `{}` with\n  {args}\n  {reason}\n", call.call.name));
+    }
+    if !held.acts.is_empty() {
+        text.push_str(&format!("The agent announces something that nothing authorizes ({}):\n", held.acts.join(", ")));
+        text.push_str(&quoted(turn));
+    } else if held.declared {
+        text.push_str("The agent stopped in phase 3 and asks:\n");
+        text.push_str(&quoted(turn));
+    }
+    text.push_str("May it?");
+    let mut options = vec![Offer::new(Choice::Once, "y", "yes, this once")];
+    if !scope_locked {
+        options.push(Offer::new(Choice::ForRun, "Y", &format!("yes, and whatever needs the same for the rest of the run ({})", held.categories().join(", "))));
+    }
+    options.push(Offer::new(Choice::Deny, "n", "no; the agent is told and looks for another way (n: <why> tells it why)"));
+    question(QuestionKind::Destructive, text, Choice::Deny, options)
+}
+
+/// What should a blocked agent know?
+pub(super) fn blocked(reason: &str) -> Question {
+    let text = format!("The agent is blocked:\n{}What should it know?", quoted(reason));
+    let options = vec![Offer::new(Choice::Context, "<your answer>", "the agent gets it and goes on")];
+    question(QuestionKind::Blocker, text, Choice::Context, options)
+}
+
+/// More steps?
+pub(super) fn limit_reached(limit: u32) -> Question {
+    let text = format!("The session took all of its {limit} steps without completing the brief. How many more?");
+    let options = vec![Offer::new(Choice::Extend, "<a number>", "the session goes on for so many more steps")];
+    question(QuestionKind::Limit, text, Choice::Extend, options)
+}
+
+/// The deadline has passed: go on?
+pub(super) fn deadline_passed(deadline: &str) -> Question {
+    let options = vec![
+        Offer::new(Choice::Continue, "continue", "the work goes on; you are not asked again"),
+        Offer::new(Choice::Done, "done", "the run ends here, without a report"),
+    ];
+    question(QuestionKind::Deadline, format!("The brief's deadline, {deadline}, has passed. Go on?"), Choice::Done, options)
+}
+
+/// The agent can't be reached: try again?
+pub(super) fn agent_failed(message: &str, attempts: u32) -> Question {
+    let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
+    let text = format!("The agent gave no turn{tried}:\n{}Try again?", quoted(message));
+    question(QuestionKind::Failure, text, Choice::Retry, vec![Offer::new(Choice::Retry, "retry", "the turn is asked for again")])
+}
+
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
+        None => text.to_owned(),
+        Some((cut, _)) => format!("{}... ({} bytes in all)", &text[..cut], text.len()),
+    }
+}
+
+/// A text from outside, each line marked, so that nobody takes it for ours.
+fn quoted(text: &str) -> String {
+    excerpt(text.trim()).lines().map(|line| format!("  | {line}\n")).collect()
+}

@@ -1,0 +1,156 @@
+//! Re-decides a journal with today's rules and says where they would have decided otherwise.
+//!
+//! In: the events, and a procedure made with the rules to try. Out: the differences. What was recorded
+//! stays what happened: each event is applied as it stands, so that one difference does not hide or
+//! invent the next. A turn is read once, as a whole: it differs or it doesn't.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::procedure::{Next, Procedure};
+use crate::trace::{Body, Entry, Event};
+
+/// One decision that would be another one today.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Drift {
+    /// The number of the event that records it.
+    pub seq: u64,
+    /// The part it belongs to.
+    pub part: String,
+    /// The turn, if it is a reading of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+    /// What was recorded.
+    pub recorded: String,
+    /// What would be decided today.
+    pub today: String,
+}
+
+/// What re-deciding a journal showed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// How many decisions were compared.
+    pub decisions: u64,
+    /// How many turns were read again.
+    pub turns: u64,
+    /// The differences, in the order of the journal.
+    pub drift: Vec<Drift>,
+}
+
+/// Re-decides `events` with `procedure`, which must be fresh. `read` is today's reading of a turn: the
+/// detectors that fire on its text, with what they see.
+pub fn replay<P: Procedure>(
+    events: &[Event],
+    mut procedure: P,
+    read: impl Fn(&Event, &str) -> Vec<(String, Value)>,
+) -> Report {
+    let mut report = Report::default();
+    let mut turn = TurnOnRecord::default();
+    for event in events {
+        match &event.body {
+            Body::AgentReply { text, .. } => turn = TurnOnRecord { text: text.clone(), fired: Vec::new() },
+            Body::DetectorFired { detector, payload, .. } => turn.fired.push((detector.clone(), payload.clone())),
+            Body::TurnRead { turn: number, .. } => {
+                report.decisions += 1;
+                report.turns += 1;
+                let today = read(event, &turn.text);
+                if today != turn.fired {
+                    report.drift.push(drift(event, Some(*number), fired(&turn.fired), fired(&today)));
+                }
+            }
+            Body::LearnedSensitivityConsulted { .. } | Body::Warning { .. } => {}
+            body if body.is_decision() => {
+                report.decisions += 1;
+                compare(event, procedure.next(), &mut report);
+            }
+            body if body.intent().is_some() => {
+                report.decisions += 1;
+                compare_intent(event, procedure.next(), &mut report);
+            }
+            _ => {}
+        }
+        procedure.apply(event);
+    }
+    report
+}
+
+#[derive(Default)]
+struct TurnOnRecord {
+    text: String,
+    fired: Vec<(String, Value)>,
+}
+
+fn compare(event: &Event, next: Next, report: &mut Report) {
+    let recorded = Entry { part: event.part.clone(), body: event.body.clone() };
+    match next {
+        Next::Record(today) if same(&today, &recorded) => {}
+        // The end of a part may have waited for what was still in flight under it.
+        other => report.drift.push(drift(event, None, decision(&recorded.body), described(&other))),
+    }
+}
+
+fn compare_intent(event: &Event, next: Next, report: &mut Report) {
+    let slot = event.body.intent();
+    let wanted = match &next {
+        Next::Want(wants) => wants.iter().any(|want| want.key.part == event.part && Some(&want.key.slot) == slot),
+        Next::Record(_) | Next::Done(_) => false,
+    };
+    if !wanted {
+        report.drift.push(drift(event, None, decision(&event.body), described(&next)));
+    }
+}
+
+fn drift(event: &Event, turn: Option<u32>, recorded: String, today: String) -> Drift {
+    Drift { seq: event.seq, part: event.part.to_string(), turn, recorded, today }
+}
+
+/// Whether two decisions are the same: wording may change from version to version, what was decided not.
+fn same(today: &Entry, recorded: &Entry) -> bool {
+    today.part == recorded.part && decision(&today.body) == decision(&recorded.body)
+}
+
+/// What was decided, in a line: without the wording and without times.
+fn decision(body: &Body) -> String {
+    match body {
+        Body::Message { kind, phase, step, .. } => format!("message {kind:?} in {} (step {step})", phase.as_str()),
+        Body::PhaseEnter { phase, .. } => format!("enter {}", phase.as_str()),
+        Body::PhaseExit { phase, to, .. } => {
+            format!("leave {} for {}", phase.as_str(), to.map_or("?", crate::trace::PhaseName::as_str))
+        }
+        Body::AuthCheckFired { tool, decision, answer, missing, call, .. } => {
+            let answer = answer.as_deref().unwrap_or(decision);
+            let call = call.map(|number| format!(" (call {number})")).unwrap_or_default();
+            format!("{answer} {tool}{call}, missing [{}]", missing.join(", "))
+        }
+        Body::AuthPrompt { categories, response, .. } => format!("answer {response} for [{}]", categories.join(", ")),
+        Body::ToolRejected { call, name, rejection, .. } => format!("reject {name} (call {call}): {rejection:?}"),
+        Body::BudgetHalt { metric, used, limit } => format!("halt at {used} of {limit} {metric}"),
+        Body::PhaseDrift { turn, declared, .. } => format!("drift to {} in turn {turn}", declared.as_str()),
+        Body::PartEnd { outcome } | Body::RunEnd { outcome } => format!("end {outcome:?}"),
+        Body::ModeSet { mode } => format!("mode {mode}"),
+        Body::Question { slot, question } => format!("ask {} ({slot})", question.kind.as_str()),
+        Body::ToolCall { slot, name, .. } => format!("call {name} ({slot})"),
+        Body::AgentRequest { slot, .. } => format!("request {slot}"),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+fn described(next: &Next) -> String {
+    match next {
+        Next::Record(entry) => decision(&entry.body),
+        Next::Want(wants) if wants.is_empty() => "wait".to_owned(),
+        Next::Want(wants) => {
+            let wants: Vec<String> = wants.iter().map(|want| want.key.slot.to_string()).collect();
+            format!("want {}", wants.join(", "))
+        }
+        Next::Done(outcome) => format!("done: {outcome:?}"),
+    }
+}
+
+fn fired(readings: &[(String, Value)]) -> String {
+    if readings.is_empty() {
+        return "nothing fires".to_owned();
+    }
+    let names: Vec<String> = readings.iter().map(|(name, payload)| format!("{name} {payload}")).collect();
+    names.join("; ")
+}

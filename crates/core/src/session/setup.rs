@@ -1,0 +1,46 @@
+//! What a session is made with: the facts of its brief and the limits it works under.
+
+use jiff::Timestamp;
+
+use super::Mode;
+use super::detect::Sensitivities;
+use crate::gate::{Category, Role};
+use crate::tool::ToolSpecs;
+
+/// How many steps a session takes before a person is asked (the peer's number).
+pub const MAX_STEPS_DEFAULT: u32 = 30;
+/// How many times in a row an agent that gave no confirmation summary is asked again (the peer's number).
+pub const NUDGES_MAX: u32 = 1;
+/// How many turns with tool calls one step may hold (the peer's number).
+pub const TOOL_ROUNDS_MAX: u32 = 3;
+/// How often the same call may fail within one step before it is no longer made (the seed's retry cap).
+pub const RETRIES_MAX: u32 = 3;
+/// How often a turn that failed for a passing reason is asked for before a person is.
+pub const TURN_ATTEMPTS_MAX: u32 = 3;
+
+/// What a session is made with. The same setup and the same events give the same decisions.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The standing orders, as the agent gets them.
+    pub standing_orders: String,
+    /// The brief, as the agent gets it.
+    pub brief: String,
+    /// What the brief authorizes.
+    pub authorized: Vec<Category>,
+    /// Whether nothing may be added to the brief while it is worked on.
+    pub scope_locked: bool,
+    /// The brief's deadline as it was written, and the moment at which it has passed.
+    pub deadline: Option<(String, Timestamp)>,
+    /// The mode, if it was fixed before the run.
+    pub mode: Option<Mode>,
+    /// How many steps the session may take before a person is asked.
+    pub max_steps: u32,
+    /// How sensitive the detectors are.
+    pub sensitivities: Sensitivities,
+    /// Whether `shell_exec` is switched off.
+    pub shell_disabled: bool,
+    /// The role that the agent works in; none if it works alone.
+    pub role: Option<Role>,
+    /// The tools there are.
+    pub tools: ToolSpecs,
+}

@@ -1,0 +1,509 @@
+//! What the events say of a session: its phase, its latest turn, what is asked and what was allowed.
+//!
+//! `apply` takes facts; it decides nothing. Whatever could be decided otherwise by another version is
+//! decided in `machine.rs` and comes back here as an event.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Mode;
+use crate::gate::Category;
+use crate::inbox::{Choice, Message, QuestionKind};
+use crate::procedure::{Slot, What};
+use crate::tool::ToolCall;
+use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, Outcome, PhaseName, Role};
+
+/// Where a session stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    pub(super) started: bool,
+    pub(super) ended: Option<Outcome>,
+    pub(super) now: Option<Timestamp>,
+    pub(super) stand: Stand,
+    pub(super) mode: Option<Mode>,
+    /// Messages in the part's transcript so far, the agent's and the tools' included.
+    pub(super) messages: u32,
+    /// The last thing said to the agent, and whether a turn is owed for it.
+    pub(super) said: Option<MessageKind>,
+    pub(super) owed: bool,
+    pub(super) turns: u32,
+    pub(super) turn: Option<Turn>,
+    pub(super) calls: u32,
+    pub(super) questions: u32,
+    pub(super) asked: Option<Asked>,
+    pub(super) nudges: u32,
+    pub(super) step: u32,
+    /// Turns with tool calls in the present step.
+    pub(super) rounds: u32,
+    /// What the operator added to the limit of steps.
+    pub(super) steps_added: u32,
+    pub(super) halted: bool,
+    pub(super) deadline_told: bool,
+    pub(super) deadline_waived: bool,
+    /// The operator cancelled a turn: what now is theirs to say, whatever the mode.
+    pub(super) held: bool,
+    /// The operator's last word in phase 3.
+    pub(super) word: Option<Word>,
+    pub(super) approved_for_run: Vec<Category>,
+    pub(super) approved_acts: Vec<String>,
+    /// How often each call failed in the present step, by name and arguments.
+    pub(super) failures: BTreeMap<String, u32>,
+}
+
+/// Between phases, or in one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Stand {
+    /// Before the first phase.
+    #[default]
+    Outside,
+    /// One phase was left, the next not yet entered.
+    Between { to: PhaseName, reason: Option<String> },
+    /// In a phase.
+    In { phase: PhaseName, since: Timestamp, reason: Option<String> },
+}
+
+/// The latest turn that was asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    pub(super) number: u32,
+    /// The last attempt that began.
+    pub(super) attempt: u32,
+    pub(super) in_flight: bool,
+    /// Attempts that failed for a passing reason since somebody last looked.
+    pub(super) failures: u32,
+    pub(super) failed: Option<(FailureKind, String)>,
+    pub(super) cancelled: bool,
+    pub(super) taken: Option<Taken>,
+}
+
+/// A turn that was taken.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    pub(super) text: String,
+    pub(super) calls: Vec<Call>,
+    /// Detectors on record for this turn, consulted or fired.
+    pub(super) consulted: usize,
+    pub(super) fired: Vec<(String, Value)>,
+    pub(super) read: bool,
+    pub(super) drift_told: bool,
+    pub(super) phrases_told: bool,
+    /// The operator's word on what the text announced.
+    pub(super) act: Option<Word>,
+}
+
+/// The operator's word on something that was held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    Yes,
+    YesForRun,
+    No,
+}
+
+/// What a declared phase 3 is about if no rule knows the act.
+pub(super) const OUT_OF_SCOPE: &str = "out_of_scope";
+
+/// One call of a turn.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) number: u32,
+    pub(super) call: Arc<ToolCall>,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) progress: Progress,
+}
+
+/// What was said to a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Verdict {
+    Allowed,
+    Asked { missing: Vec<String>, reason: String },
+    Refused { reason: String, would_allow: Option<String>, layer: String },
+    Approved,
+    Denied { note: Option<String> },
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Not begun, or to be tried again; `attempts` were begun.
+    Waiting { attempts: u32 },
+    InFlight { attempt: u32, cancelled: bool },
+    EffectUnknown,
+    Finished,
+}
+
+/// A question that was put.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) slot: Slot,
+    pub(super) kind: QuestionKind,
+    pub(super) default: Choice,
+    pub(super) withdrawn: bool,
+    pub(super) answer: Option<(Choice, Option<String>)>,
+}
+
+impl State {
+    pub(super) fn phase(&self) -> Option<PhaseName> {
+        match &self.stand {
+            Stand::In { phase, .. } => Some(*phase),
+            Stand::Outside | Stand::Between { .. } => None,
+        }
+    }
+
+    /// The answer to the question that was put last, if it is of `kind`.
+    pub(super) fn answer(&self, kind: QuestionKind) -> Option<(Choice, Option<&str>)> {
+        let asked = self.asked.as_ref().filter(|asked| asked.kind == kind)?;
+        asked.answer.as_ref().map(|(choice, text)| (*choice, text.as_deref()))
+    }
+
+    pub(super) fn apply(&mut self, event: &Event) {
+        self.now = Some(event.at);
+        match &event.body {
+            Body::PartStart { .. } => self.started = true,
+            Body::PartEnd { outcome } => self.ended = Some(*outcome),
+            Body::RunResume { .. } => self.taken_over(),
+            Body::OperatorMessage { message, .. } => self.told(message),
+            Body::PhaseEnter { phase, reason } => {
+                self.stand = Stand::In { phase: *phase, since: event.at, reason: reason.clone() };
+            }
+            Body::PhaseExit { to, reason, .. } => {
+                if let Some(to) = to {
+                    self.stand = Stand::Between { to: *to, reason: reason.clone() };
+                }
+                self.asked = None;
+                self.held = false;
+            }
+            Body::ModeSet { mode } => self.mode = Some(*mode),
+            Body::Message { role, kind, step, .. } => self.say(*role, *kind, *step),
+            Body::AgentRequest { slot, .. } => self.request(*slot),
+            Body::AgentReply { slot, text, calls, .. } => self.reply(*slot, text, calls),
+            Body::AgentFailed { kind, message, .. } => self.fail(*kind, message),
+            Body::LearnedSensitivityConsulted { .. } => {
+                if let Some(taken) = self.taken_mut() {
+                    taken.consulted += 1;
+                }
+            }
+            Body::DetectorFired { detector, payload, .. } => {
+                if let Some(taken) = self.taken_mut() {
+                    taken.fired.push((detector.clone(), payload.clone()));
+                }
+            }
+            Body::TurnRead { .. } => {
+                if let Some(taken) = self.taken_mut() {
+                    taken.read = true;
+                }
+            }
+            Body::PhaseDrift { .. } => {
+                if let Some(taken) = self.taken_mut() {
+                    taken.drift_told = true;
+                }
+            }
+            Body::Warning { .. } => {
+                if let Some(taken) = self.taken_mut() {
+                    taken.phrases_told = true;
+                }
+            }
+            Body::AuthCheckFired { call: Some(number), layer, decision, answer, reason, missing, would_allow, .. } => {
+                if let Some(call) = self.call_mut(*number) {
+                    call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
+                        ("allow", _) => Verdict::Allowed,
+                        (_, Some("refuse")) => Verdict::Refused {
+                            reason: reason.clone(),
+                            would_allow: would_allow.clone(),
+                            layer: layer.clone(),
+                        },
+                        _ => Verdict::Asked { missing: missing.clone(), reason: reason.clone() },
+                    });
+                }
+            }
+            Body::Question { slot, question } => {
+                self.questions = self.questions.max(slot.number);
+                self.asked = Some(Asked {
+                    slot: *slot,
+                    kind: question.kind,
+                    default: question.default,
+                    withdrawn: false,
+                    answer: None,
+                });
+            }
+            Body::Answer { slot, choice, text, .. } => self.answered(*slot, *choice, text.clone()),
+            Body::Expired { slot } => {
+                if let Some(default) = self.asked.as_ref().map(|asked| asked.default) {
+                    self.answered(*slot, default, None);
+                }
+            }
+            Body::Withdrawn { slot } => {
+                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
+                    asked.withdrawn = true;
+                }
+            }
+            Body::AuthPrompt { categories, response, calls, acts } => self.prompted(categories, response, calls, acts),
+            Body::ToolCall { slot, .. } => {
+                if let Some(call) = self.call_mut(slot.number) {
+                    call.progress = Progress::InFlight { attempt: slot.attempt, cancelled: false };
+                }
+            }
+            Body::ToolResult { slot, success, .. } => self.finish(slot.number, *success),
+            Body::ToolCancelled { slot, .. } => self.finish(slot.number, true),
+            Body::ToolRejected { call, .. } => self.finish(*call, true),
+            Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
+            Body::BudgetHalt { .. } => self.halted = true,
+            Body::DeadlinePassed { .. } => self.deadline_told = true,
+            Body::TraceVersion { .. }
+            | Body::RunStart(_)
+            | Body::RunEnd { .. }
+            | Body::AuthCheckFired { call: None, .. }
+            | Body::AnswerIgnored { .. }
+            | Body::Timer { .. }
+            | Body::Error { .. } => {}
+        }
+    }
+
+    fn say(&mut self, role: Role, kind: MessageKind, step: u32) {
+        self.messages += 1;
+        self.said = Some(kind);
+        self.owed = role == Role::User;
+        self.asked = None;
+        match kind {
+            MessageKind::Nudge => self.nudges += 1,
+            MessageKind::Correction => self.nudges = 0,
+            MessageKind::KickOff | MessageKind::Continue | MessageKind::Redirect => {
+                self.step = step;
+                self.rounds = 0;
+                self.failures.clear();
+                self.held = false;
+            }
+            MessageKind::Context => {
+                self.rounds = 0;
+                self.failures.clear();
+            }
+            MessageKind::StandingOrders
+            | MessageKind::Intake
+            | MessageKind::Approval
+            | MessageKind::Denial
+            | MessageKind::Report => {}
+        }
+    }
+
+    fn request(&mut self, slot: Slot) {
+        self.owed = false;
+        self.turns = self.turns.max(slot.number);
+        match &mut self.turn {
+            Some(turn) if turn.number == slot.number => {
+                turn.attempt = slot.attempt;
+                turn.in_flight = true;
+                turn.failed = None;
+            }
+            _ => {
+                self.turn = Some(Turn {
+                    number: slot.number,
+                    attempt: slot.attempt,
+                    in_flight: true,
+                    failures: 0,
+                    failed: None,
+                    cancelled: false,
+                    taken: None,
+                });
+            }
+        }
+    }
+
+    fn reply(&mut self, slot: Slot, text: &str, calls: &[ToolCall]) {
+        self.messages += 1;
+        if !calls.is_empty() {
+            self.rounds += 1;
+        }
+        let first = self.calls + 1;
+        self.calls += u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        let calls = (first..).zip(calls).map(|(number, call)| Call {
+            number,
+            call: Arc::new(call.clone()),
+            verdict: None,
+            progress: Progress::Waiting { attempts: 0 },
+        });
+        let taken = Taken {
+            text: text.to_owned(),
+            calls: calls.collect(),
+            consulted: 0,
+            fired: Vec::new(),
+            read: false,
+            drift_told: false,
+            phrases_told: false,
+            act: None,
+        };
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.number == slot.number) {
+            turn.in_flight = false;
+            turn.failures = 0;
+            turn.taken = Some(taken);
+        }
+    }
+
+    fn fail(&mut self, kind: FailureKind, message: &str) {
+        let Some(turn) = &mut self.turn else { return };
+        turn.in_flight = false;
+        match kind {
+            // Cancelled by the operator, who says what now; or by a driver that stood still, and then
+            // another attempt is simply due.
+            FailureKind::Cancelled if turn.cancelled => self.held = true,
+            FailureKind::Cancelled => {}
+            FailureKind::Transient => {
+                turn.failures += 1;
+                turn.failed = Some((kind, message.to_owned()));
+            }
+            FailureKind::Permanent => turn.failed = Some((kind, message.to_owned())),
+        }
+    }
+
+    fn answered(&mut self, slot: Slot, choice: Choice, text: Option<String>) {
+        let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == slot) else { return };
+        match (asked.kind, choice) {
+            (QuestionKind::Limit, Choice::Extend) => {
+                let more = text.as_deref().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+                self.steps_added = self.steps_added.saturating_add(more);
+                self.halted = false;
+            }
+            (QuestionKind::Deadline, Choice::Continue) => {
+                self.deadline_waived = true;
+                self.asked = None;
+                return;
+            }
+            (QuestionKind::Failure, Choice::Retry) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.failures = 0;
+                    turn.failed = None;
+                }
+                self.asked = None;
+                return;
+            }
+            _ => {}
+        }
+        asked.answer = Some((choice, text));
+    }
+
+    fn prompted(&mut self, categories: &[String], response: &str, calls: &[u32], acts: &[String]) {
+        let note = self.answer(QuestionKind::Destructive).and_then(|(_, text)| text.map(str::to_owned));
+        self.asked = None;
+        let word = match response {
+            "Y" => Word::YesForRun,
+            "y" => Word::Yes,
+            _ => Word::No,
+        };
+        self.word = Some(word);
+        let Some(taken) = self.taken_mut() else { return };
+        taken.act = (!acts.is_empty()).then_some(word);
+        for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
+            call.verdict = Some(if word == Word::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
+        }
+        if word == Word::YesForRun {
+            self.approved_for_run.extend(categories.iter().map(Category::new));
+        }
+        // C32: an announcement that was approved is not asked about again.
+        if word != Word::No {
+            self.approved_acts.extend(acts.iter().filter(|act| *act != OUT_OF_SCOPE).cloned());
+        }
+    }
+
+    fn finish(&mut self, number: u32, success: bool) {
+        self.messages += 1;
+        let Some(call) = self.call_mut(number) else { return };
+        call.progress = Progress::Finished;
+        if !success {
+            let same = same_call(&call.call);
+            *self.failures.entry(same).or_default() += 1;
+        }
+    }
+
+    fn interrupted(&mut self, slot: Slot, effect: Effect) {
+        match slot.what {
+            What::Turn => {
+                if let Some(turn) = &mut self.turn {
+                    turn.in_flight = false;
+                }
+            }
+            What::Call => {
+                if let Some(call) = self.call_mut(slot.number) {
+                    call.progress = match effect {
+                        Effect::None => Progress::Waiting { attempts: slot.attempt },
+                        Effect::Unknown => Progress::EffectUnknown,
+                    };
+                }
+            }
+            What::Ask | What::Wait => {}
+        }
+    }
+
+    /// A new driver: what was allowed and not begun is judged again, what failed is tried again.
+    fn taken_over(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.failures = 0;
+            turn.failed = None;
+        }
+        if let Some(taken) = self.taken_mut() {
+            for call in &mut taken.calls {
+                if call.verdict == Some(Verdict::Allowed) && matches!(call.progress, Progress::Waiting { .. }) {
+                    call.verdict = None;
+                }
+            }
+        }
+    }
+
+    fn told(&mut self, message: &Message) {
+        match message {
+            Message::Mode(mode) => self.mode = Some(*mode),
+            Message::Cancel => {
+                if let Some(turn) = self.turn.as_mut().filter(|turn| turn.in_flight) {
+                    turn.cancelled = true;
+                }
+                for call in self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls) {
+                    if let Progress::InFlight { cancelled, .. } = &mut call.progress {
+                        *cancelled = true;
+                    }
+                }
+            }
+            Message::Interrupt | Message::Stop => {}
+        }
+    }
+
+    pub(super) fn taken(&self) -> Option<&Taken> {
+        self.turn.as_ref().and_then(|turn| turn.taken.as_ref())
+    }
+
+    fn taken_mut(&mut self) -> Option<&mut Taken> {
+        self.turn.as_mut().and_then(|turn| turn.taken.as_mut())
+    }
+
+    fn call_mut(&mut self, number: u32) -> Option<&mut Call> {
+        self.taken_mut().and_then(|taken| taken.calls.iter_mut().find(|call| call.number == number))
+    }
+}
+
+/// What makes two calls the same for the retry cap: the tool and its arguments.
+pub(super) fn same_call(call: &ToolCall) -> String {
+    format!("{} {}", call.name, call.args)
+}
+
+impl Taken {
+    /// What a detector saw, if it fired.
+    pub(super) fn payload(&self, detector: &str) -> Option<&Value> {
+        self.fired.iter().find(|(name, _)| name == detector).map(|(_, payload)| payload)
+    }
+
+    /// The phase that the turn declared last.
+    pub(super) fn declared(&self) -> Option<PhaseName> {
+        let last = self.payload("phase_marker")?.get("last")?;
+        serde_json::from_value(last.clone()).ok()
+    }
+
+    /// The categories that the turn announced without being authorized.
+    pub(super) fn announced(&self) -> Vec<String> {
+        let Some(payload) = self.payload("destructive") else { return Vec::new() };
+        let acts = match payload.get("actions").and_then(Value::as_array) {
+            Some(acts) => acts.iter().collect(),
+            None => vec![payload],
+        };
+        let open = acts.into_iter().filter(|act| act.get("authorized") != Some(&Value::Bool(true)));
+        open.filter_map(|act| act.get("action").and_then(Value::as_str).map(str::to_owned)).collect()
+    }
+}

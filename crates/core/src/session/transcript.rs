@@ -1,0 +1,119 @@
+//! What was said in a part, in order: what a request sends and what a reader sees, from the events.
+
+use crate::procedure::Part;
+use crate::tool::ToolCall;
+use crate::trace::{Body, Event, PhaseName, Role};
+use jiff::Timestamp;
+
+/// The messages of one part, numbered from 0 in the order in which they were recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    messages: Vec<Said>,
+    phase: Option<PhaseName>,
+    names: Vec<(u32, String, String)>,
+    calls: u32,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The phase it belongs to, if the session was in one.
+    pub phase: Option<PhaseName>,
+    /// Who spoke.
+    pub speaker: Speaker,
+    /// What was said; for a kept result, empty.
+    pub text: String,
+}
+
+/// Who spoke.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Speaker {
+    /// The standing orders.
+    System,
+    /// The runtime or the operator.
+    User,
+    /// The agent, asking for these calls.
+    Agent(Vec<ToolCall>),
+    /// A tool.
+    Tool {
+        /// The agent's own name for the call.
+        call_id: String,
+        /// The tool.
+        name: String,
+        /// Whether the call failed.
+        is_error: bool,
+        /// The hash of a content that is kept elsewhere.
+        artifact: Option<String>,
+    },
+}
+
+impl Transcript {
+    /// The messages.
+    #[must_use]
+    pub fn messages(&self) -> &[Said] {
+        &self.messages
+    }
+
+    /// How many calls were asked for so far.
+    #[must_use]
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// Takes note of an event, if it says something in `part`.
+    pub fn apply(&mut self, event: &Event, part: &Part) {
+        if event.part != *part {
+            return;
+        }
+        match &event.body {
+            Body::PhaseEnter { phase, .. } => self.phase = Some(*phase),
+            Body::Message { role, text, .. } => {
+                let speaker = match role {
+                    Role::System => Speaker::System,
+                    Role::User => Speaker::User,
+                };
+                self.push(event, speaker, text);
+            }
+            Body::AgentReply { text, calls, .. } => {
+                for call in calls {
+                    self.calls += 1;
+                    self.names.push((self.calls, call.call_id.clone(), call.name.clone()));
+                }
+                self.push(event, Speaker::Agent(calls.clone()), text);
+            }
+            Body::ToolResult { slot, call_id, success, content, artifact, .. } => {
+                let (id, name) = self.call(slot.number, call_id, "");
+                let speaker = Speaker::Tool { call_id: id, name, is_error: !success, artifact: artifact.clone() };
+                self.push(event, speaker, content.as_deref().unwrap_or_default());
+            }
+            Body::ToolCancelled { slot, call_id, tool_name, partial_output, .. } => {
+                let (id, name) = self.call(slot.number, call_id, tool_name);
+                let text = if partial_output.is_empty() {
+                    "The call was cancelled.".to_owned()
+                } else {
+                    format!("The call was cancelled. Until then it had said:\n\n{partial_output}")
+                };
+                self.push(event, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, &text);
+            }
+            Body::ToolRejected { call, call_id, name, content, .. } => {
+                let (id, name) = self.call(*call, call_id, name);
+                self.push(event, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, content);
+            }
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, event: &Event, speaker: Speaker, text: &str) {
+        self.messages.push(Said { at: event.at, phase: self.phase, speaker, text: text.to_owned() });
+    }
+
+    /// The agent's own name for a call and its tool, by the call's number.
+    fn call(&self, number: u32, call_id: &str, name: &str) -> (String, String) {
+        match self.names.iter().rev().find(|(known, ..)| *known == number) {
+            Some((_, id, name)) => (id.clone(), name.clone()),
+            None => (call_id.to_owned(), name.to_owned()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The operator port: whoever is at the terminal sees what happens, is asked, and may say something.
+
+use adjutant_core::inbox::{Choice, Message, Question};
+use adjutant_core::procedure::{Key, Part};
+use adjutant_core::trace::Event;
+use jiff::Timestamp;
+
+use crate::{CancellationToken, Delta, Pending};
+
+/// Whoever is at the terminal, or nobody.
+pub trait Operator: Send + Sync {
+    /// Shows what happened. Called for every event after it was appended, and for text as it arrives.
+    fn show(&self, progress: Progress<'_>);
+
+    /// Puts a question; `None` if nobody is there to answer it, and then it waits in the journal.
+    ///
+    /// When `cancel` fires the question is gone, whatever was typed.
+    fn ask<'a>(&'a self, key: &'a Key, question: &'a Question, cancel: CancellationToken) -> Pending<'a, Option<Answered>>;
+
+    /// Waits for something that no question asked for. Never ends where nothing can be said.
+    fn message(&self) -> Pending<'_, Message>;
+
+    /// Who answers, as it is put on record.
+    fn name(&self) -> String;
+}
+
+/// What is shown to an operator.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// An event was appended.
+    Event(&'a Event),
+    /// A piece of an agent's turn arrived.
+    Turn(&'a Part, Delta),
+    /// A piece of a call's output arrived.
+    Output(&'a Key, &'a str),
+}
+
+/// An answer, before it is on record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// What was chosen.
+    pub choice: Choice,
+    /// What was said with it.
+    pub text: Option<String>,
+    /// Whence: `terminal`, `answers`, `resume`.
+    pub whence: &'static str,
+}
+
+/// What time it is. Core has no clock, and the runtime has only this one.
+pub trait Clock: Send + Sync {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}

@@ -1,0 +1,389 @@
+//! The driver: one run, from where its journal stands to its end or to a question that nobody is there
+//! to answer.
+//!
+//! Of several things at once the operator's messages come first, then outcomes, then timers. Nothing
+//! begins before its intent is in the journal, and an intent whose effect is more than a read is on the
+//! disk before it begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use adjutant_core::inbox::{Message, Question};
+use adjutant_core::procedure::{Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
+use adjutant_core::session::transcript::Transcript;
+use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
+use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome};
+use adjutant_ports::{
+    Agent, AppendError, CancellationToken, Clock, Durability, Journal, Operator, Prepared, Progress, Settled, Tools,
+};
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::flight::{self, Landed, Landing};
+use crate::masking::Masks;
+use crate::request;
+
+/// How often a driver says that it is alive: a third of the lease, so that two may be missed.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// What a driver needs of the outside world.
+#[derive(Clone)]
+pub struct Ports {
+    /// Takes the turns.
+    pub agent: Arc<dyn Agent>,
+    /// Carries out the calls.
+    pub tools: Arc<dyn Tools>,
+    /// Answers the questions.
+    pub operator: Arc<dyn Operator>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Drives one run.
+pub struct Driver<'j, P> {
+    drive: Drive<P>,
+    journal: &'j mut dyn Journal,
+    ports: Ports,
+    masks: Arc<Masks>,
+    specs: ToolSpecs,
+    transcripts: BTreeMap<Part, Transcript>,
+    /// Calls whose arguments the journal has masked, as they were; gone with this process.
+    unmasked: BTreeMap<(Part, u32), ToolCall>,
+    flight: JoinSet<Landing>,
+    cancels: BTreeMap<Key, CancellationToken>,
+    /// Questions that nobody is there to answer.
+    parked: BTreeSet<Key>,
+}
+
+/// How a driver's work ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// The run is over.
+    Finished(Outcome),
+    /// These questions are open, and nobody is there to answer them.
+    Waiting(Vec<(Key, Question)>),
+    /// The operator interrupted the run; it goes on when it is resumed.
+    Interrupted,
+}
+
+/// Why a driver stopped.
+#[derive(Debug, Error)]
+pub enum DriveError {
+    /// The journal could not be written.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// A procedure broke the rules: a bug of ours.
+    #[error("internal error: {0}")]
+    Broken(#[from] Breach),
+}
+
+impl<'j, P: Procedure> Driver<'j, P> {
+    /// A driver for the run that `journal` holds. `events` is what the journal says so far.
+    pub fn new(procedure: P, events: &[Event], journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
+        let specs = ports.tools.specs();
+        let mut driver = Self {
+            drive: Drive::new(procedure),
+            journal,
+            ports,
+            masks: Arc::new(masks),
+            specs,
+            transcripts: BTreeMap::new(),
+            unmasked: BTreeMap::new(),
+            flight: JoinSet::new(),
+            cancels: BTreeMap::new(),
+            parked: BTreeSet::new(),
+        };
+        for event in events {
+            driver.fold(event);
+        }
+        driver
+    }
+
+    /// The procedure, as the journal has it so far.
+    #[must_use]
+    pub fn procedure(&self) -> &P {
+        self.drive.procedure()
+    }
+
+    /// Appends an event that no procedure decides: a run's beginning, its taking over, an answer that was
+    /// given on the command line.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`] if the journal can't be written or must not hold it.
+    pub fn append(&mut self, entry: Entry) -> Result<(), DriveError> {
+        self.drive.ledger().check(&entry)?;
+        self.write(entry)
+    }
+
+    /// The questions that are open.
+    #[must_use]
+    pub fn open_questions(&self) -> Vec<(Key, Question)> {
+        let question = |intent: &Body| match intent {
+            Body::Question { question, .. } => Some(question.clone()),
+            _ => None,
+        };
+        self.drive.ledger().open().filter_map(|(key, open)| Some((key.clone(), question(&open.intent)?))).collect()
+    }
+
+    /// Takes up what an earlier driver left in flight: questions and timers go on, interrupted writes are
+    /// settled by looking, everything else is recorded as interrupted. To be called once, before
+    /// [`Driver::run`].
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`] if the journal can't be written.
+    pub fn recover(&mut self) -> Result<(), DriveError> {
+        let specs = self.specs.clone();
+        let reads = |name: &str| specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
+        for (key, orphan) in self.drive.orphans(reads) {
+            let slot = key.slot;
+            let body = match orphan {
+                Orphan::Reattach => {
+                    self.reattach(&key);
+                    continue;
+                }
+                Orphan::Repeatable => Body::Interrupted { slot, effect: Effect::None },
+                Orphan::Unknown => Body::Interrupted { slot, effect: Effect::Unknown },
+                Orphan::Settle(changes) => match self.ports.tools.settle(&changes) {
+                    Settled::Made => flight::settled(slot, &changes),
+                    Settled::NotMade => Body::Interrupted { slot, effect: Effect::None },
+                    Settled::Unknown => Body::Interrupted { slot, effect: Effect::Unknown },
+                },
+            };
+            self.append(Entry { part: key.part, body })?;
+        }
+        Ok(())
+    }
+
+    /// Drives the run until it ends, is interrupted, or waits for someone who is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`] if the journal can't be written any more, or another driver has the run.
+    pub async fn run(&mut self) -> Result<Ended, DriveError> {
+        let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let operator = self.ports.operator.clone();
+        loop {
+            match self.drive.step() {
+                Step::Record(entry) => self.write(entry)?,
+                Step::Begin(want) => self.begin(want)?,
+                Step::Abort(key) => self.abort(key)?,
+                Step::Finished(outcome) => return Ok(Ended::Finished(outcome)),
+                Step::Broken(breach) => return Err(breach.into()),
+                Step::Await if self.is_idle() => {
+                    let open = self.open_questions();
+                    return Ok(if open.is_empty() { Ended::Interrupted } else { Ended::Waiting(open) });
+                }
+                Step::Await => {
+                    let deadline = self.until_deadline();
+                    tokio::select! {
+                        biased;
+                        message = operator.message() => self.told(message)?,
+                        Some(landing) = self.flight.join_next() => {
+                            if let Ok(landing) = landing {
+                                self.land(landing)?;
+                            }
+                        }
+                        () = tokio::time::sleep(deadline.unwrap_or(Duration::MAX)), if deadline.is_some() => self.expire()?,
+                        _ = keep_alive.tick() => self.journal.keep_alive(self.ports.clock.now())?,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether nothing is in flight but questions that nobody is there to answer.
+    fn is_idle(&self) -> bool {
+        let waits = self.drive.ledger().next_deadline().is_some();
+        self.flight.is_empty() && !waits
+    }
+
+    fn now(&self) -> Timestamp {
+        // The journal keeps milliseconds: what is folded now must equal what is read back later.
+        let now = self.ports.clock.now();
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+    }
+
+    fn write(&mut self, entry: Entry) -> Result<(), DriveError> {
+        let durability = self.durability(&entry.body);
+        let event = self.journal.append(entry, self.now(), durability)?;
+        self.fold(&event);
+        self.ports.operator.show(Progress::Event(&event));
+        Ok(())
+    }
+
+    /// An effect that is more than a read waits until its intent is on the disk; so does whatever follows
+    /// an operator's answer, and the end.
+    fn durability(&self, body: &Body) -> Durability {
+        let reads = |name: &str| self.specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
+        match body {
+            Body::ToolCall { name, .. } if !reads(name) => Durability::Synced,
+            Body::Answer { .. } | Body::OperatorMessage { .. } | Body::RunEnd { .. } | Body::RunStart(_) => Durability::Synced,
+            _ => Durability::Written,
+        }
+    }
+
+    fn fold(&mut self, event: &Event) {
+        self.transcripts.entry(event.part.clone()).or_default().apply(event, &event.part);
+        self.drive.apply(event);
+    }
+
+    fn begin(&mut self, want: Want) -> Result<(), DriveError> {
+        let offered = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
+        let mut intent = want.intent(offered);
+        let Want { key, command } = want;
+        let cancel = CancellationToken::new();
+        match command {
+            Command::Turn { messages, tools } => {
+                let transcript = self.transcripts.get(&key.part);
+                let specs = if tools { self.specs.clone() } else { Arc::from([]) };
+                let kept = |hash: &str| self.journal.kept(hash);
+                let request = request::build(&key, transcript, messages, specs, &kept);
+                if let Body::AgentRequest { hash, .. } = &mut intent.body {
+                    *hash = Some(request::hash(&request));
+                }
+                self.write(intent)?;
+                let task = flight::turn(key.clone(), request, self.ports.clone(), self.masks.clone(), cancel.clone());
+                self.flight.spawn(task);
+            }
+            Command::Call(call) => {
+                let call = self.as_it_was(&key, &call);
+                let prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
+                if let Body::ToolCall { changes, .. } = &mut intent.body {
+                    changes.clone_from(&prepared.changes);
+                }
+                self.write(intent)?;
+                self.start_call(&key, call, prepared, &cancel);
+            }
+            Command::Ask(question) => {
+                self.write(intent)?;
+                let task = flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone());
+                self.flight.spawn(task);
+            }
+            // The driver watches the deadlines of everything that is open.
+            Command::Wait { .. } => self.write(intent)?,
+        }
+        self.cancels.insert(key, cancel);
+        Ok(())
+    }
+
+    fn start_call(&mut self, key: &Key, call: Option<ToolCall>, prepared: Prepared, cancel: &CancellationToken) {
+        let key = key.clone();
+        match call {
+            Some(call) => {
+                self.flight.spawn(flight::call(key, call, prepared, self.ports.clone(), self.masks.clone(), cancel.clone()));
+            }
+            None => {
+                self.flight.spawn(async move { Landing { key, landed: Landed::Masked } });
+            }
+        }
+    }
+
+    /// The call with its arguments as the agent gave them; `None` if the journal masked them and this
+    /// process never saw them.
+    fn as_it_was(&self, key: &Key, call: &ToolCall) -> Option<ToolCall> {
+        if call.masked {
+            return self.unmasked.get(&(key.part.clone(), key.slot.number)).cloned();
+        }
+        Some(call.clone())
+    }
+
+    fn reattach(&mut self, key: &Key) {
+        let Some(open) = self.drive.ledger().get(key) else { return };
+        if let Body::Question { question, .. } = &open.intent {
+            let cancel = CancellationToken::new();
+            let question = Arc::new(question.clone());
+            self.flight.spawn(flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone()));
+            self.cancels.insert(key.clone(), cancel);
+        }
+    }
+
+    /// Asks what is in flight under `key` to end. A question or a wait ends at once.
+    fn abort(&mut self, key: Key) -> Result<(), DriveError> {
+        let cancel = self.cancels.remove(&key);
+        if let Some(cancel) = cancel {
+            cancel.cancel();
+        }
+        let waits = self.drive.ledger().get(&key).is_some_and(|open| {
+            matches!(open.intent, Body::Question { .. } | Body::Timer { .. })
+        });
+        if waits {
+            self.parked.remove(&key);
+            return self.write(Entry { part: key.part, body: Body::Withdrawn { slot: key.slot } });
+        }
+        self.drive.aborted(key);
+        Ok(())
+    }
+
+    fn land(&mut self, landing: Landing) -> Result<(), DriveError> {
+        let Landing { key, landed } = landing;
+        let is_open = self.drive.ledger().get(&key).is_some();
+        let slot = key.slot;
+        let body = match landed {
+            Landed::Nobody => {
+                if is_open {
+                    self.parked.insert(key);
+                }
+                return Ok(());
+            }
+            Landed::Answer(answered) => {
+                let id = uuid::Uuid::now_v7().to_string();
+                if is_open {
+                    flight::answer(slot, id, answered, self.ports.operator.name())
+                } else {
+                    Body::AnswerIgnored { slot, id }
+                }
+            }
+            Landed::Turn { result, duration_ms } => {
+                let (body, unmasked) = flight::reply(slot, result, duration_ms, &self.masks);
+                self.keep_unmasked(&key.part, unmasked);
+                body
+            }
+            Landed::Call { call, output, duration_ms } => {
+                flight::result(slot, &call, output, duration_ms, self.journal)?
+            }
+            Landed::Masked => flight::masked(slot),
+        };
+        self.cancels.remove(&key);
+        if !is_open && body.outcome().is_some() {
+            return Ok(());
+        }
+        self.write(Entry { part: key.part, body })
+    }
+
+    fn keep_unmasked(&mut self, part: &Part, calls: Vec<(usize, ToolCall)>) {
+        let first = self.transcripts.get(part).map_or(0, Transcript::calls) + 1;
+        for (index, call) in calls {
+            let number = first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+            self.unmasked.insert((part.clone(), number), call);
+        }
+    }
+
+    fn told(&mut self, message: Message) -> Result<(), DriveError> {
+        let id = uuid::Uuid::now_v7().to_string();
+        let by = self.ports.operator.name();
+        self.write(Entry { part: Part::root(), body: Body::OperatorMessage { id, message, by } })
+    }
+
+    fn until_deadline(&self) -> Option<Duration> {
+        let (deadline, _) = self.drive.ledger().next_deadline()?;
+        let left = deadline.duration_since(self.ports.clock.now()).max(SignedDuration::ZERO);
+        Some(Duration::try_from(left).unwrap_or_default())
+    }
+
+    /// Records that a deadline passed, if one has.
+    fn expire(&mut self) -> Result<(), DriveError> {
+        let due = self.drive.ledger().next_deadline().filter(|(deadline, _)| *deadline <= self.ports.clock.now());
+        let Some(key) = due.map(|(_, key)| key.clone()) else { return Ok(()) };
+        if let Some(cancel) = self.cancels.remove(&key) {
+            cancel.cancel();
+        }
+        self.parked.remove(&key);
+        self.write(Entry { part: key.part, body: Body::Expired { slot: key.slot } })
+    }
+}

@@ -1,0 +1,184 @@
+//! What is in flight: one task for each turn, call and question, and how its end is put on record.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use adjutant_core::inbox::Question;
+use adjutant_core::procedure::{Key, Slot};
+use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
+use adjutant_core::trace::Body;
+use adjutant_ports::{
+    AgentFailure, Answered, AppendError, CancellationToken, Delta, Journal, Operator, Prepared, Progress, Reply, TurnRequest,
+};
+
+use crate::driver::Ports;
+use crate::masking::Masks;
+
+/// The longest content that a line of the journal holds, in bytes; what is longer is kept by its hash.
+const INLINE_BYTES_MAX: usize = 64 * 1024;
+
+/// The end of something that was in flight.
+pub(crate) struct Landing {
+    pub(crate) key: Key,
+    pub(crate) landed: Landed,
+}
+
+/// What came of it.
+pub(crate) enum Landed {
+    Turn { result: Result<Reply, AgentFailure>, duration_ms: u64 },
+    Call { call: ToolCall, output: ToolOutput, duration_ms: u64 },
+    /// The call's arguments are masked in the journal and nobody knows them any more.
+    Masked,
+    Answer(Answered),
+    /// There is nobody to ask.
+    Nobody,
+}
+
+fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Asks the agent for a turn, showing its text as it arrives with secrets masked.
+pub(crate) async fn turn(key: Key, request: TurnRequest, ports: Ports, masks: Arc<Masks>, cancel: CancellationToken) -> Landing {
+    let began = Instant::now();
+    let stream = Mutex::new(masks.stream());
+    let show = |delta: Delta| {
+        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let delta = match delta {
+            Delta::Text(text) => Delta::Text(stream.push(&text)),
+            Delta::Thinking(text) => Delta::Thinking(stream.push(&text)),
+        };
+        ports.operator.show(Progress::Turn(&key.part, delta));
+    };
+    let result = ports.agent.turn(&request, &show, cancel).await;
+    let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).finish();
+    ports.operator.show(Progress::Turn(&key.part, Delta::Text(rest)));
+    Landing { key, landed: Landed::Turn { result, duration_ms: elapsed_ms(began) } }
+}
+
+/// Carries out a call, showing its output as it arrives with secrets masked.
+pub(crate) async fn call(
+    key: Key,
+    call: ToolCall,
+    prepared: Prepared,
+    ports: Ports,
+    masks: Arc<Masks>,
+    cancel: CancellationToken,
+) -> Landing {
+    let began = Instant::now();
+    let stream = Mutex::new(masks.stream());
+    let show = |text: &str| {
+        let text = stream.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        ports.operator.show(Progress::Output(&key, &text));
+    };
+    let mut output = ports.tools.call(&call, &prepared, &show, cancel).await;
+    output.content = masks.mask(&output.content);
+    Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
+}
+
+/// Puts a question to the operator.
+pub(crate) async fn ask(key: Key, question: Arc<Question>, operator: Arc<dyn Operator>, cancel: CancellationToken) -> Landing {
+    let answered = tokio::select! {
+        answered = operator.ask(&key, &question, cancel.clone()) => answered,
+        () = cancel.cancelled() => None,
+    };
+    Landing { key, landed: answered.map_or(Landed::Nobody, Landed::Answer) }
+}
+
+/// The outcome of a turn, with secrets masked, and the calls whose arguments that changed.
+pub(crate) fn reply(
+    slot: Slot,
+    result: Result<Reply, AgentFailure>,
+    duration_ms: u64,
+    masks: &Masks,
+) -> (Body, Vec<(usize, ToolCall)>) {
+    let reply = match result {
+        Ok(reply) => reply,
+        Err(AgentFailure { kind, message }) => {
+            return (Body::AgentFailed { slot, kind, message: masks.mask(&message) }, Vec::new());
+        }
+    };
+    let mut unmasked = Vec::new();
+    let mut calls = Vec::with_capacity(reply.calls.len());
+    for (index, call) in reply.calls.into_iter().enumerate() {
+        match masks.mask_call(&call) {
+            None => calls.push(call),
+            Some(masked) => {
+                unmasked.push((index, call));
+                calls.push(masked);
+            }
+        }
+    }
+    let text = masks.mask(&reply.text);
+    (Body::AgentReply { slot, text, calls, usage: reply.usage, stop: reply.stop, duration_ms }, unmasked)
+}
+
+/// The outcome of a call; a content too large for a line is kept by its hash.
+pub(crate) fn result(
+    slot: Slot,
+    call: &ToolCall,
+    output: ToolOutput,
+    duration_ms: u64,
+    journal: &mut dyn Journal,
+) -> Result<Body, AppendError> {
+    if output.code.as_deref() == Some("CANCELLED") {
+        return Ok(Body::ToolCancelled {
+            slot,
+            call_id: call.call_id.clone(),
+            tool_name: call.name.clone(),
+            cancellation_source: "operator_signal".to_owned(),
+            partial_output: output.content,
+        });
+    }
+    let bytes = output.content.len() as u64;
+    let (content, artifact) = if output.content.len() > INLINE_BYTES_MAX {
+        (None, Some(journal.keep(output.content.as_bytes())?))
+    } else {
+        (Some(output.content), None)
+    };
+    Ok(Body::ToolResult {
+        slot,
+        call_id: call.call_id.clone(),
+        success: output.success,
+        duration_ms,
+        bytes,
+        content,
+        artifact,
+        code: output.code,
+        exit_code: output.meta.exit_code,
+        settled: false,
+    })
+}
+
+/// The outcome of a call that can't be made because its arguments are masked.
+pub(crate) fn masked(slot: Slot) -> Body {
+    said(slot, false, Some("MASKED_ARGUMENTS"), "The arguments held a secret that was masked before the run was resumed. Make the call again.")
+}
+
+/// The outcome of an interrupted call whose files show that it was made.
+pub(crate) fn settled(slot: Slot, changes: &[FileChange]) -> Body {
+    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let content = format!("The call was interrupted, but its changes were made: {}.", paths.join(", "));
+    said(slot, true, None, &content)
+}
+
+/// What is told of a call that this driver did not make.
+fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
+    Body::ToolResult {
+        slot,
+        call_id: String::new(),
+        success,
+        duration_ms: 0,
+        bytes: content.len() as u64,
+        content: Some(content.to_owned()),
+        artifact: None,
+        code: code.map(str::to_owned),
+        exit_code: None,
+        settled: success,
+    }
+}
+
+/// The outcome of a question.
+pub(crate) fn answer(slot: Slot, id: String, answered: Answered, by: String) -> Body {
+    Body::Answer { slot, id, choice: answered.choice, text: answered.text, by, whence: answered.whence.to_owned() }
+}

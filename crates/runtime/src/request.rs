@@ -1,0 +1,78 @@
+//! What is sent for a turn, put together from the transcript: nothing that isn't in the journal.
+
+use adjutant_core::procedure::Key;
+use adjutant_core::session::transcript::{Said, Speaker, Transcript};
+use adjutant_core::tool::ToolSpecs;
+use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
+
+/// What is sent when a kept content is gone: the agent must not take silence for an empty result.
+const GONE: &str = "(the content of this result is no longer there)";
+
+/// The request for the turn `key`: the messages from the first to the last number given.
+pub(crate) fn build(
+    key: &Key,
+    transcript: Option<&Transcript>,
+    (first, last): (u32, u32),
+    tools: ToolSpecs,
+    kept: &dyn Fn(&str) -> Option<Vec<u8>>,
+) -> TurnRequest {
+    let said = transcript.map(Transcript::messages).unwrap_or_default();
+    let range = first as usize..said.len().min(last as usize + 1);
+    let mut system = String::new();
+    let mut messages = Vec::new();
+    for said in said.get(range).unwrap_or_default() {
+        match outgoing(said, kept) {
+            Some(message) => messages.push(message),
+            None => {
+                if !system.is_empty() {
+                    system.push_str("\n\n");
+                }
+                system.push_str(&said.text);
+            }
+        }
+    }
+    TurnRequest { turn: key.slot.number, attempt: key.slot.attempt, system, messages, tools }
+}
+
+/// One message as it is sent; `None` if it is the system's.
+fn outgoing(said: &Said, kept: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<OutgoingMessage> {
+    let (role, calls) = match &said.speaker {
+        Speaker::System => return None,
+        Speaker::User => (OutgoingRole::User, Vec::new()),
+        Speaker::Agent(calls) => (OutgoingRole::Assistant, calls.clone()),
+        Speaker::Tool { call_id, name, is_error, .. } => {
+            (OutgoingRole::Tool { call_id: call_id.clone(), name: name.clone(), is_error: *is_error }, Vec::new())
+        }
+    };
+    let text = match &said.speaker {
+        Speaker::Tool { artifact: Some(hash), .. } => {
+            kept(hash).map_or_else(|| GONE.to_owned(), |content| String::from_utf8_lossy(&content).into_owned())
+        }
+        _ => said.text.clone(),
+    };
+    Some(OutgoingMessage { role, text, calls })
+}
+
+/// The short hash of what is sent, so that a journal can be held against what a provider saw.
+pub(crate) fn hash(request: &TurnRequest) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(request.system.as_bytes());
+    for message in &request.messages {
+        let role = match &message.role {
+            OutgoingRole::User => "user",
+            OutgoingRole::Assistant => "assistant",
+            OutgoingRole::Tool { call_id, .. } => call_id,
+        };
+        for field in [role, &message.text] {
+            hasher.update(&(field.len() as u64).to_le_bytes());
+            hasher.update(field.as_bytes());
+        }
+        for call in &message.calls {
+            hasher.update(call.name.as_bytes());
+            hasher.update(call.args.to_string().as_bytes());
+        }
+    }
+    let mut hex = hasher.finalize().to_hex().to_string();
+    hex.truncate(16);
+    hex
+}
