@@ -1,1 +1,137 @@
-//! (front page follows)
+//! The detectors: six deterministic readings of one turn of an agent.
+//!
+//! In: the turn's text, what is authorized, how sensitive each detector is. Out: a [`Reading`] with what
+//! each of them saw. No model judges another here: the same text gives the same reading, for ever, and
+//! nothing is decided yet; what a reading means in which phase is the phase machine's business.
+//!
+//! Begin with [`read`]. Each detector has a file, whose top comment says what its sensitivities mean;
+//! `page.rs` prepares the text for all of them. Words that only stand in fenced code are shown rather
+//! than said, and count nowhere except in a confirmation.
+
+mod banned_phrases;
+mod blocker;
+mod completion;
+mod confirmation;
+mod decide;
+mod destructive;
+mod destructive_rules;
+mod fences;
+mod page;
+mod phase_marker;
+mod plain;
+mod sensitivity;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use banned_phrases::BannedPhrases;
+pub use blocker::{Blocker, REASON_LINES_MAX, REASON_UNITS_MAX};
+pub use completion::Completion;
+pub use confirmation::{Confirmation, Sections};
+pub use decide::decide;
+pub use destructive::{Destructive, DestructiveAct};
+pub use phase_marker::{DeclaredPhase, PhaseMarker};
+pub use sensitivity::{Detector, Sensitivities, Sensitivity, UnknownDetector, UnknownSensitivity};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::gate::Category;
+use page::Page;
+
+/// What the six detectors saw in one turn.
+///
+/// A detector that is disabled and not critical to safety has not looked: its entry is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reading {
+    /// Whether the brief was confirmed.
+    pub confirmation: Confirmation,
+    /// Whether the agent can't go on.
+    pub blocker: Blocker,
+    /// Whether something destructive is announced.
+    pub destructive: Destructive,
+    /// Phrases that no agent shall use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub banned_phrases: Option<BannedPhrases>,
+    /// The phases that are declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_marker: Option<PhaseMarker>,
+    /// Whether the brief is said to be done.
+    pub completion: Completion,
+    /// One entry for every detector whose sensitivity is not the default.
+    pub consultations: Vec<Consultation>,
+}
+
+/// A record that a detector's sensitivity was set by someone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Consultation {
+    /// The detector.
+    pub detector: Detector,
+    /// What was asked for, even where safety overrules it.
+    pub sensitivity: Sensitivity,
+    /// Whether the detector fired.
+    pub fired: bool,
+    /// Whether the detector did not look at all.
+    pub bypassed: bool,
+}
+
+/// Reads one turn with all six detectors.
+///
+/// `authorized` is the brief's `authorized_costs`; it only marks what is announced as authorized or not.
+/// A detector that is critical to safety can't be disabled: it reads as by default (C3).
+#[must_use]
+pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
+    let page = Page::new(text);
+    let of = |detector| sensitivities.of(detector);
+    let looks = |detector| of(detector) != Sensitivity::Disabled;
+    let mut reading = Reading {
+        confirmation: confirmation::read(&page, of(Detector::Confirmation)),
+        blocker: blocker::read(&page, of(Detector::Blocker)),
+        destructive: destructive::read(&page, authorized, of(Detector::Destructive)),
+        banned_phrases: looks(Detector::BannedPhrases).then(|| banned_phrases::read(&page, of(Detector::BannedPhrases))),
+        phase_marker: looks(Detector::PhaseMarker).then(|| phase_marker::read(&page, of(Detector::PhaseMarker))),
+        completion: completion::read(&page, of(Detector::Completion)),
+        consultations: Vec::new(),
+    };
+    for (detector, sensitivity) in sensitivities.set() {
+        let bypassed = sensitivity == Sensitivity::Disabled && !detector.is_safety_critical();
+        reading.consultations.push(Consultation { detector, sensitivity, fired: reading.has_fired(detector), bypassed });
+    }
+    reading
+}
+
+impl Reading {
+    /// Whether `detector` saw what it looks for.
+    #[must_use]
+    pub fn has_fired(&self, detector: Detector) -> bool {
+        match detector {
+            Detector::Confirmation => self.confirmation.found,
+            Detector::Blocker => self.blocker.blocked,
+            Detector::Destructive => self.destructive.destructive,
+            Detector::BannedPhrases => self.banned_phrases.as_ref().is_some_and(|banned| banned.count > 0),
+            Detector::PhaseMarker => self.phase_marker.as_ref().is_some_and(|marker| !marker.declared.is_empty()),
+            Detector::Completion => self.completion.complete,
+        }
+    }
+
+    /// The detectors that fired, in the order of [`Detector::ALL`], each with its payload as recorded.
+    pub fn fired(&self) -> impl Iterator<Item = (Detector, Value)> + '_ {
+        Detector::ALL.into_iter().filter(|detector| self.has_fired(*detector)).map(|detector| (detector, self.payload(detector)))
+    }
+
+    /// What `detector` saw, as it is recorded; `null` if it did not look.
+    #[must_use]
+    pub fn payload(&self, detector: Detector) -> Value {
+        let payload = match detector {
+            Detector::Confirmation => serde_json::to_value(&self.confirmation),
+            Detector::Blocker => serde_json::to_value(&self.blocker),
+            Detector::Destructive => serde_json::to_value(&self.destructive),
+            Detector::BannedPhrases => serde_json::to_value(&self.banned_phrases),
+            Detector::PhaseMarker => serde_json::to_value(&self.phase_marker),
+            Detector::Completion => serde_json::to_value(&self.completion),
+        };
+        // Strings, numbers and lists under string keys: there is nothing in a payload that JSON can't hold.
+        payload.unwrap_or(Value::Null)
+    }
+}
