@@ -32,7 +32,7 @@ pub enum ScriptError {
     #[error("{at}: neither YAML nor JSON: {message}")]
     NotADocument {
         /// Where.
-        at: Spot,
+        at: Box<Spot>,
         /// What the parser said.
         message: String,
     },
@@ -40,7 +40,7 @@ pub enum ScriptError {
     #[error("{at}: {field} must be {expected}, not {found}")]
     BadValue {
         /// Where.
-        at: Spot,
+        at: Box<Spot>,
         /// Which value, such as `` `delay_ms` `` or "a turn".
         field: String,
         /// What it must be.
@@ -52,7 +52,7 @@ pub enum ScriptError {
     #[error("{at}: {holder} has no `{key}`")]
     UnknownKey {
         /// Where.
-        at: Spot,
+        at: Box<Spot>,
         /// Whose key it is, such as "a turn".
         holder: &'static str,
         /// The key as it was given.
@@ -64,7 +64,7 @@ pub enum ScriptError {
     #[error("{at}: {holder} needs {key}")]
     Missing {
         /// Where.
-        at: Spot,
+        at: Box<Spot>,
         /// What it is missing in, such as "a call".
         holder: &'static str,
         /// The missing key or keys, in words.
@@ -74,7 +74,7 @@ pub enum ScriptError {
     #[error("{at}: {problem}")]
     Contradiction {
         /// Where.
-        at: Spot,
+        at: Box<Spot>,
         /// What contradicts what.
         problem: &'static str,
     },
@@ -154,7 +154,7 @@ impl Script {
     pub fn parse(text: &str, file: &str) -> Result<Self, ScriptError> {
         let mut reader = Reader { file, turn: None };
         let document = Node::parse(text).map_err(|error| ScriptError::NotADocument {
-            at: Spot { file: file.to_owned(), line: error.line, turn: None },
+            at: Box::new(Spot { file: file.to_owned(), line: error.line, turn: None }),
             message: error.message,
         })?;
         let mut turns = Vec::new();
@@ -414,8 +414,8 @@ impl Reader<'_> {
         Ok(entries.len())
     }
 
-    fn spot(&self, line: Option<u64>) -> Spot {
-        Spot { file: self.file.to_owned(), line, turn: self.turn }
+    fn spot(&self, line: Option<u64>) -> Box<Spot> {
+        Box::new(Spot { file: self.file.to_owned(), line, turn: self.turn })
     }
 
     fn bad(&self, node: &Node, field: String, expected: &str) -> ScriptError {
