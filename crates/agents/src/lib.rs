@@ -1,1 +1,13 @@
-//! (front page follows)
+//! Talks to whatever takes turns.
+//!
+//! One module per adapter, each an implementation of [`adjutant_ports::Agent`]; [`adapters`] lists them.
+//! An adapter translates: it decides nothing about a run, and keeps nothing between two turns that a
+//! resumed run would miss.
+//!
+//! Begin with [`scripted`], the adapter that every test and every first run uses.
+
+mod adapter;
+pub mod scripted;
+
+pub use adapter::{Adapter, adapters};
+pub use scripted::ScriptedAgent;

@@ -13,7 +13,9 @@ pub const BRIEF_ID_CHARS_MAX: usize = 56;
 
 /// Why a name was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` can't name a {what}: it takes 1 to {chars_max} letters, digits, `-`, `_` or `.`, not beginning with a dot")]
+#[error(
+    "`{given}` can't name a {what}: it takes 1 to {chars_max} letters, digits, `-`, `_` or `.`, not beginning with a dot"
+)]
 pub struct BadName {
     /// The name as it was given, cut to a length that can be shown.
     pub given: String,
@@ -95,7 +97,9 @@ pub struct Slug(String);
 
 /// Why a project's name was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` can't name a project: it takes 1 to 64 lower-case letters, digits and hyphens, beginning with a letter or digit")]
+#[error(
+    "`{given}` can't name a project: it takes 1 to 64 lower-case letters, digits and hyphens, beginning with a letter or digit"
+)]
 pub struct BadSlug {
     /// The name as it was given, cut to a length that can be shown.
     pub given: String,

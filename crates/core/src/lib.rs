@@ -4,6 +4,11 @@
 //! Begin with [`procedure`]: what it means to decide. Then [`trace`], the words in which things are
 //! recorded, and [`session`], the one procedure that matters most.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests read their vectors from disk")
+)]
+
 pub mod procedure;
 pub mod trace;
 pub mod id;

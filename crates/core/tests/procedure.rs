@@ -175,7 +175,10 @@ impl Procedure for Parent {
             }
         }
         if done == self.children.len() {
-            return Next::Record(Entry { part: self.part.clone(), body: Body::PartEnd { outcome: Outcome::Completed } });
+            return Next::Record(Entry {
+                part: self.part.clone(),
+                body: Body::PartEnd { outcome: Outcome::Completed },
+            });
         }
         Next::Want(wants)
     }
@@ -211,11 +214,20 @@ fn a_kill_at_any_tick_has_each_effect_at_most_once_and_ends_the_same() {
         for first in 1..=whole.ticks {
             for second in [None, Some(first + 1), Some(first + 3), Some(first + 7)] {
                 let plan = Plan { kills: [Some(first), second].into_iter().flatten().collect(), seed, fault: None };
-                let ended = simulate(&|| make(None), &world(), &plan).unwrap_or_else(|violation| panic!("{plan:?}: {violation:?}"));
+                let ended = simulate(&|| make(None), &world(), &plan)
+                    .unwrap_or_else(|violation| panic!("{plan:?}: {violation:?}"));
                 assert_eq!(ended.outcome, whole.outcome, "{plan:?}");
                 // A call that was interrupted is not made again: it is reported as unknown.
-                let unknown = ended.journal.iter().filter(|event| matches!(event.body, Body::Interrupted { effect: Effect::Unknown, .. })).count();
-                assert!(ended.effects.len() <= 2 && ended.effects.len() + unknown >= 2, "{plan:?}: {:?}", ended.effects);
+                let unknown = ended
+                    .journal
+                    .iter()
+                    .filter(|event| matches!(event.body, Body::Interrupted { effect: Effect::Unknown, .. }))
+                    .count();
+                assert!(
+                    ended.effects.len() <= 2 && ended.effects.len() + unknown >= 2,
+                    "{plan:?}: {:?}",
+                    ended.effects
+                );
             }
         }
     }
@@ -226,7 +238,10 @@ fn a_stop_ends_the_run_whatever_is_in_flight() {
     for length in 1..20 {
         let world = World { messages: vec![(length, Message::Stop)], ..world() };
         let ended = simulate(&|| make(None), &world, &Plan::default()).expect("no rule is broken");
-        assert!(matches!(ended.outcome, Some(Outcome::Stopped | Outcome::Completed)), "after {length} events: {ended:?}");
+        assert!(
+            matches!(ended.outcome, Some(Outcome::Stopped | Outcome::Completed)),
+            "after {length} events: {ended:?}"
+        );
         assert!(ended.open.is_empty());
     }
 }

@@ -35,6 +35,8 @@ pub trait Agent: Send + Sync {
 pub struct TurnRequest {
     /// The number of the turn within its session, from 1: a script may match on it.
     pub turn: u32,
+    /// The number of the attempt at this turn, from 1: the second follows a transient failure of the first.
+    pub attempt: u32,
     /// The standing orders and whatever else is the system's word.
     pub system: String,
     /// All messages after the system's, oldest first.

@@ -11,11 +11,13 @@ mod tools;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use agent::{Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage};
+pub use agent::{
+    Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage,
+};
 pub use journal::{AppendError, Durability, Holder, Journal};
 pub use operator::{Answered, Clock, Operator, Progress};
-pub use tools::{Prepared, Settled, Tools};
 pub use tokio_util::sync::CancellationToken;
+pub use tools::{Prepared, Settled, Tools};
 
 /// A future that a port returns: boxed, so that ports can be trait objects.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

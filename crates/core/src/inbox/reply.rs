@@ -72,7 +72,9 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             }
         }),
         QuestionKind::Blocker => (!typed.is_empty()).then(|| Reply::with(Choice::Context, typed)),
-        QuestionKind::Limit => typed.parse::<u32>().ok().filter(|more| *more > 0).map(|_| Reply::with(Choice::Extend, typed)),
+        QuestionKind::Limit => {
+            typed.parse::<u32>().ok().filter(|more| *more > 0).map(|_| Reply::with(Choice::Extend, typed))
+        }
         QuestionKind::Deadline => match word.as_str() {
             "" => None,
             _ if is_in(ENDING) || word == "n" || word == "no" => Some(Reply::plain(Choice::Done)),

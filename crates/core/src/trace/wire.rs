@@ -237,7 +237,12 @@ mod tests {
     use crate::trace::{Effect, PhaseName};
 
     fn event(body: Body) -> Event {
-        Event { seq: 7, at: "2026-01-02T03:04:05.678Z".parse().expect("a time"), part: "session".parse().expect("a part"), body }
+        Event {
+            seq: 7,
+            at: "2026-01-02T03:04:05.678Z".parse().expect("a time"),
+            part: "session".parse().expect("a part"),
+            body,
+        }
     }
 
     #[track_caller]
@@ -264,7 +269,8 @@ mod tests {
     fn an_unknown_type_is_skipped_and_an_unknown_field_ignored() {
         let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"some_future_event","x":1}"#;
         assert_eq!(decode(line).expect("skipped"), Line::Unknown { seq: 1, kind: "some_future_event".into() });
-        let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":"execute","mood":[1,{"a":2}]}"#;
+        let line =
+            r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":"execute","mood":[1,{"a":2}]}"#;
         assert!(matches!(decode(line), Ok(Line::Event(Event { body: Body::PhaseEnter { .. }, .. }))));
     }
 

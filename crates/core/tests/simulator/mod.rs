@@ -169,7 +169,6 @@ struct Flight {
     aborting: bool,
 }
 
-
 /// What stops a driver's life: a kill, or a check that failed.
 enum Stopped {
     Killed,
@@ -204,7 +203,10 @@ impl<P: Procedure> Simulation<'_, P> {
             if drive.ledger().open().next().is_none() && matches!(drive.step(), Step::Finished(_)) {
                 return Ok(self.ended(&drive));
             }
-            self.append(&mut drive, Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: Vec::new() } })?;
+            self.append(
+                &mut drive,
+                Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: Vec::new() } },
+            )?;
             self.recover(&mut drive, &mut flight)?;
         }
         for _ in 0..20_000 {
@@ -216,7 +218,9 @@ impl<P: Procedure> Simulation<'_, P> {
                     if let (Body::ToolCall { changes, .. }, Command::Call(call)) = (&mut intent.body, &want.command) {
                         *changes = self.changes(call);
                     }
-                    if self.plan.fault == Some(DriverFault::OutcomeBeforeIntent) && matches!(want.command, Command::Call(_)) {
+                    if self.plan.fault == Some(DriverFault::OutcomeBeforeIntent)
+                        && matches!(want.command, Command::Call(_))
+                    {
                         let mut early = Flight { command: want.command.clone(), done: None, aborting: false };
                         self.carry_out(&want.key, &mut early)?;
                         let body = early.done.expect("it was carried out");
@@ -258,7 +262,11 @@ impl<P: Procedure> Simulation<'_, P> {
         for event in &self.journal {
             fresh.apply(event);
         }
-        if fresh.next() == drive.procedure().next() { Ok(()) } else { Err(Violation::Recomputed { events: self.journal.len() }) }
+        if fresh.next() == drive.procedure().next() {
+            Ok(())
+        } else {
+            Err(Violation::Recomputed { events: self.journal.len() })
+        }
     }
 
     fn tick(&mut self) -> Result<(), Stopped> {
@@ -298,7 +306,8 @@ impl<P: Procedure> Simulation<'_, P> {
                     None => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
                 },
                 Orphan::Unknown if self.plan.fault == Some(DriverFault::RepeatsOrphans) => {
-                    let Some(Body::ToolCall { call_id, name, args, .. }) = drive.ledger().get(&key).map(|open| open.intent.clone())
+                    let Some(Body::ToolCall { call_id, name, args, .. }) =
+                        drive.ledger().get(&key).map(|open| open.intent.clone())
                     else {
                         continue;
                     };
@@ -368,7 +377,8 @@ impl<P: Procedure> Simulation<'_, P> {
         let mut to = key.clone();
         if self.plan.fault == Some(DriverFault::AnswersByKind)
             && let Body::Answer { slot, .. } = &mut done
-            && let Some((other, _)) = drive.ledger().open().find(|(_, open)| matches!(open.intent, Body::Question { .. }))
+            && let Some((other, _)) =
+                drive.ledger().open().find(|(_, open)| matches!(open.intent, Body::Question { .. }))
         {
             *slot = other.slot;
             to = other.clone();
@@ -391,9 +401,17 @@ impl<P: Procedure> Simulation<'_, P> {
             Command::Call(call) => self.tool(key, &call.clone())?,
             Command::Ask(question) => {
                 let typed = self.answer(question).expect("it was picked because there is an answer");
-                let reply = reply::read(question.kind, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
+                let reply =
+                    reply::read(question.kind, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
                 // The id names the question, as a real inbox's would: a lost one shows as a second use.
-                Body::Answer { slot, id: format!("answer-{key}"), choice: reply.choice, text: reply.text, by: "operator".into(), whence: "simulator".into() }
+                Body::Answer {
+                    slot,
+                    id: format!("answer-{key}"),
+                    choice: reply.choice,
+                    text: reply.text,
+                    by: "operator".into(),
+                    whence: "simulator".into(),
+                }
             }
             Command::Wait { .. } => Body::Expired { slot },
         });
@@ -483,7 +501,13 @@ impl<P: Procedure> Simulation<'_, P> {
                 if seen > 0 {
                     return Err(Violation::MessageTwice.into());
                 }
-                self.append(drive, Entry { part: Part::root(), body: Body::OperatorMessage { id, message, by: "operator".to_owned() } })?;
+                self.append(
+                    drive,
+                    Entry {
+                        part: Part::root(),
+                        body: Body::OperatorMessage { id, message, by: "operator".to_owned() },
+                    },
+                )?;
             }
         }
         Ok(())
@@ -511,7 +535,9 @@ impl<P: Procedure> Simulation<'_, P> {
 fn aborted(key: &Key, command: &Command) -> Body {
     let slot = key.slot;
     match command {
-        Command::Turn { .. } => Body::AgentFailed { slot, kind: FailureKind::Cancelled, message: "cancelled".to_owned() },
+        Command::Turn { .. } => {
+            Body::AgentFailed { slot, kind: FailureKind::Cancelled, message: "cancelled".to_owned() }
+        }
         Command::Call(call) => Body::ToolCancelled {
             slot,
             call_id: call.call_id.clone(),

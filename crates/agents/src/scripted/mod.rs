@@ -1,0 +1,133 @@
+//! An agent that plays a script: for tests, for examples, and for a first run without a key.
+//!
+//! In: a request. Out: the reply that the script has for it, streamed as the script says. Nothing is kept
+//! between two turns: the same request gets the same reply in whatever order requests come, from whatever
+//! process (see `script.rs`). It does not understand anything and never reaches the network.
+//!
+//! Begin with [`ScriptedAgent`]; the file format is in `docs/scripted-agent.md` and read by `read.rs`.
+
+mod builtin;
+mod node;
+mod read;
+mod script;
+
+use std::time::Duration;
+
+use adjutant_core::tool::ToolCall;
+use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
+
+pub use read::{ScriptError, Spot};
+pub use script::{DELAY_MS_MAX, Script};
+
+use script::{Fail, ScriptCall, ScriptTurn};
+
+/// The adapter's word in a brief.
+pub const ADAPTER_ID: &str = "scripted";
+
+/// Plays one script.
+#[derive(Debug, Clone)]
+pub struct ScriptedAgent {
+    script: Script,
+}
+
+impl ScriptedAgent {
+    /// An agent that plays `script`.
+    #[must_use]
+    pub fn new(script: Script) -> Self {
+        Self { script }
+    }
+
+    /// An agent that says that no model is talking, does nothing, and reports that nothing was done: what
+    /// runs when no script is given.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self { script: builtin::script() }
+    }
+
+    async fn play(
+        &self,
+        request: &TurnRequest,
+        deltas: &(dyn Fn(Delta) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Result<Reply, AgentFailure> {
+        let (number, turn) = self.script.choose(&request.messages);
+        if let Some(delay) = turn.map(|turn| turn.delay_ms).filter(|delay| *delay > 0) {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(cancelled()),
+                () = tokio::time::sleep(Duration::from_millis(delay)) => {}
+            }
+        }
+        if cancel.is_cancelled() {
+            return Err(cancelled());
+        }
+        let Some(turn) = turn else {
+            return Ok(Reply { text: String::new(), calls: Vec::new(), usage: None, stop: Stop::EndTurn });
+        };
+        if let Some(fail) = turn.fail.as_ref().filter(|fail| fail.strikes(request.attempt)) {
+            return Err(AgentFailure { kind: fail.kind, message: fail.message.clone() });
+        }
+        for piece in turn.stream.pieces(&turn.text) {
+            if cancel.is_cancelled() {
+                return Err(cancelled());
+            }
+            deltas(Delta::Text(piece.to_owned()));
+        }
+        Ok(turn.reply(number))
+    }
+}
+
+impl Agent for ScriptedAgent {
+    fn id(&self) -> &str {
+        ADAPTER_ID
+    }
+
+    fn model(&self) -> &str {
+        self.script.name()
+    }
+
+    fn turn<'a>(
+        &'a self,
+        request: &'a TurnRequest,
+        deltas: &'a (dyn Fn(Delta) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Pending<'a, Result<Reply, AgentFailure>> {
+        Box::pin(self.play(request, deltas, cancel))
+    }
+}
+
+impl ScriptTurn {
+    /// The reply, as turn `number` of its conversation.
+    fn reply(&self, number: usize) -> Reply {
+        let calls: Vec<ToolCall> =
+            self.calls.iter().enumerate().map(|(index, call)| call.made(number, index + 1)).collect();
+        let stop = self.stop.unwrap_or(if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse });
+        Reply { text: self.text.clone(), calls, usage: self.usage, stop }
+    }
+}
+
+impl ScriptCall {
+    /// The call as number `place` of turn `turn`; the two name it where the script does not.
+    fn made(&self, turn: usize, place: usize) -> ToolCall {
+        ToolCall {
+            call_id: self.id.clone().unwrap_or_else(|| format!("call_{turn}_{place}")),
+            name: self.tool.clone(),
+            args: self.args.clone(),
+            malformed: self.malformed.clone(),
+        }
+    }
+}
+
+impl Fail {
+    /// Whether attempt number `attempt`, from 1, fails.
+    fn strikes(&self, attempt: u32) -> bool {
+        self.times.is_none_or(|times| attempt <= times)
+    }
+}
+
+fn cancelled() -> AgentFailure {
+    AgentFailure { kind: FailureKind::Cancelled, message: "the turn was cancelled".to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

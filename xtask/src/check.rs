@@ -1,0 +1,104 @@
+//! Runs one step of a check, shows it, times it, and counts the test results it prints.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::tally::Tally;
+
+/// One run of cargo.
+pub struct Step {
+    name: &'static str,
+    args: Vec<&'static str>,
+    env: Vec<(&'static str, &'static str)>,
+}
+
+impl Step {
+    /// The step `name`: cargo with `args`.
+    pub fn cargo(name: &'static str, args: &[&'static str]) -> Self {
+        // Results are counted from the output, where colour codes would be in the way.
+        Self { name, args: args.to_vec(), env: vec![("CARGO_TERM_COLOR", "never")] }
+    }
+
+    /// The same step with one more environment variable.
+    pub fn with_env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.env.push((name, value));
+        self
+    }
+}
+
+/// Runs `step`, shows its output as it comes, and adds the test results in it to `tally`.
+///
+/// # Errors
+///
+/// The step can't be started, or does not end well.
+pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
+    timed(step.name, || {
+        let mut child = cargo()
+            .args(&step.args)
+            .envs(step.env.iter().copied())
+            .current_dir(repo_root())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("can't start cargo")?;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let (out_tally, err_tally) = thread::scope(|scope| {
+            let errors = scope.spawn(|| err.map_or_else(|| Ok(Tally::default()), |err| copy(err, &mut io::stderr())));
+            let results = out.map_or_else(|| Ok(Tally::default()), |out| copy(out, &mut io::stdout()));
+            (results, errors.join().unwrap_or_else(|_| Err(io::Error::other("the reader of stderr failed"))))
+        });
+        tally.add(out_tally?);
+        tally.add(err_tally?);
+        let status = child.wait().context("can't wait for cargo")?;
+        if !status.success() {
+            bail!("`cargo {}` ended with {status}", step.args.join(" "));
+        }
+        Ok(())
+    })
+}
+
+/// Runs `action` as the step `name`, and says how long it took.
+///
+/// # Errors
+///
+/// Those of `action`, with the step's name.
+pub fn timed(name: &'static str, action: impl FnOnce() -> Result<()>) -> Result<()> {
+    println!("==> {name}");
+    let begin = Instant::now();
+    let result = action();
+    let ending = if result.is_ok() { "ok" } else { "failed" };
+    println!("<== {name}: {ending} after {:.1} s", begin.elapsed().as_secs_f64());
+    result.map_err(|error| anyhow!("{name}: {error:#}"))
+}
+
+/// Copies line by line, and counts the test results that go by.
+fn copy(from: impl io::Read, to: &mut impl Write) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        to.write_all(&line)?;
+        tally.add(Tally::of_line(&String::from_utf8_lossy(&line)));
+        line.clear();
+    }
+    to.flush()?;
+    Ok(tally)
+}
+
+/// The cargo that runs us, or the one on the path.
+pub fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+}
+
+/// The folder of the workspace.
+pub fn repo_root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}

@@ -1,0 +1,103 @@
+//! `cargo xtask test`: everything that a change must pass.
+//!
+//! Runs the steps in order of what they cost, cheapest first, and stops at the first that fails. Whatever
+//! it installs comes by name from the system's or Rust's own installer, and only if it is missing.
+
+use std::env;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::check::{self, Step, repo_root};
+use crate::licences;
+use crate::tally::Tally;
+
+/// Programs that tests start, and the Debian packages that have them.
+const PROGRAMS: &[(&str, &str)] = &[("git", "git"), ("sh", "dash"), ("bash", "bash"), ("awk", "mawk")];
+
+/// Parts of the Rust toolchain, by the command that shows whether they are there.
+const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
+
+/// Runs all steps and prints the sum of the test results last.
+pub fn run() -> ExitCode {
+    let mut tally = Tally::default();
+    let result = steps(&mut tally);
+    if let Err(error) = &result {
+        eprintln!("error: {error:#}");
+        tally.step_failed();
+    }
+    println!("{tally}");
+    if result.is_ok() && tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn steps(tally: &mut Tally) -> Result<()> {
+    check::timed("what is needed", install_what_is_missing)?;
+    check::run(&Step::cargo("format", &["fmt", "--all", "--check"]), tally)?;
+    check::timed("licences", licences::check)?;
+    if answers(&["deny", "--version"]) {
+        check::run(
+            &Step::cargo("cargo-deny", &["deny", "--all-features", "check", "bans", "licenses", "sources"]),
+            tally,
+        )?;
+    }
+    let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    check::run(&Step::cargo("lints", &lints), tally)?;
+    let docs = Step::cargo("documentation", &["doc", "--workspace", "--no-deps", "--locked"]);
+    check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
+    if answers(&["nextest", "--version"]) {
+        let tests = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
+        check::run(&Step::cargo("tests", &tests), tally)?;
+        check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)
+    } else {
+        check::run(&Step::cargo("tests", &["test", "--workspace", "--locked", "--no-fail-fast"]), tally)
+    }
+}
+
+fn install_what_is_missing() -> Result<()> {
+    for (command, component) in COMPONENTS {
+        if !answers(&[command, "--version"]) {
+            succeed(Command::new("rustup").args(["component", "add", component]))
+                .with_context(|| format!("`cargo {command}` is missing: install the component `{component}`"))?;
+        }
+    }
+    let missing: Vec<&str> =
+        PROGRAMS.iter().filter(|(program, _)| !is_on_path(program)).map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    install(&missing).with_context(|| format!("install these packages by hand: {}", missing.join(" ")))
+}
+
+/// Installs Debian packages as root or through a `sudo` that asks for nothing.
+fn install(packages: &[&str]) -> Result<()> {
+    if !is_on_path("apt-get") {
+        bail!("this system has no apt-get");
+    }
+    let as_root = |args: &[&str]| -> Result<()> {
+        let direct = succeed(Command::new("apt-get").args(args));
+        if direct.is_ok() || !is_on_path("sudo") {
+            return direct;
+        }
+        succeed(Command::new("sudo").args(["-n", "apt-get"]).args(args))
+    };
+    as_root(&["update", "-qq"])?;
+    as_root(&[&["install", "-qq", "-y", "--no-install-recommends"], packages].concat())
+}
+
+/// Whether `cargo ARGS` ends well.
+fn answers(args: &[&str]) -> bool {
+    let mut cargo = check::cargo();
+    cargo.args(args).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn is_on_path(program: &str) -> bool {
+    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.current_dir(repo_root()).status().with_context(|| format!("can't start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The rules that the compiler can't keep: who may name whom, what core may touch, and that the map shows
+//! the tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each crate of ours may name, itself left out. What is absent is forbidden.
+const MAY_NAME: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("ports", &["core"]),
+    ("host", &["core", "ports"]),
+    ("store", &["core", "ports", "host"]),
+    ("agents", &["core", "ports", "host"]),
+    ("tools", &["core", "ports", "host"]),
+    ("forge", &["core", "ports", "host"]),
+    ("runtime", &["core", "ports", "host", "store", "agents", "tools", "forge"]),
+    ("serve", &["core", "ports", "host", "store", "agents", "tools", "forge", "runtime"]),
+    ("cli", &["core", "ports", "host", "store", "agents", "tools", "forge", "runtime", "serve"]),
+];
+
+/// The crates of others that core may use: none of them does I/O there.
+const CORE_MAY_USE: &[&str] = &[
+    "blake3", "brush-parser", "diffy", "globset", "indexmap", "jiff", "jsonschema", "memchr", "mpatch",
+    "pulldown-cmark", "regex", "schemars", "serde", "serde-saphyr", "serde_json", "shlex", "similar", "thiserror",
+];
+
+/// Words that core's code can't contain: each of them is a way to the outside.
+const CORE_MAY_NOT_SAY: &[&str] = &["SystemTime", "Instant", "tokio", "rand", "async", "await"];
+
+/// Modules of `std` that core can't name, for the same reason.
+const CORE_MAY_NOT_IMPORT: &[&str] = &["fs", "net", "env", "process", "thread", "os"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("can't read {}: {error}", path.display()))
+}
+
+/// The names of the folders in `folder`, without hidden ones and what builds leave behind.
+fn folders(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("can't list {}: {error}", folder.display()));
+    let entries = entries.map(Result::unwrap).filter(|entry| entry.file_type().unwrap().is_dir());
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    names.filter(|name| !name.starts_with('.') && name != "target").collect()
+}
+
+/// All files under `folder` that a commit could contain, hidden folders but `.git` included.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        let kind = entry.file_type().unwrap();
+        let is_ours = ![".git", "target", "node_modules"].iter().any(|skipped| path.ends_with(skipped));
+        if kind.is_dir() && is_ours {
+            found.extend(files(&path));
+        } else if kind.is_file() && is_ours {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The crates that a manifest names in any of its tables of dependencies, targets' own included.
+fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for (key, value) in manifest {
+        let Some(table) = value.as_table() else { continue };
+        match key.as_str() {
+            "dependencies" | "dev-dependencies" | "build-dependencies" => named.extend(table.keys().cloned()),
+            "target" => {
+                named.extend(table.values().filter_map(toml::Value::as_table).flat_map(dependencies));
+            }
+            _ => {}
+        }
+    }
+    named
+}
+
+fn manifest(krate: &str) -> toml::Table {
+    let path = root().join("crates").join(krate).join("Cargo.toml");
+    read(&path).parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn dependencies_between_our_crates_point_one_way() {
+    let allowed: BTreeMap<&str, &[&str]> = MAY_NAME.iter().copied().collect();
+    for krate in folders(&root().join("crates")) {
+        let may_name =
+            allowed.get(krate.as_str()).unwrap_or_else(|| panic!("crates/{krate} is missing in MAY_NAME of this test"));
+        for named in dependencies(&manifest(&krate)).iter().filter_map(|name| name.strip_prefix("adjutant-")) {
+            assert!(may_name.contains(&named), "crates/{krate} names `{named}`; it may name {may_name:?}");
+        }
+    }
+}
+
+#[test]
+fn core_uses_only_what_does_no_io() {
+    let manifest = manifest("core");
+    let table = manifest.get("dependencies").and_then(toml::Value::as_table).unwrap();
+    for name in table.keys() {
+        assert!(CORE_MAY_USE.contains(&name.as_str()), "core may not use `{name}`: it may use {CORE_MAY_USE:?}");
+    }
+}
+
+/// What is wrong with a line of core's code, if anything.
+fn impurity(line: &str) -> Option<String> {
+    let code = line.split("//").next().unwrap_or_default();
+    let word = |c: char| !(c.is_alphanumeric() || c == '_');
+    if let Some(said) = code.split(word).find(|said| CORE_MAY_NOT_SAY.contains(said)) {
+        return Some(format!("says `{said}`"));
+    }
+    let imported = code.split("std::").skip(1).flat_map(|after| match after.strip_prefix('{') {
+        Some(list) => list.split('}').next().unwrap_or_default().split(',').collect(),
+        None => vec![after],
+    });
+    let mut modules = imported.map(|path| path.trim().split(word).next().unwrap_or_default());
+    modules.find(|module| CORE_MAY_NOT_IMPORT.contains(module)).map(|module| format!("names `std::{module}`"))
+}
+
+#[test]
+fn core_touches_nothing_outside() {
+    let source = root().join("crates/core/src");
+    for path in files(&source) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let is_test = name.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests");
+        if is_test || !name.ends_with(".rs") {
+            continue;
+        }
+        // Tests come last in a file, and may read vectors.
+        for (index, line) in read(&path).lines().enumerate().take_while(|(_, line)| !line.starts_with("#[cfg(test)]")) {
+            if let Some(what) = impurity(line) {
+                panic!("{}:{} {what}; time, files and chance come in as data", path.display(), index + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_impure_line_is_found_and_a_pure_one_is_left_alone() {
+    #[track_caller]
+    fn check(line: &str, expected: Option<&str>) {
+        assert_eq!(impurity(line).as_deref(), expected, "{line}");
+    }
+    check("use std::fs;", Some("names `std::fs`"));
+    check("let text = std::fs::read_to_string(path)?;", Some("names `std::fs`"));
+    check("use std::{fmt, fs};", Some("names `std::fs`"));
+    check("use std::{fmt, str};", None);
+    check("use std::fmt; // not std::fs", None);
+    check("use std::time::{Duration, SystemTime};", Some("says `SystemTime`"));
+    check("pub async fn drive() {", Some("says `async`"));
+    check("let operand = brand;", None);
+    check("//! No clock: tokio is for others.", None);
+    check("env!(\"CARGO_MANIFEST_DIR\")", None);
+}
+
+/// The folders that ARCHITECTURE.md tells of: list items that begin with a name in backquotes ending in `/`.
+fn mapped() -> BTreeSet<String> {
+    let path = root().join("ARCHITECTURE.md");
+    assert!(path.is_file(), "ARCHITECTURE.md is missing: it is the map of this tree");
+    let text = read(&path);
+    let named = text.lines().filter_map(|line| line.trim_start().strip_prefix("- `")?.split_once('`'));
+    named.filter_map(|(name, _)| name.strip_suffix('/')).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_map_shows_every_folder_and_no_other() {
+    let root = root();
+    let mut tree = folders(&root);
+    for below in ["crates", "crates/core/src"] {
+        tree.extend(folders(&root.join(below)).into_iter().map(|name| format!("{below}/{name}")));
+    }
+    // The two that only hold what the map lists itself.
+    tree.remove("crates");
+    let mapped = mapped();
+    let missing: Vec<_> = tree.difference(&mapped).collect();
+    let gone: Vec<_> = mapped.difference(&tree).collect();
+    assert!(
+        missing.is_empty() && gone.is_empty(),
+        "ARCHITECTURE.md: not on the map {missing:?}, not in the tree {gone:?}"
+    );
+}
+
+#[test]
+fn the_lock_file_names_no_source_but_the_public_registry() {
+    for line in read(&root().join("Cargo.lock")).lines() {
+        let Some(source) = line.strip_prefix("source = ") else { continue };
+        assert_eq!(source, "\"registry+https://github.com/rust-lang/crates.io-index\"");
+    }
+}
+
+#[test]
+fn no_file_names_a_path_of_the_machine_it_was_written_on() {
+    let root = root();
+    let home = std::env::var("HOME").unwrap_or_default();
+    let cargo_home = std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{home}/.cargo"));
+    let checkout = root.to_string_lossy().into_owned();
+    // A path of one segment, such as `/src`, is found in any text.
+    let paths: Vec<String> = [checkout, cargo_home].into_iter().filter(|path| path.matches('/').count() > 1).collect();
+    for file in files(&root) {
+        let bytes = fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        for path in &paths {
+            assert!(!text.contains(path.as_str()), "{} names {path}", file.display());
+        }
+    }
+}
