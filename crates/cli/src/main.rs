@@ -1,11 +1,108 @@
 //! The `adjutant` command: parses what was typed, resolves it with the environment, acts, and answers
 //! with an exit code.
+//!
+//! Begin with [`Cli`]: one variant for each command, one file for each in `command/`. What a command
+//! needs of flags, environment and configuration together is in `settings.rs`; who answers questions is
+//! in `console.rs`; what a run looks like on a terminal is in `render.rs`.
 
+mod answers;
 mod command;
+mod console;
+mod diagnostics;
 mod exit;
+mod failure;
+mod plain;
+mod render;
+mod settings;
 
 use std::process::ExitCode;
 
+use clap::Parser;
+
+use crate::exit::Ending;
+
+/// Hand real work to coding agents and walk away
+///
+/// Adjutant holds an agent to a brief: it confirms before it acts, asks before anything that was not
+/// authorized, stops at blockers, and keeps everything on record, so that a run that was killed goes on
+/// where it stood.
+///
+/// Exit codes: 0 done; 1 failed, or `replay` found drift; 2 wrong usage or an invalid brief; 3 blocked,
+/// goes on with new context; 4 waiting for an operator; 5 a limit was reached; 6 declined or stopped by
+/// the operator; 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "adjutant", version, max_term_width = 100, disable_help_subcommand = false)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    place: settings::Place,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    New(command::new::NewArgs),
+    Validate(command::validate::ValidateArgs),
+    Run(command::run::RunArgs),
+    Resume(command::resume::ResumeArgs),
+    List(command::list::ListArgs),
+    Inspect(command::inspect::InspectArgs),
+    Replay(command::replay::ReplayArgs),
+    Decide(command::decide::DecideArgs),
+    Framework(command::framework::FrameworkArgs),
+    Tools(command::tools::ToolsArgs),
+    Doctor(command::doctor::DoctorArgs),
+    Completions(command::completions::CompletionsArgs),
+    Version(command::version::VersionArgs),
+}
+
 fn main() -> ExitCode {
-    ExitCode::from(exit::exit_code(exit::Ending::Usage))
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refused) => {
+            // Help and version are results, everything else is wrong usage.
+            let ending = if refused.use_stderr() { Ending::Usage } else { Ending::Done };
+            return match refused.print() {
+                Ok(()) => ExitCode::from(exit::exit_code(ending)),
+                Err(_) => ExitCode::from(exit::exit_code(Ending::Failed)),
+            };
+        }
+    };
+    let place = &cli.place;
+    let ended = match &cli.command {
+        Command::New(args) => command::new::run(args),
+        Command::Validate(args) => command::validate::run(args),
+        Command::Run(args) => command::run::run(args, place),
+        Command::Resume(args) => command::resume::run(args, place),
+        Command::List(args) => command::list::run(args, place),
+        Command::Inspect(args) => command::inspect::run(args, place),
+        Command::Replay(args) => command::replay::run(args, place),
+        Command::Decide(args) => command::decide::run(args),
+        Command::Framework(args) => command::framework::run(args),
+        Command::Tools(args) => command::tools::run(args),
+        Command::Doctor(args) => command::doctor::run(args, place),
+        Command::Completions(args) => command::completions::run(args),
+        Command::Version(args) => command::version::run(args),
+    };
+    ExitCode::from(exit::exit_code(ended.unwrap_or_else(|error| failure::report(&error))))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn every_command_and_flag_is_well_formed_and_says_what_it_does() {
+        let cli = Cli::command();
+        cli.clone().debug_assert();
+        for command in cli.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty() && about.len() < 70 && !about.ends_with('.'), "{}: {about}", command.get_name());
+            for flag in command.get_arguments().filter(|flag| flag.get_id() != "help") {
+                assert!(flag.get_help().is_some(), "{} {}", command.get_name(), flag.get_id());
+            }
+        }
+    }
 }

@@ -15,7 +15,12 @@ pub trait Operator: Send + Sync {
     /// Puts a question; `None` if nobody is there to answer it, and then it waits in the journal.
     ///
     /// When `cancel` fires the question is gone, whatever was typed.
-    fn ask<'a>(&'a self, key: &'a Key, question: &'a Question, cancel: CancellationToken) -> Pending<'a, Option<Answered>>;
+    fn ask<'a>(
+        &'a self,
+        key: &'a Key,
+        question: &'a Question,
+        cancel: CancellationToken,
+    ) -> Pending<'a, Option<Answered>>;
 
     /// Waits for something that no question asked for. Never ends where nothing can be said.
     fn message(&self) -> Pending<'_, Message>;

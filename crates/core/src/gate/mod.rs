@@ -3,3 +3,5 @@
 mod category;
 
 pub use category::Category;
+mod stub;
+pub use stub::*;

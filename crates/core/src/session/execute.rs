@@ -122,9 +122,11 @@ impl Session {
 
     /// What of a turn waits for the operator in phase 3.
     pub(super) fn held<'a>(&self, taken: &'a Taken) -> Held<'a> {
-        let calls = taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(Verdict::Asked { .. })));
+        let calls =
+            taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(Verdict::Asked { .. })));
         let open = |act: &String| !self.state.approved_acts.contains(act);
-        let acts: Vec<String> = if taken.act.is_some() { Vec::new() } else { taken.announced().into_iter().filter(open).collect() };
+        let acts: Vec<String> =
+            if taken.act.is_some() { Vec::new() } else { taken.announced().into_iter().filter(open).collect() };
         let known = taken.payload("destructive").is_some();
         let declared = taken.declared() == Some(PhaseName::Destructive) && !known && taken.act.is_none();
         Held { calls: calls.collect(), acts, declared }
@@ -150,7 +152,9 @@ impl Session {
             return reject(Rejection::BadArguments, Some(malformed));
         }
         match &call.verdict {
-            Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(Word::No) => reject(Rejection::Skipped, None),
+            Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(Word::No) => {
+                reject(Rejection::Skipped, None)
+            }
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
             Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
@@ -208,7 +212,9 @@ impl Session {
             Word::Yes | Word::YesForRun if taken.calls.is_empty() => {
                 Some(self.say(MessageKind::Approval, self.state.step, prompts::approved()))
             }
-            Word::No if taken.calls.is_empty() => Some(self.say(MessageKind::Denial, self.state.step, prompts::denied())),
+            Word::No if taken.calls.is_empty() => {
+                Some(self.say(MessageKind::Denial, self.state.step, prompts::denied()))
+            }
             Word::Yes | Word::YesForRun | Word::No => None,
         }
     }
@@ -224,7 +230,9 @@ impl Session {
                 Progress::Waiting { attempts } => attempts + 1,
                 Progress::InFlight { attempt, cancelled: false } => attempt,
                 // Cancelled: not wanted any more, its end is awaited.
-                Progress::InFlight { cancelled: true, .. } | Progress::EffectUnknown | Progress::Finished => return None,
+                Progress::InFlight { cancelled: true, .. } | Progress::EffectUnknown | Progress::Finished => {
+                    return None;
+                }
             };
             let slot = Slot { what: What::Call, number: call.number, attempt };
             Some(Want { key: Key { part: self.part.clone(), slot }, command: Command::Call(call.call.clone()) })
@@ -250,7 +258,11 @@ impl Session {
         if state.step >= self.step_limit() {
             if !state.halted {
                 let limit = u64::from(self.step_limit());
-                return self.record(Body::BudgetHalt { metric: "steps".to_owned(), used: u64::from(state.step), limit });
+                return self.record(Body::BudgetHalt {
+                    metric: "steps".to_owned(),
+                    used: u64::from(state.step),
+                    limit,
+                });
             }
             return self.leave(PhaseName::Blocker, "max_steps");
         }
@@ -265,7 +277,9 @@ impl Session {
                 let text = prompts::redirect(text.unwrap_or_default(), self.setup.scope_locked);
                 self.say(MessageKind::Redirect, next, text)
             }
-            Some((Choice::ContinueAuto, _)) if self.mode() == Mode::Gated => self.record(Body::ModeSet { mode: Mode::Auto }),
+            Some((Choice::ContinueAuto, _)) if self.mode() == Mode::Gated => {
+                self.record(Body::ModeSet { mode: Mode::Auto })
+            }
             Some(_) => self.say(MessageKind::Continue, next, prompts::go_on(self.mode())),
         }
     }

@@ -1,10 +1,10 @@
 //! Phase 0: the agent restates the brief, the operator confirms; nothing is done before.
 
+use super::Mode;
 use super::machine::{DECLINED, Session};
 use super::prompts;
 use super::setup::NUDGES_MAX;
 use super::state::Taken;
-use super::Mode;
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::Next;
 use crate::trace::{Body, MessageKind, PhaseName, Rejection};
@@ -55,7 +55,8 @@ impl Session {
         let mode = self.state.mode;
         let chosen = match self.state.answer(QuestionKind::Confirmation) {
             None => {
-                let late = self.setup.deadline.as_ref().filter(|(_, ends)| self.state.now.is_some_and(|now| now >= *ends));
+                let late =
+                    self.setup.deadline.as_ref().filter(|(_, ends)| self.state.now.is_some_and(|now| now >= *ends));
                 let text = summary.map(|(taken, found)| (taken.text.as_str(), found));
                 return self.ask(prompts::confirmation(text, mode, late.map(|(deadline, _)| deadline.as_str())));
             }

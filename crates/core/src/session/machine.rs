@@ -43,7 +43,9 @@ impl Procedure for Session {
             return Next::Done(outcome);
         }
         match &self.state.stand {
-            Stand::Outside => self.record(Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".to_owned()) }),
+            Stand::Outside => {
+                self.record(Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".to_owned()) })
+            }
             Stand::Between { to, reason } => self.record(Body::PhaseEnter { phase: *to, reason: reason.clone() }),
             Stand::In { phase: PhaseName::Intake, .. } => self.intake(),
             Stand::In { phase: PhaseName::Execute, .. } => self.execute(),

@@ -37,13 +37,18 @@ pub(super) fn nudge() -> String {
 
 /// What the operator wants changed in the summary.
 pub(super) fn correction(text: &str) -> String {
-    format!("The operator does not accept the summary yet and says:\n\n{}\n\nGive a new Confirmation Summary that takes this in.", text.trim())
+    format!(
+        "The operator does not accept the summary yet and says:\n\n{}\n\nGive a new Confirmation Summary that takes this in.",
+        text.trim()
+    )
 }
 
 /// The summary is accepted.
 pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
     let how = match mode {
-        Mode::Gated => "Per-step gating: do the first step, report it, and name the next one. The operator answers between steps.",
+        Mode::Gated => {
+            "Per-step gating: do the first step, report it, and name the next one. The operator answers between steps."
+        }
         Mode::Auto => {
             "Auto-pilot: work through the brief. Stop only for a blocker (phase 2) or for something destructive or out of \
              scope (phase 3). Report at checkpoints that matter."
@@ -54,7 +59,9 @@ pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
     } else {
         ""
     };
-    format!("The operator accepted your Confirmation Summary. This is phase 1. {how}{lock} When every deliverable is there, begin your reply with `## Phase 4`.")
+    format!(
+        "The operator accepted your Confirmation Summary. This is phase 1. {how}{lock} When every deliverable is there, begin your reply with `## Phase 4`."
+    )
 }
 
 /// Go on.
@@ -69,7 +76,9 @@ pub(super) fn go_on(mode: Mode) -> String {
 /// What the operator says between steps.
 pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
     if scope_locked {
-        return format!("{text}\n\n(The brief's scope is locked: if this asks for more than the brief covers, say so instead of doing it.)");
+        return format!(
+            "{text}\n\n(The brief's scope is locked: if this asks for more than the brief covers, say so instead of doing it.)"
+        );
     }
     text.to_owned()
 }
@@ -103,7 +112,9 @@ pub(super) fn rejected(rejection: Rejection, tool: &str, note: Option<&str>) -> 
     let note = note.unwrap_or_default();
     match rejection {
         Rejection::UnknownTool => format!("There is no tool `{tool}`. The tools are: {note}."),
-        Rejection::BadArguments => format!("The arguments of `{tool}` are not valid JSON: {note}. Call it again with a JSON object."),
+        Rejection::BadArguments => {
+            format!("The arguments of `{tool}` are not valid JSON: {note}. Call it again with a JSON object.")
+        }
         Rejection::Refused => format!("`{tool}` was refused: {note}."),
         Rejection::Denied if note.is_empty() => format!(
             "The operator denied this call of `{tool}`. Do not repeat it; take another way, or say why you can't go on."
@@ -139,7 +150,9 @@ fn question(kind: QuestionKind, text: String, default: Choice, options: Vec<Offe
 pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, late: Option<&str>) -> Question {
     let mut text = match summary {
         Some((_, true)) => "Is this summary what you want?".to_owned(),
-        Some((_, false)) => "No Confirmation Summary was recognised in the agent's reply. Go on all the same?".to_owned(),
+        Some((_, false)) => {
+            "No Confirmation Summary was recognised in the agent's reply. Go on all the same?".to_owned()
+        }
         None => "The turn was cancelled before there was a summary. What now?".to_owned(),
     };
     if let Some(deadline) = late {
@@ -149,16 +162,28 @@ pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, la
         Some(mode) => Offer::new(Choice::Accept, "go", &format!("the work begins, in {mode} mode")),
         None => Offer::new(Choice::Accept, "go", "the work begins; you are asked between steps"),
     }];
-    options.push(Offer::new(Choice::AcceptAuto, "auto", "the work begins; you are asked only when something needs you"));
+    options.push(Offer::new(
+        Choice::AcceptAuto,
+        "auto",
+        "the work begins; you are asked only when something needs you",
+    ));
     options.push(Offer::new(Choice::AcceptGated, "gated", "the work begins; you are asked between steps"));
-    options.push(Offer::new(Choice::Correct, "<anything else>", "the agent gets it as a correction and summarises again"));
+    options.push(Offer::new(
+        Choice::Correct,
+        "<anything else>",
+        "the agent gets it as a correction and summarises again",
+    ));
     options.push(Offer::new(Choice::Decline, "no", "the run ends here; nothing was done"));
     question(QuestionKind::Confirmation, text, Choice::Decline, options)
 }
 
 /// Go on with the next step?
 pub(super) fn step(done: u32, limit: u32, held: bool) -> Question {
-    let text = if held { "You cancelled the agent's turn. What now?".to_owned() } else { format!("Step {done} of at most {limit} is done. Go on?") };
+    let text = if held {
+        "You cancelled the agent's turn. What now?".to_owned()
+    } else {
+        format!("Step {done} of at most {limit} is done. Go on?")
+    };
     let options = vec![
         Offer::new(Choice::Continue, "ok", "the next step begins"),
         Offer::new(Choice::ContinueAuto, "auto", "the next step begins, and you are not asked between steps any more"),
@@ -186,9 +211,17 @@ pub(super) fn held(held: &Held<'_>, turn: &str, scope_locked: bool) -> Question 
     text.push_str("May it?");
     let mut options = vec![Offer::new(Choice::Once, "y", "yes, this once")];
     if !scope_locked {
-        options.push(Offer::new(Choice::ForRun, "Y", &format!("yes, and whatever needs the same for the rest of the run ({})", held.categories().join(", "))));
+        options.push(Offer::new(
+            Choice::ForRun,
+            "Y",
+            &format!("yes, and whatever needs the same for the rest of the run ({})", held.categories().join(", ")),
+        ));
     }
-    options.push(Offer::new(Choice::Deny, "n", "no; the agent is told and looks for another way (n: <why> tells it why)"));
+    options.push(Offer::new(
+        Choice::Deny,
+        "n",
+        "no; the agent is told and looks for another way (n: <why> tells it why)",
+    ));
     question(QuestionKind::Destructive, text, Choice::Deny, options)
 }
 
@@ -212,14 +245,24 @@ pub(super) fn deadline_passed(deadline: &str) -> Question {
         Offer::new(Choice::Continue, "continue", "the work goes on; you are not asked again"),
         Offer::new(Choice::Done, "done", "the run ends here, without a report"),
     ];
-    question(QuestionKind::Deadline, format!("The brief's deadline, {deadline}, has passed. Go on?"), Choice::Done, options)
+    question(
+        QuestionKind::Deadline,
+        format!("The brief's deadline, {deadline}, has passed. Go on?"),
+        Choice::Done,
+        options,
+    )
 }
 
 /// The agent can't be reached: try again?
 pub(super) fn agent_failed(message: &str, attempts: u32) -> Question {
     let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
     let text = format!("The agent gave no turn{tried}:\n{}Try again?", quoted(message));
-    question(QuestionKind::Failure, text, Choice::Retry, vec![Offer::new(Choice::Retry, "retry", "the turn is asked for again")])
+    question(
+        QuestionKind::Failure,
+        text,
+        Choice::Retry,
+        vec![Offer::new(Choice::Retry, "retry", "the turn is asked for again")],
+    )
 }
 
 fn excerpt(text: &str) -> String {

@@ -128,8 +128,13 @@ pub(super) enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// Not begun, or to be tried again; `attempts` were begun.
-    Waiting { attempts: u32 },
-    InFlight { attempt: u32, cancelled: bool },
+    Waiting {
+        attempts: u32,
+    },
+    InFlight {
+        attempt: u32,
+        cancelled: bool,
+    },
     EffectUnknown,
     Finished,
 }
@@ -205,7 +210,9 @@ impl State {
                     taken.phrases_told = true;
                 }
             }
-            Body::AuthCheckFired { call: Some(number), layer, decision, answer, reason, missing, would_allow, .. } => {
+            Body::AuthCheckFired {
+                call: Some(number), layer, decision, answer, reason, missing, would_allow, ..
+            } => {
                 if let Some(call) = self.call_mut(*number) {
                     call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
                         ("allow", _) => Verdict::Allowed,
@@ -394,7 +401,8 @@ impl State {
         let Some(taken) = self.taken_mut() else { return };
         taken.act = (!acts.is_empty()).then_some(word);
         for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
-            call.verdict = Some(if word == Word::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
+            call.verdict =
+                Some(if word == Word::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
         }
         if word == Word::YesForRun {
             self.approved_for_run.extend(categories.iter().map(Category::new));

@@ -311,7 +311,8 @@ impl<P: Procedure> Simulation<'_, P> {
                     else {
                         continue;
                     };
-                    let command = Command::Call(Arc::new(ToolCall { call_id, name, args, malformed: None, masked: false }));
+                    let command =
+                        Command::Call(Arc::new(ToolCall { call_id, name, args, malformed: None, masked: false }));
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }

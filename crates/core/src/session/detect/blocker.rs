@@ -58,18 +58,30 @@ static PHRASES: LazyLock<[Phrase; 8]> = LazyLock::new(|| {
         Phrase::new("cannot_proceed", concat!(r"(?-u:\b)i", ws!(), "+(?:cannot|can't)", ws!(), r"+proceed(?-u:\b)")),
         Phrase::new("cannot_continue", concat!(r"(?-u:\b)i", ws!(), "+cannot", ws!(), r"+continue(?-u:\b)")),
         Phrase::new("cannot_resolve", concat!(r"(?-u:\b)cannot", ws!(), "+resolve", ws!(), r"+this(?-u:\b)")),
-        Phrase::new("need_operator", concat!(r"(?-u:\b)need (?:the operator|your|operator)", ws!(), "+(?:input|call|decision|help)")),
+        Phrase::new(
+            "need_operator",
+            concat!(r"(?-u:\b)need (?:the operator|your|operator)", ws!(), "+(?:input|call|decision|help)"),
+        ),
         Phrase::new("stopping", r"(?-u:\b)stopping (?:here|until)(?-u:\b)"),
-        Phrase::new("waiting_for_operator", concat!(r"(?-u:\b)waiting (?:for|on)", ws!(), "+(?:operator|your", ws!(), "+(?:call|input))")),
+        Phrase::new(
+            "waiting_for_operator",
+            concat!(r"(?-u:\b)waiting (?:for|on)", ws!(), "+(?:operator|your", ws!(), "+(?:call|input))"),
+        ),
     ]
 });
 
 /// What `strict` adds: phrases that may only report a nuisance, and sometimes report a halt.
 static STRICT: LazyLock<[Phrase; 4]> = LazyLock::new(|| {
     [
-        Phrase::new("unable_to", concat!(r"(?-u:\b)unable to", ws!(), r"+(?:proceed|continue|complete|resolve|finish)(?-u:\b)")),
+        Phrase::new(
+            "unable_to",
+            concat!(r"(?-u:\b)unable to", ws!(), r"+(?:proceed|continue|complete|resolve|finish)(?-u:\b)"),
+        ),
         Phrase::new("blocked_by", r"(?-u:\b)blocked (?:by|on|until)(?-u:\b)"),
-        Phrase::new("can_not_go_on", concat!(r"(?-u:\b)(?:cannot|can't|can not)", ws!(), r"+(?:proceed|continue|go on|be resolved)(?-u:\b)")),
+        Phrase::new(
+            "can_not_go_on",
+            concat!(r"(?-u:\b)(?:cannot|can't|can not)", ws!(), r"+(?:proceed|continue|go on|be resolved)(?-u:\b)"),
+        ),
         Phrase::new("stuck", r"(?-u:\b)(?:i'm|i am) stuck(?-u:\b)"),
     ]
 });
@@ -82,7 +94,9 @@ pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Blocker {
         Sensitivity::Strict => marker(page).or_else(phrases).or_else(|| said(page, &*STRICT)),
     };
     match found {
-        Some((id, at)) => Blocker { blocked: true, reason: Some(reason(page.original_from(at))), matched_pattern: Some(id) },
+        Some((id, at)) => {
+            Blocker { blocked: true, reason: Some(reason(page.original_from(at))), matched_pattern: Some(id) }
+        }
         None => Blocker::default(),
     }
 }
@@ -97,8 +111,12 @@ fn marker(page: &Page<'_>) -> Option<(&'static str, usize)> {
     let labelled = |end: usize| lower[after_ws(lower, end)..].starts_with([':', '-']);
     let is_phase_2 = |found: Option<(u8, usize)>| found.filter(|(number, _)| *number == 2).map(|(_, end)| end);
     first("phase_2_heading", &|head| head.is_heading() && is_phase_2(head.whole_phase(lower)).is_some())
-        .or_else(|| first("phase_2_label", &|head| head.is_bare() && is_phase_2(head.phase(lower)).is_some_and(labelled)))
-        .or_else(|| first("blocker_label", &|head| head.is_bare() && after(lower, head.word, "blocker").is_some_and(labelled)))
+        .or_else(|| {
+            first("phase_2_label", &|head| head.is_bare() && is_phase_2(head.phase(lower)).is_some_and(labelled))
+        })
+        .or_else(|| {
+            first("blocker_label", &|head| head.is_bare() && after(lower, head.word, "blocker").is_some_and(labelled))
+        })
 }
 
 /// The first phrase in the order of the rules that is said outside a fence, and where.
@@ -111,6 +129,7 @@ fn said(page: &Page<'_>, phrases: &[Phrase]) -> Option<(&'static str, usize)> {
 }
 
 fn reason(from_match: &str) -> String {
-    let lines = from_match.match_indices('\n').nth(REASON_LINES_MAX - 1).map_or(from_match, |(end, _)| &from_match[..end]);
+    let lines =
+        from_match.match_indices('\n').nth(REASON_LINES_MAX - 1).map_or(from_match, |(end, _)| &from_match[..end]);
     cut_to_units(lines.trim_matches(is_ws), REASON_UNITS_MAX).to_owned()
 }

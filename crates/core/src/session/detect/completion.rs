@@ -31,13 +31,9 @@ pub struct Completion {
 
 static PHRASES: LazyLock<[(&str, Regex); 2]> = LazyLock::new(|| {
     let regex = |pattern| Regex::new(pattern).expect("the pattern is a constant that a test compiles");
-    let deliverables = concat!(
-        "all", ws!(), "+deliverables?", ws!(), "+(?:are", ws!(), r"+)?(?:complete|delivered|shipped)(?-u:\b)"
-    );
-    [
-        ("all_deliverables", regex(deliverables)),
-        ("brief_complete", regex(r"brief (?:is )?complete(?-u:\b)")),
-    ]
+    let deliverables =
+        concat!("all", ws!(), "+deliverables?", ws!(), "+(?:are", ws!(), r"+)?(?:complete|delivered|shipped)(?-u:\b)");
+    [("all_deliverables", regex(deliverables)), ("brief_complete", regex(r"brief (?:is )?complete(?-u:\b)"))]
 });
 
 pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Completion {
@@ -68,7 +64,9 @@ fn marker(page: &Page<'_>, strict: bool) -> Option<&'static str> {
 fn said(page: &Page<'_>) -> Option<&'static str> {
     PHRASES.iter().find_map(|(id, regex)| {
         let mut occurrences = regex.find_iter(&page.lower);
-        occurrences.any(|phrase| !page.fences.hide(phrase.start()) && !follows_not(&page.lower[..phrase.start()])).then_some(*id)
+        occurrences
+            .any(|phrase| !page.fences.hide(phrase.start()) && !follows_not(&page.lower[..phrase.start()]))
+            .then_some(*id)
     })
 }
 

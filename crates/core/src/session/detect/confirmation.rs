@@ -52,7 +52,17 @@ pub struct Sections {
 }
 
 static MODE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!("per(?:-|", ws!(), ")?step|auto(?:-|", ws!(), ")?pilot|which", ws!(), "+(?:execution", ws!(), "+)?mode");
+    let pattern = concat!(
+        "per(?:-|",
+        ws!(),
+        ")?step|auto(?:-|",
+        ws!(),
+        ")?pilot|which",
+        ws!(),
+        "+(?:execution",
+        ws!(),
+        "+)?mode"
+    );
     Regex::new(pattern).expect("the pattern is a constant that a test compiles")
 });
 

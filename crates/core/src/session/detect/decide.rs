@@ -26,7 +26,8 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let mut sensitivities = Sensitivities::default();
     for (name, value) in &input.sensitivities {
         let detector: Detector = name.parse().map_err(|error| format!("{error}"))?;
-        let value = value.as_str().ok_or_else(|| format!("the sensitivity of `{name}` must be a string, not `{value}`"))?;
+        let value =
+            value.as_str().ok_or_else(|| format!("the sensitivity of `{name}` must be a string, not `{value}`"))?;
         let sensitivity: Sensitivity = value.parse().map_err(|error| format!("{error}"))?;
         sensitivities = sensitivities.with(detector, sensitivity);
     }

@@ -65,8 +65,7 @@ fn regex(pattern: &str) -> Regex {
 static INTENT: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?-u:\b)(?:i'll|i will|i am going to|i'm going to|i plan to|let me)(?-u:\b)"));
 
-static IMMINENCE: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?-u:\b)(?:now|immediately|next|first thing)(?-u:\b)"));
+static IMMINENCE: LazyLock<Regex> = LazyLock::new(|| regex(r"(?-u:\b)(?:now|immediately|next|first thing)(?-u:\b)"));
 
 static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
     regex(concat!(

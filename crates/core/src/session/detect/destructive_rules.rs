@@ -31,9 +31,16 @@ pub(super) const WILDCARDS: [&str; 4] = ["*", "all", "any", "everything"];
 pub(super) const OBJECT_UNITS_MAX: usize = 80;
 
 impl Rule {
-    fn new(action: &'static str, tokens: &'static [&'static str], verbs: &str, gerunds: &str, objects: Option<&str>) -> Self {
+    fn new(
+        action: &'static str,
+        tokens: &'static [&'static str],
+        verbs: &str,
+        gerunds: &str,
+        objects: Option<&str>,
+    ) -> Self {
         let words = |words: &str| {
-            Regex::new(&format!(r"(?-u:\b)(?:{words})(?-u:\b)")).expect("the pattern is a constant that a test compiles")
+            Regex::new(&format!(r"(?-u:\b)(?:{words})(?-u:\b)"))
+                .expect("the pattern is a constant that a test compiles")
         };
         Self {
             action,
@@ -58,18 +65,35 @@ pub(super) static RULES: LazyLock<[Rule; 9]> = LazyLock::new(|| {
             "git_history_rewrite",
             &["git_history_rewrite", "git", "destructive_git"],
             concat!(
-                "force(?:-|", ws!(), ")?push|rebase", ws!(), "+(?:--root|onto)|git reset --hard|amend", ws!(),
-                "+(?:published|pushed)|filter(?:-|", ws!(), ")?(?:repo|branch)"
+                "force(?:-|",
+                ws!(),
+                ")?push|rebase",
+                ws!(),
+                "+(?:--root|onto)|git reset --hard|amend",
+                ws!(),
+                "+(?:published|pushed)|filter(?:-|",
+                ws!(),
+                ")?(?:repo|branch)"
             ),
             concat!("force(?:-|", ws!(), ")?pushing|rebasing", ws!(), "+onto|amending", ws!(), "+(?:published|pushed)"),
             None,
         ),
-        Rule::new("git_push", &["git_push", "push", "publish"], concat!("git", ws!(), "+push"), "pushing (?:it )?to", None),
+        Rule::new(
+            "git_push",
+            &["git_push", "push", "publish"],
+            concat!("git", ws!(), "+push"),
+            "pushing (?:it )?to",
+            None,
+        ),
         Rule::new(
             "deploy",
             &["deploy", "deploy_prod", "infra"],
             concat!(
-                "deploy(?:", ws!(), "+to)?", ws!(), "+(?:prod|production|staging|live)|kubectl apply|helm (?:install|upgrade)",
+                "deploy(?:",
+                ws!(),
+                "+to)?",
+                ws!(),
+                "+(?:prod|production|staging|live)|kubectl apply|helm (?:install|upgrade)",
                 "|terraform apply|vercel deploy|wrangler deploy"
             ),
             concat!("deploying(?:", ws!(), "+to)?", ws!(), "+(?:prod|production|staging|live)"),

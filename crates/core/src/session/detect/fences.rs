@@ -41,7 +41,9 @@ impl Fences {
             for run in Run::all_in(line) {
                 let at = line_from + run.from;
                 match &open {
-                    Some(fence) if run.mark == fence.mark && run.length >= fence.length && (!fence.block || run.alone) => {
+                    Some(fence)
+                        if run.mark == fence.mark && run.length >= fence.length && (!fence.block || run.alone) =>
+                    {
                         fences.closed.push(fence.from..at + run.length);
                         open = None;
                     }

@@ -89,14 +89,20 @@ pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) 
         confirmation: confirmation::read(&page, of(Detector::Confirmation)),
         blocker: blocker::read(&page, of(Detector::Blocker)),
         destructive: destructive::read(&page, authorized, of(Detector::Destructive)),
-        banned_phrases: looks(Detector::BannedPhrases).then(|| banned_phrases::read(&page, of(Detector::BannedPhrases))),
+        banned_phrases: looks(Detector::BannedPhrases)
+            .then(|| banned_phrases::read(&page, of(Detector::BannedPhrases))),
         phase_marker: looks(Detector::PhaseMarker).then(|| phase_marker::read(&page, of(Detector::PhaseMarker))),
         completion: completion::read(&page, of(Detector::Completion)),
         consultations: Vec::new(),
     };
     for (detector, sensitivity) in sensitivities.set() {
         let bypassed = sensitivity == Sensitivity::Disabled && !detector.is_safety_critical();
-        reading.consultations.push(Consultation { detector, sensitivity, fired: reading.has_fired(detector), bypassed });
+        reading.consultations.push(Consultation {
+            detector,
+            sensitivity,
+            fired: reading.has_fired(detector),
+            bypassed,
+        });
     }
     reading
 }
@@ -117,7 +123,10 @@ impl Reading {
 
     /// The detectors that fired, in the order of [`Detector::ALL`], each with its payload as recorded.
     pub fn fired(&self) -> impl Iterator<Item = (Detector, Value)> + '_ {
-        Detector::ALL.into_iter().filter(|detector| self.has_fired(*detector)).map(|detector| (detector, self.payload(detector)))
+        Detector::ALL
+            .into_iter()
+            .filter(|detector| self.has_fired(*detector))
+            .map(|detector| (detector, self.payload(detector)))
     }
 
     /// What `detector` saw, as it is recorded; `null` if it did not look.

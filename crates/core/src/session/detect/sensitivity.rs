@@ -66,7 +66,9 @@ impl fmt::Display for Detector {
 
 /// Why a detector's name was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is no detector: there are confirmation, blocker, destructive, banned_phrases, phase_marker and completion")]
+#[error(
+    "`{given}` is no detector: there are confirmation, blocker, destructive, banned_phrases, phase_marker and completion"
+)]
 pub struct UnknownDetector {
     /// The name as given.
     pub given: String,

@@ -33,7 +33,8 @@ fn every_vector_of_the_peer_reads_the_same() {
         if vector["id"] == 40 {
             // C3: the peer lets completion be disabled, so that a run could never end. Ours looks on.
             assert_eq!(decided["completion"], json!({"complete": true}));
-            let expected = json!([{"detector": "completion", "sensitivity": "disabled", "fired": true, "bypassed": false}]);
+            let expected =
+                json!([{"detector": "completion", "sensitivity": "disabled", "fired": true, "bypassed": false}]);
             assert_eq!(consultations, expected);
             continue;
         }
@@ -294,9 +295,14 @@ mod destructive {
 
     #[test]
     fn only_the_rows_own_tokens_authorize() {
-        for (token, authorized) in
-            [("git_push", true), ("PUSH", true), ("everything", true), ("*", true), ("git_write", false), ("shell_exec", false)]
-        {
+        for (token, authorized) in [
+            ("git_push", true),
+            ("PUSH", true),
+            ("everything", true),
+            ("*", true),
+            ("git_write", false),
+            ("shell_exec", false),
+        ] {
             let reading = read("I'll git push", &[Category::new(token)], &Sensitivities::default());
             assert_eq!(reading.destructive.authorized, authorized, "{token}");
         }
@@ -313,7 +319,9 @@ mod destructive {
         let at = |text, sensitivity| reading_at(text, Detector::Destructive, sensitivity).destructive.destructive;
         assert!(at("First thing I'll delete the folder", Sensitivity::Loose));
         assert!(!at("I'll delete the folder", Sensitivity::Loose));
-        for text in ["Removing the old folder", "delete the folder", "Now `rm -rf build`", "Force-pushing", "Pushing to main"] {
+        for text in
+            ["Removing the old folder", "delete the folder", "Now `rm -rf build`", "Force-pushing", "Pushing to main"]
+        {
             assert!(at(text, Sensitivity::Strict) && !at(text, Sensitivity::Default), "{text}");
         }
         assert!(!at("Moving it instead of deleting the folder", Sensitivity::Strict));
@@ -325,16 +333,16 @@ mod voice_markers_and_completion {
 
     #[test]
     fn banned_phrases_are_counted_in_the_order_of_the_rules() {
-        let banned = reading("It’s important to note: I’d be happy to leverage it. Leverage! As an AI").banned_phrases.unwrap();
+        let banned =
+            reading("It’s important to note: I’d be happy to leverage it. Leverage! As an AI").banned_phrases.unwrap();
         assert_eq!(banned.count, 5);
         assert_eq!(banned.phrases, ["i'd be happy to", "as an ai", "it's important to note", "leverage"]);
     }
 
     #[test]
     fn code_is_not_voice() {
-        let count = |text, sensitivity| {
-            reading_at(text, Detector::BannedPhrases, sensitivity).banned_phrases.unwrap().count
-        };
+        let count =
+            |text, sensitivity| reading_at(text, Detector::BannedPhrases, sensitivity).banned_phrases.unwrap().count;
         assert_eq!(count("```\ncertainly\n```\n`utilize` x", Sensitivity::Default), 0);
         assert_eq!(count("```\ncertainly\n```\n`utilize` x", Sensitivity::Strict), 1);
         assert_eq!(count("```\ncertainly", Sensitivity::Default), 1);
@@ -350,7 +358,10 @@ mod voice_markers_and_completion {
             let marker = reading_at(text, Detector::PhaseMarker, sensitivity).phase_marker.unwrap();
             marker.declared.iter().map(|phase| json!(phase).as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(declared("# Phase 1 then phase 2\n phase3\n**Phase 4**\nPhase 10", Sensitivity::Default), "execute destructive");
+        assert_eq!(
+            declared("# Phase 1 then phase 2\n phase3\n**Phase 4**\nPhase 10", Sensitivity::Default),
+            "execute destructive"
+        );
         assert_eq!(declared("#\nphase 1\n", Sensitivity::Default), "execute");
         assert_eq!(declared("```\n## Phase 2\n```\n## Phase 4", Sensitivity::Default), "completion");
         assert_eq!(declared("Phase 1\n## Phase 2", Sensitivity::Strict), "blocker");
@@ -386,10 +397,20 @@ mod voice_markers_and_completion {
 
 fn turn() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        Just("```".to_owned()), Just("\n".to_owned()), Just("## Phase 2".to_owned()), Just("I’m blocked".to_owned()),
-        Just("I'll delete the file".to_owned()), Just(" not ".to_owned()), Just("Objective:".to_owned()),
-        Just("\u{FEFF}".to_owned()), Just("~~~".to_owned()), Just("# Completion".to_owned()), Just("`leverage`".to_owned()),
-        Just(". ".to_owned()), Just("\r\n".to_owned()), "\\PC{0,6}",
+        Just("```".to_owned()),
+        Just("\n".to_owned()),
+        Just("## Phase 2".to_owned()),
+        Just("I’m blocked".to_owned()),
+        Just("I'll delete the file".to_owned()),
+        Just(" not ".to_owned()),
+        Just("Objective:".to_owned()),
+        Just("\u{FEFF}".to_owned()),
+        Just("~~~".to_owned()),
+        Just("# Completion".to_owned()),
+        Just("`leverage`".to_owned()),
+        Just(". ".to_owned()),
+        Just("\r\n".to_owned()),
+        "\\PC{0,6}",
     ];
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }

@@ -1,0 +1,228 @@
+//! The operator at this terminal, or at the other end of a pipe, or in a file of answers, or nobody.
+//!
+//! Lines are read by one thread into a queue, so that what was typed or piped ahead of a question is not
+//! lost between two of them. The end of the input means that nobody is there: the question waits.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
+use adjutant_core::procedure::Key;
+use adjutant_core::session::Mode;
+use adjutant_ports::{Answered, CancellationToken, Operator, Pending, Progress};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+
+use crate::answers::Answers;
+use crate::plain::plain;
+use crate::render::Renderer;
+
+/// Within how long a second Ctrl-C means the run and not the call (the peer's window).
+const TWICE: Duration = Duration::from_secs(2);
+
+/// How often a reply that can't be read is asked for again before the question is left open.
+const REPLIES_MAX: u32 = 5;
+
+/// Whoever answers here.
+pub struct Console {
+    renderer: Mutex<Renderer>,
+    answers: Mutex<Answers>,
+    lines: AsyncMutex<Lines>,
+    signals: AsyncMutex<Signals>,
+    asking: Mutex<bool>,
+    is_terminal: bool,
+    reads_input: bool,
+}
+
+/// What was typed: lines for questions, and commands that need none.
+struct Lines {
+    typed: mpsc::UnboundedReceiver<String>,
+    ended: bool,
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    last: Option<Instant>,
+    commands: mpsc::UnboundedReceiver<Message>,
+    commands_ended: bool,
+}
+
+impl Console {
+    /// A console that shows with `renderer` and answers from `answers` first. Must be made inside the
+    /// runtime, since it listens for signals.
+    ///
+    /// # Errors
+    ///
+    /// If signals can't be listened for.
+    pub fn new(renderer: Renderer, answers: Option<Answers>) -> std::io::Result<Self> {
+        let is_terminal = std::io::stdin().is_terminal();
+        // With answers from a file and no terminal there is nobody else to ask.
+        let reads_input = is_terminal || answers.is_none();
+        let (typed_in, typed) = mpsc::unbounded_channel();
+        let (commands_in, commands) = mpsc::unbounded_channel();
+        if reads_input {
+            std::thread::spawn(move || read_lines(&typed_in, is_terminal.then_some(&commands_in)));
+        }
+        Ok(Self {
+            renderer: Mutex::new(renderer),
+            answers: Mutex::new(answers.unwrap_or_default()),
+            lines: AsyncMutex::new(Lines { typed, ended: !reads_input }),
+            signals: AsyncMutex::new(Signals {
+                interrupt: signal(SignalKind::interrupt())?,
+                terminate: signal(SignalKind::terminate())?,
+                last: None,
+                commands,
+                commands_ended: false,
+            }),
+            asking: Mutex::new(false),
+            is_terminal,
+            reads_input,
+        })
+    }
+
+    /// The renderer, for what a command itself has to say.
+    pub fn with_renderer<T>(&self, say: impl FnOnce(&mut Renderer) -> T) -> T {
+        say(&mut self.renderer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_asking(&self) -> bool {
+        *self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_asking(&self, asking: bool) {
+        *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = asking;
+    }
+
+    /// The prepared answer to a question, if there is one that can be read as such.
+    fn prepared(&self, kind: QuestionKind) -> Option<Answered> {
+        loop {
+            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(kind)?;
+            if let Some(reply) = reply::read(kind, &typed) {
+                self.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
+                return Some(Answered { choice: reply.choice, text: reply.text, whence: "answers" });
+            }
+        }
+    }
+
+    async fn typed(&self, kind: QuestionKind) -> Option<Answered> {
+        let mut lines = self.lines.lock().await;
+        for _ in 0..REPLIES_MAX {
+            if lines.ended {
+                return None;
+            }
+            self.with_renderer(Renderer::prompt);
+            let Some(line) = lines.typed.recv().await else {
+                lines.ended = true;
+                self.with_renderer(|renderer| renderer.echo("", "end of input"));
+                return None;
+            };
+            if !self.is_terminal {
+                self.with_renderer(|renderer| renderer.echo(&line, "from the input"));
+            }
+            match reply::read(kind, &line) {
+                Some(reply) => return Some(Answered { choice: reply.choice, text: reply.text, whence: "terminal" }),
+                // An empty line leaves a blocked run as it is; anywhere else it is asked again.
+                None if kind == QuestionKind::Blocker || kind == QuestionKind::Failure => return None,
+                None => self.with_renderer(|renderer| renderer.note("that can't be read as an answer; the options are above")),
+            }
+        }
+        None
+    }
+}
+
+impl Operator for Console {
+    fn show(&self, progress: Progress<'_>) {
+        self.with_renderer(|renderer| renderer.show(&progress));
+    }
+
+    fn ask<'a>(&'a self, _key: &'a Key, question: &'a Question, cancel: CancellationToken) -> Pending<'a, Option<Answered>> {
+        Box::pin(async move {
+            if let Some(answered) = self.prepared(question.kind) {
+                return Some(answered);
+            }
+            if !self.reads_input {
+                return None;
+            }
+            self.set_asking(true);
+            let answered = tokio::select! {
+                answered = self.typed(question.kind) => answered,
+                () = cancel.cancelled() => None,
+            };
+            self.set_asking(false);
+            answered
+        })
+    }
+
+    fn message(&self) -> Pending<'_, Message> {
+        Box::pin(async move {
+            let mut signals = self.signals.lock().await;
+            let Signals { interrupt, terminate, last, commands, commands_ended } = &mut *signals;
+            tokio::select! {
+                _ = interrupt.recv() => {
+                    let twice = last.is_some_and(|last| last.elapsed() < TWICE);
+                    *last = Some(Instant::now());
+                    if twice || self.is_asking() {
+                        self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
+                        Message::Interrupt
+                    } else {
+                        self.with_renderer(|renderer| renderer.note("cancelling what is in flight (once more to stop the run)"));
+                        Message::Cancel
+                    }
+                }
+                _ = terminate.recv() => Message::Interrupt,
+                command = commands.recv(), if !*commands_ended => match command {
+                    Some(message) => message,
+                    None => {
+                        *commands_ended = true;
+                        std::future::pending().await
+                    }
+                },
+            }
+        })
+    }
+
+    fn name(&self) -> String {
+        "operator".to_owned()
+    }
+}
+
+/// Reads lines until the input ends. On a terminal `/auto`, `/gated` and `/stop` are commands at any time.
+fn read_lines(typed: &mpsc::UnboundedSender<String>, commands: Option<&mpsc::UnboundedSender<Message>>) {
+    let mut input = std::io::stdin().lock();
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        match input.read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let line = String::from_utf8_lossy(&bytes);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let command = match line.trim() {
+            "/auto" => Some(Message::Mode(Mode::Auto)),
+            "/gated" => Some(Message::Mode(Mode::Gated)),
+            "/stop" => Some(Message::Stop),
+            _ => None,
+        };
+        let sent = match (command, commands) {
+            (Some(message), Some(commands)) => commands.send(message).is_ok(),
+            _ => typed.send(line.to_owned()).is_ok(),
+        };
+        if !sent {
+            return;
+        }
+    }
+}
+
+/// Asks a yes-or-no question outside of any run; no where nobody is there.
+pub fn confirm(text: &str) -> bool {
+    if !std::io::stdin().is_terminal() {
+        return false;
+    }
+    let mut out = std::io::stderr().lock();
+    let written = write!(out, "{} (y/N) ", plain(text)).and_then(|()| out.flush());
+    let mut line = String::new();
+    written.is_ok() && std::io::stdin().read_line(&mut line).is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+}

@@ -1,0 +1,61 @@
+//! What an operator reads when a command fails: what, why, and what to do.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::exit::Ending;
+
+/// A failure with a way out and an exit code of its own.
+#[derive(Debug)]
+pub struct Failure {
+    what: String,
+    hint: Option<String>,
+    ending: Ending,
+}
+
+impl Failure {
+    /// Wrong usage: the operator typed something that can't be.
+    pub fn usage(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, ending: Ending::Usage }
+    }
+
+    /// Something that ends with `ending`.
+    pub fn ending(ending: Ending, what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, ending }
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl Error for Failure {}
+
+/// Says on stderr what failed, why, and what to do; the exit code it ends with.
+pub fn report(error: &anyhow::Error) -> Ending {
+    // A reader that went away (`adjutant list | head`) is no failure of ours.
+    let pipe = |cause: &(dyn Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(pipe) {
+        return Ending::Done;
+    }
+    eprintln!("error: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  because: {cause}");
+    }
+    let failure = error.downcast_ref::<Failure>();
+    if let Some(hint) = failure.and_then(|failure| failure.hint.as_deref()) {
+        eprintln!("hint: {hint}");
+    }
+    failure.map_or(Ending::Failed, |failure| failure.ending)
+}

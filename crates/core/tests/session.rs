@@ -1,0 +1,782 @@
+//! The phase machine under the simulator: scripts of all kinds, killed anywhere, in any order.
+
+mod simulator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adjutant_core::gate::Category;
+use adjutant_core::inbox::{Message, QuestionKind};
+use adjutant_core::procedure::Part;
+use adjutant_core::procedure::run::Run;
+use adjutant_core::session::detect::{self, Sensitivities};
+use adjutant_core::session::replay::replay;
+use adjutant_core::session::{Mode, Session, Setup};
+use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use simulator::{Ended, Plan, Said, World, call, simulate};
+
+const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none\nWhich mode, per-step or auto-pilot?";
+
+fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, category: &str, effect| ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        categories: vec![Category::new(category)],
+        schema: json!({}),
+        effect,
+    };
+    vec![
+        tool("read_file", "filesystem_read", ToolEffect::Reads),
+        tool("list_dir", "filesystem_read", ToolEffect::Reads),
+        tool("write_file", "filesystem_write", ToolEffect::WritesFiles),
+        tool("shell_exec", "shell_exec", ToolEffect::Anything),
+        tool("fails", "filesystem_read", ToolEffect::Anything),
+    ]
+}
+
+fn setup(authorized: &[&str]) -> Setup {
+    Setup {
+        standing_orders: "orders".to_owned(),
+        brief: "brief".to_owned(),
+        authorized: authorized.iter().copied().map(Category::new).collect(),
+        scope_locked: false,
+        deadline: None,
+        mode: Some(Mode::Auto),
+        max_steps: 30,
+        sensitivities: Sensitivities::default(),
+        shell_disabled: false,
+        role: None,
+        tools: tools().into(),
+    }
+}
+
+fn make(setup: &Arc<Setup>) -> Run<Session> {
+    let part = Part::root().child("session");
+    Run::new(Session::new(setup.clone(), part.clone()), part)
+}
+
+fn world(script: &[Said], answers: &[(&'static str, &[&str])]) -> World {
+    World {
+        scripts: BTreeMap::from([("session".to_owned(), script.to_vec())]),
+        answers: answers
+            .iter()
+            .map(|(kind, typed)| (*kind, typed.iter().map(|text| (*text).to_owned()).collect()))
+            .collect(),
+        reads: BTreeSet::from(["read_file", "list_dir"]),
+        writes: BTreeSet::from(["write_file"]),
+        ..World::default()
+    }
+}
+
+fn write(id: &str, path: &str, content: &str) -> ToolCall {
+    call(id, "write_file", json!({"path": path, "content": content}))
+}
+
+fn shell(id: &str, cmd: &str) -> ToolCall {
+    call(id, "shell_exec", json!({"cmd": cmd}))
+}
+
+#[track_caller]
+fn run(setup: Setup, world: &World) -> Ended {
+    let setup = Arc::new(setup);
+    simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken")
+}
+
+fn phases(ended: &Ended) -> Vec<&'static str> {
+    let entered = |event: &Event| match &event.body {
+        Body::PhaseEnter { phase, .. } => Some(phase.as_str()),
+        _ => None,
+    };
+    ended.journal.iter().filter_map(entered).collect()
+}
+
+fn rejections(ended: &Ended) -> Vec<Rejection> {
+    let rejected = |event: &Event| match &event.body {
+        Body::ToolRejected { rejection, .. } => Some(*rejection),
+        _ => None,
+    };
+    ended.journal.iter().filter_map(rejected).collect()
+}
+
+fn said_to_agent(ended: &Ended, part_of_it: &str) -> bool {
+    ended.journal.iter().any(|event| matches!(&event.body, Body::Message { text, .. } if text.contains(part_of_it)))
+}
+
+const DONE: &str = "## Phase 4\nEverything shipped.";
+
+#[test]
+fn a_clean_run_goes_through_its_phases() {
+    let ended = run(
+        setup(&[]),
+        &world(
+            &[Said::text(SUMMARY), Said::text("step"), Said::text(DONE), Said::text("bye")],
+            &[("confirmation", &["approve"])],
+        ),
+    );
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(phases(&ended), ["intake", "execute", "completion", "done"]);
+}
+
+#[test]
+fn nothing_begins_before_the_summary_is_accepted() {
+    let ended = run(setup(&["*"]), &world(&[Said::calls(SUMMARY, vec![write("k", "a", "b")])], &[]));
+    assert_eq!(ended.open.iter().map(|(_, kind)| *kind).collect::<Vec<_>>(), [QuestionKind::Confirmation]);
+    assert_eq!(rejections(&ended), [Rejection::Phase]);
+    assert!(ended.files.is_empty());
+}
+
+#[test]
+fn a_reply_without_a_summary_is_asked_again_once() {
+    let ended = run(setup(&[]), &world(&[Said::text("sure, on it"), Said::text("really")], &[]));
+    let nudges = ended
+        .journal
+        .iter()
+        .filter(|event| matches!(&event.body, Body::Message { kind, .. } if format!("{kind:?}") == "Nudge"))
+        .count();
+    assert_eq!(nudges, 1);
+    assert_eq!(ended.open.len(), 1);
+}
+
+#[test]
+fn c24_a_correction_goes_to_the_agent_and_a_new_summary_comes_back() {
+    let script = [Said::text(SUMMARY), Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["use tabs", "go"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(said_to_agent(&ended, "use tabs"));
+}
+
+#[test]
+fn a_no_to_the_summary_ends_the_run() {
+    let ended = run(setup(&[]), &world(&[Said::text(SUMMARY)], &[("confirmation", &["no"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Declined));
+    assert_eq!(phases(&ended), ["intake", "done"]);
+}
+
+#[test]
+fn gated_mode_asks_between_steps_and_ends_on_done() {
+    let gated = Setup { mode: Some(Mode::Gated), ..setup(&[]) };
+    let script = [Said::text(SUMMARY), Said::text("a"), Said::text("b")];
+    let ended = run(gated, &world(&script, &[("confirmation", &["go"]), ("step", &["next", "done"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(phases(&ended), ["intake", "execute", "completion"]);
+}
+
+#[test]
+fn the_mode_can_change_while_it_runs() {
+    let gated = Setup { mode: Some(Mode::Gated), ..setup(&[]) };
+    let script = [Said::text(SUMMARY), Said::text("a"), Said::text("b"), Said::text(DONE), Said::text("bye")];
+    let ended = run(gated.clone(), &world(&script, &[("confirmation", &["go"]), ("step", &["auto"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let to_gated =
+        World { messages: vec![(12, Message::Mode(Mode::Gated))], ..world(&script, &[("confirmation", &["go"])]) };
+    let ended = run(setup(&[]), &to_gated);
+    assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Step));
+}
+
+#[test]
+fn a_blocker_waits_for_context_and_goes_on_with_it() {
+    let script = [Said::text(SUMMARY), Said::text("Blocker: no key"), Said::text(DONE), Said::text("bye")];
+    let waiting = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Blocker));
+    assert_eq!(waiting.outcome, None);
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("blocker", &["the key is K"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(said_to_agent(&ended, "the key is K"));
+    assert_eq!(phases(&ended), ["intake", "execute", "blocker", "execute", "completion", "done"]);
+}
+
+#[test]
+fn c1_an_approved_call_is_made_without_asking_again() {
+    let script =
+        [Said::text(SUMMARY), Said::calls("w", vec![write("k", "a.txt", "hi")]), Said::text(DONE), Said::text("bye")];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["y"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(ended.files.get("a.txt").map(String::as_str), Some("hi"));
+    assert_eq!(phases(&ended), ["intake", "execute", "destructive", "execute", "completion", "done"]);
+}
+
+#[test]
+fn a_denied_call_is_not_made_and_the_agent_is_told() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("w", vec![write("k", "a.txt", "hi"), call("r", "read_file", json!({"path": "b"}))]),
+        Said::text(DONE),
+    ];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["n: keep out"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(ended.files.is_empty());
+    assert_eq!(rejections(&ended), [Rejection::Denied]);
+    let told =
+        |event: &Event| matches!(&event.body, Body::ToolRejected { content, .. } if content.contains("keep out"));
+    assert!(ended.journal.iter().any(told));
+    let read =
+        ended.journal.iter().any(|event| matches!(&event.body, Body::ToolCall { name, .. } if name == "read_file"));
+    assert!(read, "the call that nobody objected to is made");
+}
+
+#[test]
+fn a_yes_for_the_run_is_not_asked_again_and_a_locked_scope_has_none() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("w", vec![write("k", "a.txt", "1")]),
+        Said::calls("w", vec![write("l", "b.txt", "2")]),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    let answers: &[(&'static str, &[&str])] = &[("confirmation", &["go"]), ("destructive", &["Y"])];
+    let ended = run(setup(&[]), &world(&script, answers));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(ended.files.len(), 2);
+    let locked = run(Setup { scope_locked: true, ..setup(&[]) }, &world(&script, answers));
+    assert_eq!(locked.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Destructive));
+}
+
+#[test]
+fn s1_an_unknown_tool_costs_only_its_own_call() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("w", vec![call("u", "no_such_tool", json!({})), write("k", "a.txt", "hi")]),
+        Said::text(DONE),
+    ];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(rejections(&ended), [Rejection::UnknownTool]);
+    assert!(ended.files.is_empty(), "the write still needs an authorization");
+    assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Destructive));
+}
+
+#[test]
+fn one_question_covers_all_calls_of_a_turn_that_need_one() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("w", vec![write("k", "a.txt", "1"), shell("s", "make"), write("l", "b.txt", "2")]),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["y"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(
+        ended.effects.iter().map(|(_, what)| what.split(' ').next().unwrap_or_default()).collect::<Vec<_>>(),
+        ["write_file", "shell_exec", "write_file"]
+    );
+}
+
+#[test]
+fn an_announced_act_is_held_and_c32_an_approved_one_is_not_asked_again() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::text("I'll delete the build folder."),
+        Said::text("I'll delete the build folder now."),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["y"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let denied = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["n", "n"])]));
+    assert_eq!(denied.outcome, Some(Outcome::Completed));
+    assert!(said_to_agent(&denied, "denied what you announced"));
+}
+
+#[test]
+fn a_declared_phase_3_waits_for_the_operator_even_if_no_rule_knows_the_act() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::text("## Phase 3\nMay I touch the other repository?"),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    let waiting = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Destructive));
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["n"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn g5_another_phase_than_the_sessions_is_put_on_record() {
+    let script = [Said::text(SUMMARY), Said::text("## Phase 0\nlet me restate"), Said::text(DONE), Said::text("bye")];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    let drift = |event: &Event| {
+        matches!(event.body, Body::PhaseDrift { turn: 2, declared: PhaseName::Intake, phase: PhaseName::Execute })
+    };
+    assert!(ended.journal.iter().any(drift));
+}
+
+#[test]
+fn g5_a_deadline_that_passes_is_asked_about_once() {
+    // The simulator's clock begins in 1970 and moves a second per event.
+    let soon = Setup {
+        deadline: Some(("1970-01-01".to_owned(), "1970-01-01T00:00:14Z".parse().expect("a time"))),
+        ..setup(&[])
+    };
+    let script = [Said::text(SUMMARY), Said::text("a"), Said::text("b"), Said::text(DONE), Said::text("bye")];
+    let waiting = run(soon.clone(), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Deadline));
+    let ended = run(soon, &world(&script, &[("confirmation", &["go"]), ("deadline", &["continue"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn the_step_limit_asks_for_more_and_is_not_refilled_by_a_resume() {
+    let short = Setup { max_steps: 2, ..setup(&[]) };
+    let script =
+        [Said::text(SUMMARY), Said::text("a"), Said::text("b"), Said::text("c"), Said::text(DONE), Said::text("bye")];
+    let waiting = run(short.clone(), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Limit));
+    let ended = run(short, &world(&script, &[("confirmation", &["go"]), ("limit", &["2"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn a_step_holds_three_rounds_of_calls() {
+    let read = |id: &str| Said::calls("r", vec![call(id, "read_file", json!({"path": id}))]);
+    let script = [Said::text(SUMMARY), read("1"), read("2"), read("3"), Said::text(DONE), Said::text("bye")];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    let continues = ended.journal.iter().filter(|event| matches!(&event.body, Body::Message { step: 2, .. })).count();
+    assert!(continues > 0, "the fourth turn begins the second step");
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn the_same_call_is_not_made_a_fourth_time_after_three_failures() {
+    let fail = |id: &str| call(id, "fails", json!({}));
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("", vec![fail("1"), fail("2"), fail("3")]),
+        Said::calls("", vec![fail("4")]),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(rejections(&ended), [Rejection::RetryCap]);
+}
+
+#[test]
+fn a_turn_that_fails_is_tried_three_times_before_a_person_is_asked() {
+    let fails = Said::Fails(FailureKind::Transient);
+    let script = [fails.clone(), fails.clone(), Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let script = [fails.clone(), fails.clone(), fails, Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
+    let waiting = run(setup(&[]), &world(&script, &[]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+    let ended = run(setup(&[]), &world(&script, &[("failure", &["retry"]), ("confirmation", &["go"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let permanent = run(setup(&[]), &world(&[Said::Fails(FailureKind::Permanent)], &[]));
+    assert_eq!(permanent.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+}
+
+/// Eleven scripts that between them meet every branch: each is killed everywhere below.
+fn scripts() -> Vec<(&'static str, Setup, World)> {
+    let go: &[(&'static str, &[&str])] = &[("confirmation", &["go"])];
+    let patch = || Said::calls("p", vec![write("p", "src", "fixed")]);
+    vec![
+        (
+            "first run",
+            setup(&["filesystem_write", "shell_exec"]),
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::calls(
+                        "reading",
+                        vec![call("1", "list_dir", json!({})), call("2", "read_file", json!({"path": "src"}))],
+                    ),
+                    Said::calls("a patch", vec![call("3", "fails", json!({}))]),
+                    patch(),
+                    Said::calls("tests", vec![shell("4", "test")]),
+                    Said::text("I'll delete the build folder."),
+                    Said::calls("deleting", vec![shell("5", "rm -r build")]),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                &[("confirmation", &["go"]), ("destructive", &["y"])],
+            ),
+        ),
+        (
+            "blocker",
+            setup(&[]),
+            world(
+                &[Said::text(SUMMARY), Said::text("Blocker: no key"), Said::text(DONE), Said::text("bye")],
+                &[("confirmation", &["go"]), ("blocker", &["K"])],
+            ),
+        ),
+        (
+            "denial",
+            setup(&[]),
+            world(
+                &[Said::text(SUMMARY), patch(), Said::text(DONE), Said::text("bye")],
+                &[("confirmation", &["go"]), ("destructive", &["n"])],
+            ),
+        ),
+        (
+            "several calls in one turn",
+            setup(&[]),
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::calls(
+                        "w",
+                        vec![
+                            write("a", "a", "1"),
+                            call("b", "read_file", json!({})),
+                            shell("c", "x"),
+                            call("d", "nope", json!({})),
+                        ],
+                    ),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                &[("confirmation", &["go"]), ("destructive", &["y"])],
+            ),
+        ),
+        (
+            "cancel",
+            setup(&["*"]),
+            World {
+                messages: vec![(16, Message::Cancel)],
+                ..world(
+                    &[
+                        Said::text(SUMMARY),
+                        Said::calls("w", vec![shell("a", "long")]),
+                        Said::text(DONE),
+                        Said::text("bye"),
+                    ],
+                    &[("confirmation", &["go"]), ("step", &["ok", "ok", "ok"])],
+                )
+            },
+        ),
+        (
+            "approval for the run",
+            setup(&[]),
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::calls("w", vec![write("a", "a", "1")]),
+                    Said::calls("w", vec![write("b", "b", "2")]),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                &[("confirmation", &["go"]), ("destructive", &["Y"])],
+            ),
+        ),
+        (
+            "mode switch",
+            Setup { mode: None, ..setup(&[]) },
+            world(
+                &[Said::text(SUMMARY), Said::text("a"), Said::text("b"), Said::text(DONE), Said::text("bye")],
+                &[("confirmation", &["go"]), ("step", &["use tabs", "auto"])],
+            ),
+        ),
+        (
+            "bad patch",
+            setup(&["*"]),
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::calls("", vec![call("1", "fails", json!({}))]),
+                    patch(),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                go,
+            ),
+        ),
+        (
+            "correction and nudge",
+            setup(&[]),
+            world(
+                &[Said::text("ok"), Said::text(SUMMARY), Said::text(SUMMARY), Said::text(DONE), Said::text("bye")],
+                &[("confirmation", &["more", "go"])],
+            ),
+        ),
+        (
+            "turns that fail",
+            setup(&[]),
+            world(
+                &[
+                    Said::Fails(FailureKind::Transient),
+                    Said::text(SUMMARY),
+                    Said::Fails(FailureKind::Permanent),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                &[("confirmation", &["go"]), ("failure", &["retry", "retry", "retry", "retry"])],
+            ),
+        ),
+        (
+            "max steps",
+            Setup { max_steps: 2, ..setup(&[]) },
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::text("a"),
+                    Said::text("b"),
+                    Said::text("c"),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                &[("confirmation", &["go"]), ("limit", &["5"])],
+            ),
+        ),
+    ]
+}
+
+/// A killed run ends as the whole one did; where a call's effect became unknown, the agent is told so.
+#[track_caller]
+fn ends_the_same(name: &str, plan: &Plan, whole: &Ended, ended: &Ended) {
+    assert_eq!(ended.outcome, whole.outcome, "{name} {plan:?}");
+    let unknown: Vec<u32> = ended
+        .journal
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::ToolRejected { call, rejection: Rejection::EffectUnknown, .. } => Some(*call),
+            _ => None,
+        })
+        .collect();
+    if unknown.is_empty() {
+        assert_eq!(ended.files, whole.files, "{name} {plan:?}");
+        // A repetition has a key of its own; what was done is the same.
+        let what = |ended: &Ended| ended.effects.iter().map(|(_, what)| what.clone()).collect::<Vec<_>>();
+        if name != "cancel" {
+            assert_eq!(what(ended), what(whole), "{name} {plan:?}");
+        }
+    }
+    assert!(
+        ended.effects.len() <= whole.effects.len() + usize::from(name == "cancel"),
+        "{name} {plan:?}: {:?}",
+        ended.effects
+    );
+}
+
+#[test]
+fn a_kill_after_any_event_or_effect_ends_the_same() {
+    for (name, setup, world) in scripts() {
+        let setup = Arc::new(setup);
+        let whole = simulate(&|| make(&setup), &world, &Plan::default())
+            .unwrap_or_else(|violation| panic!("{name}: {violation:?}"));
+        assert_eq!(whole.outcome, Some(Outcome::Completed), "{name}");
+        for tick in 1..=whole.ticks {
+            let plan = Plan { kills: [tick].into(), seed: tick, fault: None };
+            let ended = simulate(&|| make(&setup), &world, &plan)
+                .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
+            ends_the_same(name, &plan, &whole, &ended);
+        }
+    }
+}
+
+#[test]
+fn two_kills_in_any_interleaving_end_the_same() {
+    for (name, setup, world) in scripts() {
+        let setup = Arc::new(setup);
+        let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+        for first in (1..=whole.ticks).step_by(3) {
+            for gap in [1, 2, 3, 5, 9] {
+                let plan = Plan { kills: [first, first + gap].into(), seed: first * 31 + gap, fault: None };
+                let ended = simulate(&|| make(&setup), &world, &plan)
+                    .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
+                ends_the_same(name, &plan, &whole, &ended);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_effect_is_reported_to_the_agent_and_not_repeated() {
+    let (_, setup, world) = scripts().swap_remove(0);
+    let setup = Arc::new(setup);
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let reported = (1..=whole.ticks)
+        .filter(|tick| {
+            let plan = Plan { kills: [*tick].into(), ..Plan::default() };
+            let ended = simulate(&|| make(&setup), &world, &plan).expect("no rule is broken");
+            rejections(&ended).contains(&Rejection::EffectUnknown)
+        })
+        .count();
+    assert!(reported >= 2, "between a shell command's intent and its outcome a kill leaves its effect unknown");
+}
+
+fn readings(setup: &Setup) -> impl Fn(&Event, &str) -> Vec<(String, Value)> {
+    move |_, text| {
+        detect::read(text, &setup.authorized, &setup.sensitivities)
+            .fired()
+            .map(|(detector, payload)| (detector.name().to_owned(), payload))
+            .collect()
+    }
+}
+
+#[test]
+fn replaying_with_the_same_rules_shows_no_drift() {
+    for (name, setup, world) in scripts() {
+        let setup = Arc::new(setup);
+        let ended = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+        let report = replay(&ended.journal, make(&setup), readings(&setup));
+        assert_eq!(report.drift, [], "{name}");
+        assert!(report.turns > 0 && report.decisions > report.turns, "{name}");
+    }
+}
+
+#[test]
+fn replaying_with_a_changed_detector_reports_exactly_the_turns_it_affects() {
+    let (_, setup, world) = scripts().swap_remove(1);
+    let setup = Arc::new(setup);
+    let ended = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    // A blocker detector that no longer knows the word `Blocker:`.
+    let changed = |event: &Event, text: &str| {
+        let mut fired = readings(&setup)(event, text);
+        fired.retain(|(name, _)| name != "blocker");
+        fired
+    };
+    let report = replay(&ended.journal, make(&setup), changed);
+    assert_eq!(report.drift.iter().map(|drift| drift.turn).collect::<Vec<_>>(), [Some(2)]);
+}
+
+#[test]
+fn replaying_with_a_changed_gate_reports_the_calls_it_affects() {
+    let (_, setup, world) = scripts().swap_remove(0);
+    let recorded = Arc::new(setup.clone());
+    let ended = simulate(&|| make(&recorded), &world, &Plan::default()).expect("no rule is broken");
+    let stricter = Arc::new(Setup { shell_disabled: true, ..setup });
+    let report = replay(&ended.journal, make(&stricter), readings(&stricter));
+    assert!(!report.drift.is_empty());
+    assert!(report.drift.iter().all(|drift| drift.today.contains("refuse shell_exec")), "{:?}", report.drift);
+}
+
+/// What an agent may say in a random script.
+fn any_said() -> impl Strategy<Value = Said> {
+    let text = prop_oneof![
+        Just(SUMMARY.to_owned()),
+        Just("working".to_owned()),
+        Just(String::new()),
+        Just("## Phase 2 - no".to_owned()),
+        Just("I'll delete the old folder and git push it.".to_owned()),
+        Just("## Phase 3\nmay I?".to_owned()),
+        Just(DONE.to_owned()),
+        Just("Certainly! Of course.".to_owned()),
+    ];
+    let name = prop_oneof![
+        Just("read_file"),
+        Just("list_dir"),
+        Just("write_file"),
+        Just("shell_exec"),
+        Just("fails"),
+        Just("unknown")
+    ];
+    let calls = prop::collection::vec((name, 0u8..3), 0..4).prop_map(|calls| {
+        let one = |(number, (name, path)): (usize, (&str, u8))| {
+            call(&format!("c{number}"), name, json!({"path": format!("f{path}"), "content": "x"}))
+        };
+        calls.into_iter().enumerate().map(one).collect::<Vec<_>>()
+    });
+    prop_oneof![
+        8 => (text, calls).prop_map(|(text, calls)| Said::Turn { text, calls }),
+        1 => Just(Said::Fails(FailureKind::Transient)),
+        1 => Just(Said::Fails(FailureKind::Permanent)),
+    ]
+}
+
+fn any_answers() -> impl Strategy<Value = BTreeMap<&'static str, Vec<String>>> {
+    let typed = |words: &'static [&'static str]| {
+        prop::collection::vec(prop::sample::select(words).prop_map(str::to_owned), 0..4)
+    };
+    (
+        typed(&["go", "auto", "no", "change it", "gated"]),
+        typed(&["ok", "done", "auto", "use tabs"]),
+        typed(&["y", "Y", "n", "n: no", ""]),
+        typed(&["here is the key"]),
+        typed(&["1", "3"]),
+        typed(&["retry"]),
+    )
+        .prop_map(|(confirmation, step, destructive, blocker, limit, failure)| {
+            BTreeMap::from([
+                ("confirmation", confirmation),
+                ("step", step),
+                ("destructive", destructive),
+                ("blocker", blocker),
+                ("limit", limit),
+                ("failure", failure),
+            ])
+        })
+}
+
+/// Whether every call in a journal was one that somebody allowed. Written apart from the gate: it knows
+/// only what each tool needs, what the brief authorizes and what the operator said.
+fn unauthorized_call(journal: &[Event], authorized: &[&str]) -> Option<String> {
+    let needs = |name: &str| match name {
+        "read_file" | "list_dir" | "fails" => None,
+        "write_file" => Some("filesystem_write"),
+        "shell_exec" => Some("shell_exec"),
+        _ => Some("impossible"),
+    };
+    let mut for_run: BTreeSet<String> = authorized.iter().map(|category| (*category).to_owned()).collect();
+    let mut once: BTreeSet<u32> = BTreeSet::new();
+    let mut accepted = false;
+    for event in journal {
+        match &event.body {
+            Body::Answer { choice, .. } if format!("{choice:?}").starts_with("Accept") => accepted = true,
+            Body::AuthPrompt { categories, response, calls, .. } => match response.as_str() {
+                "Y" => {
+                    for_run.extend(categories.iter().cloned());
+                    once.extend(calls);
+                }
+                "y" => once.extend(calls),
+                _ => {}
+            },
+            Body::ToolCall { slot, name, .. } => {
+                if !accepted {
+                    return Some(format!("{name} before phase 0 was accepted"));
+                }
+                let covered = needs(name).is_none_or(|category| {
+                    for_run.contains(category) || for_run.contains("*") || once.contains(&slot.number)
+                });
+                if !covered {
+                    return Some(format!("{name} at {slot}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn no_script_skips_phase_0_or_makes_an_unauthorized_call(
+        script in prop::collection::vec(any_said(), 0..10),
+        answers in any_answers(),
+        authorized in prop::sample::subsequence(vec!["filesystem_write", "shell_exec", "*"], 0..3),
+        kills in prop::collection::btree_set(1u64..150, 0..3),
+        seed in any::<u64>(),
+        mode in prop::option::of(prop_oneof![Just(Mode::Auto), Just(Mode::Gated)]),
+    ) {
+        let setup = Arc::new(Setup { mode, max_steps: 6, ..setup(&authorized) });
+        let world = World { answers, ..world(&script, &[]) };
+        let plan = Plan { kills, seed, fault: None };
+        let ended = simulate(&|| make(&setup), &world, &plan);
+        prop_assert!(ended.is_ok(), "{:?}", ended);
+        let ended = ended.expect("checked");
+        prop_assert_eq!(unauthorized_call(&ended.journal, &authorized), None);
+        prop_assert!(ended.outcome.is_some() || !ended.open.is_empty(), "it ends or waits with a question");
+        let whole = simulate(&|| make(&setup), &world, &Plan { seed, ..Plan::default() }).expect("no rule is broken");
+        if !rejections(&ended).contains(&Rejection::EffectUnknown) && !rejections(&whole).contains(&Rejection::EffectUnknown) {
+            // A resume tries failed turns anew, so that only runs without failures end alike to the letter.
+            if !script.iter().any(|said| matches!(said, Said::Fails(_))) {
+                prop_assert_eq!(&ended.files, &whole.files);
+                prop_assert_eq!(ended.outcome, whole.outcome);
+            }
+        }
+    }
+}
+
+/// The oracle is no copy of the gate: a gate that lets everything through is caught by it.
+#[test]
+fn a_gate_that_allows_everything_is_caught_by_the_oracle() {
+    let lenient = Arc::new(setup(&["*"]));
+    let world = world(
+        &[Said::text(SUMMARY), Said::calls("w", vec![write("a", "a", "1")]), Said::text(DONE), Said::text("bye")],
+        &[("confirmation", &["go"])],
+    );
+    let ended = simulate(&|| make(&lenient), &world, &Plan::default()).expect("no rule is broken");
+    assert!(unauthorized_call(&ended.journal, &[]).is_some());
+}
