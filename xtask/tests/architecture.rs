@@ -113,6 +113,9 @@ fn impurity(line: &str) -> Option<String> {
     if let Some(said) = code.split(word).find(|said| CORE_MAY_NOT_SAY.contains(said)) {
         return Some(format!("says `{said}`"));
     }
+    if code.contains("::now()") {
+        return Some("asks for the time".to_owned());
+    }
     let imported = code.split("std::").skip(1).flat_map(|after| match after.strip_prefix('{') {
         Some(list) => list.split('}').next().unwrap_or_default().split(',').collect(),
         None => vec![after],
@@ -152,6 +155,7 @@ fn an_impure_line_is_found_and_a_pure_one_is_left_alone() {
     check("use std::fmt; // not std::fs", None);
     check("use std::time::{Duration, SystemTime};", Some("says `SystemTime`"));
     check("pub async fn drive() {", Some("says `async`"));
+    check("let at = Zoned::now();", Some("asks for the time"));
     check("let operand = brand;", None);
     check("//! No clock: tokio is for others.", None);
     check("env!(\"CARGO_MANIFEST_DIR\")", None);

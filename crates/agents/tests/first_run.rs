@@ -8,10 +8,15 @@ use std::sync::Arc;
 
 use adjutant_agents::ScriptedAgent;
 use adjutant_agents::scripted::Script;
+use adjutant_core::gate::Category;
+use adjutant_core::session::detect::{self, Detector, Sensitivities};
 use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Agent, CancellationToken, OutgoingMessage, OutgoingRole, TurnRequest};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-run");
+
+/// What the brief authorizes.
+const AUTHORIZED: [&str; 2] = ["filesystem_write", "shell_exec"];
 
 /// What a run of the example left behind.
 struct Left {
@@ -144,4 +149,55 @@ fn words_that_say_neither_end_in_a_report_without_a_deletion() {
     let left = play("Continue.", true);
     assert!(left.build_is_there);
     assert!(left.texts.last().unwrap().starts_with("## Phase 4"));
+}
+
+/// The detectors that fire on a text, banned phrases and phase markers left out.
+fn fired(text: &str) -> Vec<Detector> {
+    let reading = detect::read(text, &AUTHORIZED.map(Category::new), &Sensitivities::default());
+    let decisive = [Detector::Confirmation, Detector::Blocker, Detector::Destructive, Detector::Completion];
+    assert!(!reading.has_fired(Detector::BannedPhrases), "{text}");
+    decisive.into_iter().filter(|detector| reading.has_fired(*detector)).collect()
+}
+
+#[test]
+fn each_turn_is_read_as_it_is_meant() {
+    let brief = fs::read_to_string(Path::new(EXAMPLE).join("brief.md")).unwrap();
+    for category in AUTHORIZED {
+        assert!(brief.contains(&format!("  - {category}\n")), "{category}");
+    }
+    let approved = play("The operator approved what you announced.", true).texts;
+    let expected = [
+        vec![Detector::Confirmation],
+        vec![],
+        vec![],
+        vec![],
+        vec![],
+        vec![],
+        vec![Detector::Destructive],
+        vec![],
+        vec![Detector::Completion],
+        vec![Detector::Completion],
+    ];
+    assert_eq!(approved.iter().map(|text| fired(text)).collect::<Vec<_>>(), expected);
+    let summary = detect::read(&approved[0], &[], &Sensitivities::default()).confirmation;
+    assert!(summary.asked_for_mode);
+
+    let denied = play("The operator denied what you announced.", true).texts;
+    assert_eq!(fired(&denied[7]), [Detector::Completion]);
+}
+
+#[test]
+fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
+    let agent = ScriptedAgent::builtin();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut messages = Vec::new();
+    let mut read = Vec::new();
+    for turn in 1..=3 {
+        let request =
+            TurnRequest { turn, attempt: 1, system: String::new(), messages: messages.clone(), tools: Arc::from([]) };
+        let text = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap().text;
+        read.push(fired(&text));
+        messages.push(OutgoingMessage { role: OutgoingRole::Assistant, text, calls: Vec::new() });
+    }
+    assert_eq!(read, [vec![Detector::Confirmation], vec![Detector::Completion], vec![Detector::Completion]]);
 }
