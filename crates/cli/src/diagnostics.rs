@@ -8,9 +8,7 @@
 use std::fmt::{self, Write};
 
 use adjutant_core::brief::{Problem, Severity};
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 /// The text that problems are about.
 #[derive(Debug, Clone, Copy)]
@@ -35,11 +33,7 @@ impl Look {
     #[must_use]
     pub fn of(stream_is_terminal: bool, no_color: Option<&std::ffi::OsStr>) -> Self {
         let colourless = no_color.is_some_and(|value| !value.is_empty());
-        if stream_is_terminal && !colourless {
-            Self::Drawn
-        } else {
-            Self::Plain
-        }
+        if stream_is_terminal && !colourless { Self::Drawn } else { Self::Plain }
     }
 }
 
@@ -57,12 +51,7 @@ pub fn render(problems: &[Problem], source: Source<'_>, look: Look) -> String {
 
 /// Two spaces, `[error]` or `[warning]`, field, colon, message, as the peer has it; then the place.
 fn plain(problem: &Problem) -> String {
-    let mut text = format!(
-        "  [{}] {}: {}",
-        problem.severity.as_str(),
-        problem.field,
-        problem.message
-    );
+    let mut text = format!("  [{}] {}: {}", problem.severity.as_str(), problem.field, problem.message);
     if let Some(span) = problem.span {
         text.push_str(&format!(" (line {}, column {})", span.line, span.column));
     }
@@ -86,16 +75,11 @@ fn help(problem: &Problem) -> Vec<String> {
 }
 
 fn drawn(problems: &[&Problem], source: Source<'_>) -> String {
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode())
-        .with_links(false)
-        .with_context_lines(1);
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_links(false).with_context_lines(1);
     let source = NamedSource::new(harmless(source.name), harmless(source.text));
     let mut text = String::new();
     for problem in problems {
-        let shown = Shown {
-            problem,
-            source: &source,
-        };
+        let shown = Shown { problem, source: &source };
         let before = text.len();
         if handler.render_report(&mut text, &shown).is_err() {
             // The lines could not be drawn; what is said about them is still worth reading.
@@ -161,9 +145,7 @@ impl Diagnostic for Shown<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let span = self.problem.span?;
-        Some(Box::new(std::iter::once(LabeledSpan::new(
-            None, span.start, span.len,
-        ))))
+        Some(Box::new(std::iter::once(LabeledSpan::new(None, span.start, span.len))))
     }
 }
 
@@ -197,34 +179,16 @@ mod tests {
 
     #[test]
     fn problems_come_in_the_order_of_the_text() {
-        let told = shown(
-            "---\nmode: guted\nproject: Orchard\n---\n# Goal\n",
-            Look::Plain,
-        );
-        let fields = [
-            "mode: ",
-            "project: ",
-            "Objective: ",
-            "Deliverables: ",
-            "Constraints: ",
-        ];
-        let places: Vec<Option<usize>> = fields
-            .iter()
-            .map(|field| told.find(&format!("] {field}")))
-            .collect();
+        let told = shown("---\nmode: guted\nproject: Orchard\n---\n# Goal\n", Look::Plain);
+        let fields = ["mode: ", "project: ", "Objective: ", "Deliverables: ", "Constraints: "];
+        let places: Vec<Option<usize>> = fields.iter().map(|field| told.find(&format!("] {field}"))).collect();
         assert!(places.is_sorted() && places[0].is_some(), "{told}");
     }
 
     #[test]
     fn drawn_problems_show_the_line_and_the_same_hints() {
         let drawn = shown("---\nproject: Orchard\n---\n", Look::Drawn);
-        for part in [
-            "x.md",
-            "project: Orchard",
-            "can't name a project",
-            "write `project: orchard`",
-            "Deliverables",
-        ] {
+        for part in ["x.md", "project: Orchard", "can't name a project", "write `project: orchard`", "Deliverables"] {
             assert!(drawn.contains(part), "{part} in {drawn}");
         }
     }
@@ -232,27 +196,15 @@ mod tests {
     #[test]
     fn a_text_cannot_steer_the_terminal() {
         for look in [Look::Plain, Look::Drawn] {
-            let shown = shown(
-                "---\nproject: \u{1b}]0;x\u{7}\nmode: \u{202e}\n\u{9b}: y\n---\n",
-                look,
-            );
-            assert!(
-                !shown.contains(['\u{7}', '\u{9b}']) && !shown.contains("\u{1b}]"),
-                "{shown:?}"
-            );
+            let shown = shown("---\nproject: \u{1b}]0;x\u{7}\nmode: \u{202e}\n\u{9b}: y\n---\n", look);
+            assert!(!shown.contains(['\u{7}', '\u{9b}']) && !shown.contains("\u{1b}]"), "{shown:?}");
         }
     }
 
     #[test]
     fn whatever_is_wrong_can_be_drawn() {
-        let texts = [
-            "",
-            "---",
-            "---\n\t\t?\u{0}\n",
-            "---\r\n???\r\n---\r\n",
-            "\u{FEFF}---\né: ü\n果: [,\n---\n# 果",
-            "---\n?",
-        ];
+        let texts =
+            ["", "---", "---\n\t\t?\u{0}\n", "---\r\n???\r\n---\r\n", "\u{FEFF}---\né: ü\n果: [,\n---\n# 果", "---\n?"];
         for text in texts {
             let told = adjutant_core::brief::read(text).problems.len();
             let drawn = shown(text, Look::Drawn);

@@ -34,17 +34,12 @@ pub fn run(args: &NewArgs) -> anyhow::Result<Ending> {
         Some(project) => project.clone(),
         None => project_of(&std::env::current_dir().context("can't find the current folder")?),
     };
-    let today = jiff::tz::TimeZone::UTC
-        .to_datetime(jiff::Timestamp::now())
-        .date();
+    let today = jiff::tz::TimeZone::UTC.to_datetime(jiff::Timestamp::now()).date();
     let text = brief::template(&project, today);
     match &args.out {
         Some(file) => write_new(file, &text),
         None => {
-            io::stdout()
-                .lock()
-                .write_all(text.as_bytes())
-                .context("can't print the brief")?;
+            io::stdout().lock().write_all(text.as_bytes()).context("can't print the brief")?;
             Ok(Ending::Done)
         }
     }
@@ -52,37 +47,22 @@ pub fn run(args: &NewArgs) -> anyhow::Result<Ending> {
 
 /// The project that a folder's name suggests; `my-project` if it suggests none.
 fn project_of(folder: &Path) -> Slug {
-    let name = folder
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    brief::slug_like(&name).unwrap_or_else(|| {
-        "my-project"
-            .parse()
-            .expect("`my-project` is lower-case letters and a hyphen")
-    })
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    brief::slug_like(&name)
+        .unwrap_or_else(|| "my-project".parse().expect("`my-project` is lower-case letters and a hyphen"))
 }
 
 fn write_new(file: &Path, text: &str) -> anyhow::Result<Ending> {
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(file)
-        .and_then(|mut new| new.write_all(text.as_bytes()));
+    let written =
+        OpenOptions::new().write(true).create_new(true).open(file).and_then(|mut new| new.write_all(text.as_bytes()));
     match written {
         Ok(()) => {
             eprintln!("wrote {file}", file = file.display());
-            eprintln!(
-                "hint: `adjutant validate {file}` checks it",
-                file = file.display()
-            );
+            eprintln!("hint: `adjutant validate {file}` checks it", file = file.display());
             Ok(Ending::Done)
         }
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {
-            eprintln!(
-                "can't write {file}: it exists, and nothing is overwritten",
-                file = file.display()
-            );
+            eprintln!("can't write {file}: it exists, and nothing is overwritten", file = file.display());
             eprintln!("hint: name another file with `--out`");
             Ok(Ending::Usage)
         }
@@ -110,10 +90,7 @@ mod tests {
     fn a_file_that_exists_is_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("brief.md");
-        let args = NewArgs {
-            project: Some("orchard".parse().unwrap()),
-            out: Some(file.clone()),
-        };
+        let args = NewArgs { project: Some("orchard".parse().unwrap()), out: Some(file.clone()) };
         assert_eq!(run(&args).unwrap(), Ending::Done);
         let written = std::fs::read_to_string(&file).unwrap();
         assert!(brief::read(&written).is_valid());
@@ -126,10 +103,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_missing_is_an_error_that_names_the_file() {
         let folder = tempfile::tempdir().unwrap();
-        let args = NewArgs {
-            project: Some("orchard".parse().unwrap()),
-            out: Some(folder.path().join("no/brief.md")),
-        };
+        let args = NewArgs { project: Some("orchard".parse().unwrap()), out: Some(folder.path().join("no/brief.md")) };
         assert!(run(&args).unwrap_err().to_string().contains("no/brief.md"));
     }
 }

@@ -55,18 +55,10 @@ struct Output<'a> {
     look_err: Look,
 }
 
-fn validate(
-    args: &ValidateArgs,
-    stdin: &mut dyn Read,
-    output: &mut Output<'_>,
-) -> io::Result<Ending> {
+fn validate(args: &ValidateArgs, stdin: &mut dyn Read, output: &mut Output<'_>) -> io::Result<Ending> {
     let mut ending = Ending::Done;
     for (number, file) in args.files.iter().enumerate() {
-        let name = if is_stdin(file) {
-            "standard input".to_owned()
-        } else {
-            file.display().to_string()
-        };
+        let name = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
         let is_valid = match read_text(file, stdin) {
             Ok(text) if args.json => report_json(file, &text, output)?,
             Ok(text) => {
@@ -99,25 +91,13 @@ fn is_stdin(file: &Path) -> bool {
 /// The text of a brief; no more of it than shows that it is too long.
 fn read_text(file: &Path, stdin: &mut dyn Read) -> io::Result<String> {
     let mut bytes = Vec::new();
-    let mut limited: Box<dyn Read> = if is_stdin(file) {
-        Box::new(stdin)
-    } else {
-        Box::new(File::open(file)?)
-    };
-    limited
-        .by_ref()
-        .take(BRIEF_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)?;
+    let mut limited: Box<dyn Read> = if is_stdin(file) { Box::new(stdin) } else { Box::new(File::open(file)?) };
+    limited.by_ref().take(BRIEF_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         // A text that is too long may have been cut within a character.
-        Err(cut) if cut.as_bytes().len() > BRIEF_BYTES_MAX => {
-            Ok(String::from_utf8_lossy(cut.as_bytes()).into_owned())
-        }
-        Err(_) => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "it is not UTF-8 text",
-        )),
+        Err(cut) if cut.as_bytes().len() > BRIEF_BYTES_MAX => Ok(String::from_utf8_lossy(cut.as_bytes()).into_owned()),
+        Err(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text")),
     }
 }
 
@@ -140,19 +120,11 @@ fn report(name: &str, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
     match brief::summary(&reading) {
         Some(summary) => {
             writeln!(output.out, "{summary}")?;
-            write!(
-                output.out,
-                "{}",
-                diagnostics::render(&reading.problems, source, output.look)
-            )?;
+            write!(output.out, "{}", diagnostics::render(&reading.problems, source, output.look))?;
         }
         None => {
             writeln!(output.err, "can't read the front matter of {name}")?;
-            write!(
-                output.err,
-                "{}",
-                diagnostics::render(&reading.problems, source, output.look_err)
-            )?;
+            write!(output.err, "{}", diagnostics::render(&reading.problems, source, output.look_err))?;
         }
     }
     Ok(reading.is_valid())
@@ -162,8 +134,7 @@ fn report(name: &str, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    const VALID: &str =
-        "---\nproject: orchard\n---\n# Objective\nx\n# Deliverables\ny\n# Constraints\nz\n";
+    const VALID: &str = "---\nproject: orchard\n---\n# Objective\nx\n# Deliverables\ny\n# Constraints\nz\n";
 
     /// What a command printed, and how it ended.
     struct Printed {
@@ -173,23 +144,11 @@ mod tests {
     }
 
     fn validated(files: &[&Path], json: bool, stdin: &str) -> Printed {
-        let args = ValidateArgs {
-            files: files.iter().map(|file| file.to_path_buf()).collect(),
-            json,
-        };
+        let args = ValidateArgs { files: files.iter().map(|file| file.to_path_buf()).collect(), json };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut output = Output {
-            out: &mut out,
-            err: &mut err,
-            look: Look::Plain,
-            look_err: Look::Plain,
-        };
+        let mut output = Output { out: &mut out, err: &mut err, look: Look::Plain, look_err: Look::Plain };
         let ending = validate(&args, &mut stdin.as_bytes(), &mut output).unwrap();
-        Printed {
-            ending,
-            out: String::from_utf8(out).unwrap(),
-            err: String::from_utf8(err).unwrap(),
-        }
+        Printed { ending, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
     }
 
     #[test]
@@ -208,57 +167,28 @@ mod tests {
 
     #[test]
     fn an_invalid_brief_is_wrong_usage_and_tells_all_its_problems() {
-        let printed = validated(
-            &[Path::new("-")],
-            false,
-            "---\nproject: orchard\ndeadline: soon\n---\n",
-        );
+        let printed = validated(&[Path::new("-")], false, "---\nproject: orchard\ndeadline: soon\n---\n");
         assert_eq!((printed.ending, printed.err.as_str()), (Ending::Usage, ""));
-        let errors = printed
-            .out
-            .lines()
-            .filter(|line| line.starts_with("  [error]"))
-            .count();
+        let errors = printed.out.lines().filter(|line| line.starts_with("  [error]")).count();
         assert_eq!(errors, 3, "{}", printed.out);
-        assert!(
-            printed
-                .out
-                .contains("Valid:     false\n  [error] deadline: "),
-            "{}",
-            printed.out
-        );
+        assert!(printed.out.contains("Valid:     false\n  [error] deadline: "), "{}", printed.out);
     }
 
     #[test]
     fn a_front_matter_that_cannot_be_read_leaves_stdout_empty() {
-        let printed = validated(
-            &[Path::new("-")],
-            false,
-            "---\nproject: orchard\n???\n---\n",
-        );
+        let printed = validated(&[Path::new("-")], false, "---\nproject: orchard\n???\n---\n");
         assert_eq!((printed.ending, printed.out.as_str()), (Ending::Usage, ""));
-        assert!(
-            printed.err.contains("(line 3, column 1)"),
-            "{}",
-            printed.err
-        );
+        assert!(printed.err.contains("(line 3, column 1)"), "{}", printed.err);
     }
 
     #[test]
     fn a_file_that_is_not_there_does_not_keep_the_others_from_being_checked() {
         let folder = tempfile::tempdir().unwrap();
-        let (there, missing) = (
-            folder.path().join("there.md"),
-            folder.path().join("missing.md"),
-        );
+        let (there, missing) = (folder.path().join("there.md"), folder.path().join("missing.md"));
         std::fs::write(&there, VALID).unwrap();
         let printed = validated(&[&missing, folder.path(), &there], false, "");
         assert_eq!(printed.ending, Ending::Usage);
-        assert!(
-            printed.err.contains("missing.md: No such file"),
-            "{}",
-            printed.err
-        );
+        assert!(printed.err.contains("missing.md: No such file"), "{}", printed.err);
         assert_eq!(printed.err.lines().count(), 2, "{}", printed.err);
         assert!(printed.out.contains("Valid:     true"), "{}", printed.out);
     }
@@ -277,11 +207,7 @@ mod tests {
     fn json_is_one_object_per_file() {
         let printed = validated(&[Path::new("-"), Path::new("/nowhere/x.md")], true, VALID);
         assert_eq!(printed.ending, Ending::Usage);
-        let objects: Vec<Value> = printed
-            .out
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let objects: Vec<Value> = printed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(objects[0]["file"], "-");
         assert_eq!(objects[0]["valid"], true);
         assert_eq!(objects[0]["frontmatter"]["project"], "orchard");

@@ -19,10 +19,7 @@ use super::values::{CliBridge, OptionValue, RoleAdapter};
 ///
 /// What is wrong with `input`, if it is no object with a text `text`.
 pub fn decide(input: &Value) -> Result<Value, String> {
-    let text = input
-        .get("text")
-        .and_then(Value::as_str)
-        .ok_or("`text` must be the text of a brief")?;
+    let text = input.get("text").and_then(Value::as_str).ok_or("`text` must be the text of a brief")?;
     Ok(read(text).verdict())
 }
 
@@ -57,16 +54,8 @@ pub fn summary(reading: &Reading) -> Option<String> {
         return None;
     }
     let front = &reading.front_matter;
-    let project = front
-        .project
-        .as_deref()
-        .filter(|project| !project.is_empty())
-        .unwrap_or("(missing)");
-    let id = front
-        .brief_id
-        .as_deref()
-        .filter(|id| !id.is_empty())
-        .unwrap_or("(auto-generate: DATE-RANDOM)");
+    let project = front.project.as_deref().filter(|project| !project.is_empty()).unwrap_or("(missing)");
+    let id = front.brief_id.as_deref().filter(|id| !id.is_empty()).unwrap_or("(auto-generate: DATE-RANDOM)");
     let mode = front.mode.map_or("(prompted)", |mode| mode.as_str());
     let costs = match front.authorized_costs.as_slice() {
         [] => "(none authorized)".to_owned(),
@@ -80,10 +69,7 @@ pub fn summary(reading: &Reading) -> Option<String> {
         ("Costs:", &costs),
         ("Valid:", if reading.is_valid() { "true" } else { "false" }),
     ];
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|(label, value)| format!("{label:<11}{}", printable(value)))
-        .collect();
+    let lines: Vec<String> = rows.iter().map(|(label, value)| format!("{label:<11}{}", printable(value))).collect();
     Some(lines.join("\n"))
 }
 
@@ -122,10 +108,7 @@ fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value
 
 fn front_matter(front: &FrontMatter) -> Value {
     let mut object = Map::new();
-    object.insert(
-        "project".to_owned(),
-        json!(front.project.as_deref().unwrap_or_default()),
-    );
+    object.insert("project".to_owned(), json!(front.project.as_deref().unwrap_or_default()));
     put(&mut object, "brief_id", front.brief_id.as_deref());
     put(&mut object, "deadline", front.deadline.as_deref());
     object.insert("scope_locked".to_owned(), json!(front.scope_locked));
@@ -140,66 +123,34 @@ fn front_matter(front: &FrontMatter) -> Value {
         let detectors = front
             .detectors
             .iter()
-            .map(|(name, sensitivity)| (name.clone(), json!(sensitivity.as_str())));
+            .map(|(detector, sensitivity)| (detector.name().to_owned(), json!(sensitivity.name())));
         object.insert("detectors".to_owned(), Value::Object(detectors.collect()));
     }
     if !front.mcp_servers.is_empty() {
-        let servers = front
-            .mcp_servers
-            .iter()
-            .map(|server| json!({"name": server.name, "command": server.command}));
+        let servers = front.mcp_servers.iter().map(|server| json!({"name": server.name, "command": server.command}));
         object.insert("mcp_servers".to_owned(), servers.collect());
     }
-    put(
-        &mut object,
-        "inherit_memory",
-        front.inherit_memory.then_some(true),
-    );
-    put(
-        &mut object,
-        "learned_profile",
-        front.learned_profile.as_deref(),
-    );
+    put(&mut object, "inherit_memory", front.inherit_memory.then_some(true));
+    put(&mut object, "learned_profile", front.learned_profile.as_deref());
     put(&mut object, "cli", front.cli.as_ref().map(cli));
     put(&mut object, "roles", front.roles.clone());
     if !front.role_adapters.is_empty() {
-        let adapters = front
-            .role_adapters
-            .iter()
-            .map(|(role, adapter)| (role.clone(), role_adapter(adapter)));
-        object.insert(
-            "role_adapters".to_owned(),
-            Value::Object(adapters.collect()),
-        );
+        let adapters = front.role_adapters.iter().map(|(role, adapter)| (role.clone(), role_adapter(adapter)));
+        object.insert("role_adapters".to_owned(), Value::Object(adapters.collect()));
     }
     let budgets = front.budgets.map(|budgets| {
-        budgets
-            .given()
-            .map(|(field, value)| (field.to_owned(), json!(value)))
-            .collect::<Map<String, Value>>()
+        budgets.given().map(|(field, value)| (field.to_owned(), json!(value))).collect::<Map<String, Value>>()
     });
-    put(
-        &mut object,
-        "budgets",
-        budgets.filter(|budgets| !budgets.is_empty()),
-    );
+    put(&mut object, "budgets", budgets.filter(|budgets| !budgets.is_empty()));
     Value::Object(object)
 }
 
 fn cli(cli: &CliBridge) -> Value {
     let mut object = Map::new();
     put(&mut object, "mcp_forward", cli.mcp_forward);
-    put(
-        &mut object,
-        "skip_permission_setup",
-        cli.skip_permission_setup,
-    );
+    put(&mut object, "skip_permission_setup", cli.skip_permission_setup);
     put(&mut object, "binary", cli.binary.as_deref());
-    put(
-        &mut object,
-        "args",
-        (!cli.args.is_empty()).then(|| cli.args.clone()),
-    );
+    put(&mut object, "args", (!cli.args.is_empty()).then(|| cli.args.clone()));
     Value::Object(object)
 }
 

@@ -27,57 +27,28 @@ pub(super) enum Front {
 ///
 /// A text without a second marker is split before its first line that is the heading of a known section.
 pub(super) fn split(text: &str) -> Parts {
-    let begin = if text.starts_with('\u{FEFF}') {
-        '\u{FEFF}'.len_utf8()
-    } else {
-        0
-    };
+    let begin = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     if !text[begin..].starts_with("---") {
-        return Parts {
-            front: Front::None,
-            body: At {
-                start: begin,
-                end: text.len(),
-            },
-            after_marker: None,
-        };
+        return Parts { front: Front::None, body: At { start: begin, end: text.len() }, after_marker: None };
     }
     let marker_end = begin + 3;
     let Some(before_closing) = text[marker_end..].find("\n---") else {
         let end = first_known_heading(text, marker_end).unwrap_or(text.len());
         let start = after_newline(text, marker_end);
         return Parts {
-            front: Front::Unclosed(At {
-                start,
-                end: end.max(start),
-            }),
-            body: At {
-                start: end.max(start),
-                end: text.len(),
-            },
+            front: Front::Unclosed(At { start, end: end.max(start) }),
+            body: At { start: end.max(start), end: text.len() },
             after_marker: None,
         };
     };
     let front_end = marker_end + before_closing;
     let closed = front_end + "\n---".len();
-    let line_end = text[closed..]
-        .find('\n')
-        .map_or(text.len(), |feed| closed + feed);
-    let rest = At {
-        start: closed,
-        end: line_end,
-    };
+    let line_end = text[closed..].find('\n').map_or(text.len(), |feed| closed + feed);
+    let rest = At { start: closed, end: line_end };
     Parts {
-        front: Front::Closed(At {
-            start: after_newline(text, marker_end).min(front_end),
-            end: front_end,
-        }),
-        body: At {
-            start: after_newline(text, closed),
-            end: text.len(),
-        },
-        after_marker: (!super::whitespace::trim(&text[rest.start..rest.end]).is_empty())
-            .then_some(rest),
+        front: Front::Closed(At { start: after_newline(text, marker_end).min(front_end), end: front_end }),
+        body: At { start: after_newline(text, closed), end: text.len() },
+        after_marker: (!super::whitespace::trim(&text[rest.start..rest.end]).is_empty()).then_some(rest),
     }
 }
 
@@ -116,11 +87,7 @@ mod tests {
             Front::None => None,
             Front::Closed(at) | Front::Unclosed(at) => Some(&text[at.start..at.end]),
         };
-        assert_eq!(
-            (found, &text[parts.body.start..parts.body.end]),
-            (front, body),
-            "{text:?}"
-        );
+        assert_eq!((found, &text[parts.body.start..parts.body.end]), (front, body), "{text:?}");
     }
 
     #[test]
@@ -142,11 +109,7 @@ mod tests {
 
     #[test]
     fn without_a_second_marker_the_first_known_heading_begins_the_body() {
-        check(
-            "---\na: b\n# note\n# Objective\nx",
-            Some("a: b\n# note\n"),
-            "# Objective\nx",
-        );
+        check("---\na: b\n# note\n# Objective\nx", Some("a: b\n# note\n"), "# Objective\nx");
         check("---\na: b", Some("a: b"), "");
         check("---", Some(""), "");
     }

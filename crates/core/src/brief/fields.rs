@@ -11,11 +11,10 @@ use super::nearest::did_you_mean;
 use super::node::{Map, Node, Value};
 use super::problem::{Problem, Problems};
 use super::role_fields;
-use super::values::{
-    BUDGET_FIELDS, Budgets, CliBridge, DETECTORS, McpServer, RoleAdapter, Sensitivity,
-};
+use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, RoleAdapter};
 use super::whitespace::trim;
 use crate::session::Mode;
+use crate::session::detect::{Detector, Sensitivity};
 
 /// The fields of a brief as they are written, before anything is checked.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,8 +41,8 @@ pub struct FrontMatter {
     pub script: Option<String>,
     /// The most steps of a session. Ours.
     pub max_steps: Option<u64>,
-    /// The sensitivity of detectors, by name. Ours.
-    pub detectors: IndexMap<String, Sensitivity>,
+    /// The sensitivity of detectors, as far as the brief says so. Ours.
+    pub detectors: IndexMap<Detector, Sensitivity>,
     /// Tool servers to connect.
     pub mcp_servers: Vec<McpServer>,
     /// Whether the project's memory is shown to the agent.
@@ -62,25 +61,9 @@ pub struct FrontMatter {
 
 /// The fields that mean something, in the order in which the help lists them.
 const FIELDS: [&str; 19] = [
-    "project",
-    "brief_id",
-    "deadline",
-    "scope_locked",
-    "mode",
-    "authorized_costs",
-    "workdir",
-    "adapter",
-    "model",
-    "script",
-    "max_steps",
-    "detectors",
-    "mcp_servers",
-    "inherit_memory",
-    "learned_profile",
-    "cli",
-    "roles",
-    "role_adapters",
-    "budgets",
+    "project", "brief_id", "deadline", "scope_locked", "mode", "authorized_costs", "workdir", "adapter", "model",
+    "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli", "roles",
+    "role_adapters", "budgets",
 ];
 
 impl FrontMatter {
@@ -90,10 +73,7 @@ impl FrontMatter {
         let roles = role_fields::roles(map, problems);
         Self {
             // A project that is no text is an error of its own, told by the rule for projects.
-            project: map
-                .get("project")
-                .and_then(|field| field.node.text())
-                .map(str::to_owned),
+            project: map.get("project").and_then(|field| field.node.text()).map(str::to_owned),
             brief_id: text(map, "brief_id", problems),
             deadline: text(map, "deadline", problems),
             scope_locked: only_true(map, "scope_locked", problems),
@@ -117,35 +97,18 @@ impl FrontMatter {
 }
 
 /// A warning that a value is as good as absent.
-pub(super) fn dropped(
-    field: &str,
-    node: &Node,
-    expected: &str,
-    problems: &mut Problems<'_>,
-) -> Problem {
-    Problem::warning(
-        field,
-        format!("this is {}, so it counts as not given", node.kind()),
-    )
-    .expected(expected)
-    .found(problems.text_at(node.at))
+pub(super) fn dropped(field: &str, node: &Node, expected: &str, problems: &mut Problems<'_>) -> Problem {
+    Problem::warning(field, format!("this is {}, so it counts as not given", node.kind()))
+        .expected(expected)
+        .found(problems.text_at(node.at))
 }
 
-pub(super) fn warn_of_unknown(
-    map: &Map,
-    parent: &str,
-    known: &[&str],
-    problems: &mut Problems<'_>,
-) {
+pub(super) fn warn_of_unknown(map: &Map, parent: &str, known: &[&str], problems: &mut Problems<'_>) {
     for (key, field) in map {
         if !known.contains(&key.as_str()) {
-            let name = if parent.is_empty() {
-                key.clone()
-            } else {
-                format!("{parent}.{key}")
-            };
-            let unknown = Problem::warning(name, "there is no such field, so it is ignored")
-                .fix(did_you_mean(key, known));
+            let name = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
+            let unknown =
+                Problem::warning(name, "there is no such field, so it is ignored").fix(did_you_mean(key, known));
             problems.push(unknown, Some(field.key_at));
         }
     }
@@ -166,26 +129,13 @@ fn text(map: &Map, field: &str, problems: &mut Problems<'_>) -> Option<String> {
     text_in(map, "", field, problems)
 }
 
-pub(super) fn text_in(
-    map: &Map,
-    parent: &str,
-    key: &str,
-    problems: &mut Problems<'_>,
-) -> Option<String> {
+pub(super) fn text_in(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<String> {
     let node = &map.get(key)?.node;
     let Some(text) = node.text() else {
-        let field = if parent.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{parent}.{key}")
-        };
+        let field = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
         let warning = match node.value {
-            Value::Bool(_) | Value::Number(_) => {
-                dropped(&field, node, "text", problems).fix(format!(
-                    "put it in quotes: `{key}: \"{}\"`",
-                    problems.text_at(node.at)
-                ))
-            }
+            Value::Bool(_) | Value::Number(_) => dropped(&field, node, "text", problems)
+                .fix(format!("put it in quotes: `{key}: \"{}\"`", problems.text_at(node.at))),
             Value::Text(_) | Value::Inline(..) | Value::List(_) | Value::Map(_) => {
                 dropped(&field, node, "text", problems)
             }
@@ -197,9 +147,7 @@ pub(super) fn text_in(
 }
 
 fn trimmed_text(map: &Map, field: &str, problems: &mut Problems<'_>) -> Option<String> {
-    text(map, field, problems)
-        .map(|text| trim(&text).to_owned())
-        .filter(|text| !text.is_empty())
+    text(map, field, problems).map(|text| trim(&text).to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Whether a field is `true`; whatever else is written counts as `false`.
@@ -212,13 +160,10 @@ fn only_true(map: &Map, field: &str, problems: &mut Problems<'_>) -> bool {
     }
     if !node.is_blank() {
         let written = problems.text_at(node.at);
-        let warning = Problem::warning(
-            field,
-            "only `true` without quotes means true; this counts as `false`",
-        )
-        .expected("`true` or `false`")
-        .found(written)
-        .fix(format!("write `{field}: true` or `{field}: false`"));
+        let warning = Problem::warning(field, "only `true` without quotes means true; this counts as `false`")
+            .expected("`true` or `false`")
+            .found(written)
+            .fix(format!("write `{field}: true` or `{field}: false`"));
         problems.push(warning, Some(node.at));
     }
     false
@@ -239,52 +184,37 @@ fn mode(map: &Map, problems: &mut Problems<'_>) -> Option<Mode> {
     let written = node.text().unwrap_or_default();
     let mode = mode_named(written);
     if mode.is_none() {
-        let warning = Problem::warning(
-            "mode",
-            "there is no such mode, so the operator is asked for one",
-        )
-        .expected("`gated` or `auto`")
-        .found(problems.text_at(node.at))
-        .fix(did_you_mean(written, &MODES.map(Mode::as_str)));
+        let warning = Problem::warning("mode", "there is no such mode, so the operator is asked for one")
+            .expected("`gated` or `auto`")
+            .found(problems.text_at(node.at))
+            .fix(did_you_mean(written, &MODES.map(Mode::as_str)));
         problems.push(warning, Some(node.at));
     }
     mode
 }
 
-fn detectors(map: &Map, problems: &mut Problems<'_>) -> IndexMap<String, Sensitivity> {
+fn detectors(map: &Map, problems: &mut Problems<'_>) -> IndexMap<Detector, Sensitivity> {
     let mut found = IndexMap::new();
-    let Some(detectors) = map_at(map, "detectors", problems) else {
-        return found;
-    };
-    warn_of_unknown(detectors, "detectors", &DETECTORS, problems);
-    for (name, field) in detectors
-        .iter()
-        .filter(|(name, _)| DETECTORS.contains(&name.as_str()))
-    {
+    let Some(detectors) = map_at(map, "detectors", problems) else { return found };
+    warn_of_unknown(detectors, "detectors", &Detector::ALL.map(Detector::name), problems);
+    for (name, field) in detectors {
+        let Ok(detector) = name.parse::<Detector>() else { continue };
         let written = field.node.text().unwrap_or_default();
         let path = format!("detectors.{name}");
-        let Some(sensitivity) = Sensitivity::from_word(written) else {
-            let warning = Problem::warning(
-                path,
-                "there is no such sensitivity, so the detector runs as it is made",
-            )
-            .expected("`default`, `loose`, `strict` or `disabled`")
-            .found(problems.text_at(field.node.at))
-            .fix(did_you_mean(written, Sensitivity::WORDS));
+        let Ok(sensitivity) = written.parse::<Sensitivity>() else {
+            let warning = Problem::warning(path, "there is no such sensitivity, so the detector runs as it is made")
+                .expected("`default`, `loose`, `strict` or `disabled`")
+                .found(problems.text_at(field.node.at))
+                .fix(did_you_mean(written, &Sensitivity::ALL.map(Sensitivity::name)));
             problems.push(warning, Some(field.node.at));
             continue;
         };
-        if sensitivity == Sensitivity::Disabled
-            && matches!(name.as_str(), "blocker" | "destructive")
-        {
-            let warning = Problem::warning(
-                path,
-                "safety rests on this detector, so it runs all the same",
-            )
-            .expected("`default`, `loose` or `strict`");
+        if sensitivity == Sensitivity::Disabled && detector.is_safety_critical() {
+            let warning = Problem::warning(path, "safety rests on this detector, so it runs all the same")
+                .expected("`default`, `loose` or `strict`");
             problems.push(warning, Some(field.node.at));
         }
-        found.insert(name.clone(), sensitivity);
+        found.insert(detector, sensitivity);
     }
     found
 }
@@ -296,16 +226,10 @@ fn learned_profile(map: &Map, problems: &mut Problems<'_>) -> Option<String> {
         return None;
     }
     if name.parse::<crate::id::Slug>().is_err() {
-        let warning = Problem::warning(
-            "learned_profile",
-            "this can't name a project, so no profile applies",
-        )
-        .expected("lower-case letters, digits and hyphens, beginning with a letter or digit")
-        .found(name);
-        problems.push(
-            warning,
-            map.get("learned_profile").map(|field| field.node.at),
-        );
+        let warning = Problem::warning("learned_profile", "this can't name a project, so no profile applies")
+            .expected("lower-case letters, digits and hyphens, beginning with a letter or digit")
+            .found(name);
+        problems.push(warning, map.get("learned_profile").map(|field| field.node.at));
         return None;
     }
     Some(name.to_owned())
@@ -313,20 +237,12 @@ fn learned_profile(map: &Map, problems: &mut Problems<'_>) -> Option<String> {
 
 fn cli(map: &Map, problems: &mut Problems<'_>) -> Option<CliBridge> {
     let cli = map_at(map, "cli", problems)?;
-    warn_of_unknown(
-        cli,
-        "cli",
-        &["mcp_forward", "skip_permission_setup", "binary", "args"],
-        problems,
-    );
+    warn_of_unknown(cli, "cli", &["mcp_forward", "skip_permission_setup", "binary", "args"], problems);
     Some(CliBridge {
         mcp_forward: flag(cli, "cli", "mcp_forward", problems),
         skip_permission_setup: flag(cli, "cli", "skip_permission_setup", problems),
         binary: text_in(cli, "cli", "binary", problems).filter(|text| !trim(text).is_empty()),
-        args: cli
-            .get("args")
-            .map(|field| arguments(&field.node, problems))
-            .unwrap_or_default(),
+        args: cli.get("args").map(|field| arguments(&field.node, problems)).unwrap_or_default(),
     })
 }
 
@@ -335,8 +251,7 @@ fn arguments(node: &Node, problems: &mut Problems<'_>) -> Vec<String> {
     match node.items() {
         Some(items) => items.iter().map(|item| item_text(item, problems)).collect(),
         None => {
-            let warning =
-                dropped("cli.args", node, "a list", problems).fix("write `[a, b]`".to_owned());
+            let warning = dropped("cli.args", node, "a list", problems).fix("write `[a, b]`".to_owned());
             problems.push(warning, Some(node.at));
             Vec::new()
         }
@@ -345,9 +260,7 @@ fn arguments(node: &Node, problems: &mut Problems<'_>) -> Vec<String> {
 
 /// An item as text: a number or `true` as it is written.
 pub(super) fn item_text(item: &Node, problems: &Problems<'_>) -> String {
-    item.text()
-        .unwrap_or_else(|| problems.text_at(item.at))
-        .to_owned()
+    item.text().unwrap_or_else(|| problems.text_at(item.at)).to_owned()
 }
 
 fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<bool> {
@@ -364,18 +277,9 @@ fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Opti
 fn budgets(map: &Map, problems: &mut Problems<'_>) -> Option<Budgets> {
     let budgets = map_at(map, "budgets", problems)?;
     warn_of_unknown(budgets, "budgets", &BUDGET_FIELDS, problems);
-    let [
-        max_tokens,
-        max_wall_clock_minutes,
-        max_tool_calls_per_subtask,
-        max_retries_per_subtask,
-    ] = BUDGET_FIELDS.map(|key| whole_number(budgets, "budgets", key, problems));
-    Some(Budgets {
-        max_tokens,
-        max_wall_clock_minutes,
-        max_tool_calls_per_subtask,
-        max_retries_per_subtask,
-    })
+    let [max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask] =
+        BUDGET_FIELDS.map(|key| whole_number(budgets, "budgets", key, problems));
+    Some(Budgets { max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask })
 }
 
 /// A whole number of 0 or more, quoted or not; anything else is dropped.
@@ -389,22 +293,13 @@ fn whole_number(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>)
         Value::Text(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(text.parse().unwrap_or(u64::MAX))
         }
-        Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) => {
-            None
-        }
+        Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) => None,
     };
     if number.is_none() {
-        let field = if parent.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{parent}.{key}")
-        };
-        let warning = Problem::warning(
-            field,
-            "this is not a whole number of 1 or more, so the default holds",
-        )
-        .expected("a whole number of 1 or more")
-        .found(problems.text_at(node.at));
+        let field = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
+        let warning = Problem::warning(field, "this is not a whole number of 1 or more, so the default holds")
+            .expected("a whole number of 1 or more")
+            .found(problems.text_at(node.at));
         problems.push(warning, Some(node.at));
     }
     number

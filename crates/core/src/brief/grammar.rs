@@ -24,18 +24,10 @@ pub(super) struct FrontMatterNodes {
 /// Reads the lines of a front matter, a range of the problems' text.
 pub(super) fn read_front_matter(front: At, problems: &mut Problems<'_>) -> FrontMatterNodes {
     let text = problems.text_at(front);
-    let mut reader = Reader {
-        lines: content_lines(text, front.start),
-        next: 0,
-        first_bad_line: None,
-        problems,
-    };
+    let mut reader = Reader { lines: content_lines(text, front.start), next: 0, first_bad_line: None, problems };
     reader.warn_of_tabs();
     let map = reader.top_level();
-    FrontMatterNodes {
-        map,
-        first_bad_line: reader.first_bad_line,
-    }
+    FrontMatterNodes { map, first_bad_line: reader.first_bad_line }
 }
 
 /// A line that is neither blank nor a comment.
@@ -54,10 +46,7 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn at(&self) -> At {
         let content = trim(self.content);
-        At {
-            start: self.content_start,
-            end: self.content_start + content.len(),
-        }
+        At { start: self.content_start, end: self.content_start + content.len() }
     }
 
     /// The key, and what stands behind its colon.
@@ -68,25 +57,13 @@ impl<'a> Line<'a> {
             return None;
         }
         let rest_start = self.content_start + key.len() + 1;
-        Some((
-            Piece {
-                text: key,
-                start: self.content_start,
-            },
-            Piece {
-                text: rest,
-                start: rest_start,
-            },
-        ))
+        Some((Piece { text: key, start: self.content_start }, Piece { text: rest, start: rest_start }))
     }
 
     /// What stands behind the dash of a list item.
     fn item(&self) -> Option<Piece<'a>> {
         let rest = self.content.strip_prefix('-')?;
-        (rest.is_empty() || rest.starts_with(is_space)).then_some(Piece {
-            text: rest,
-            start: self.content_start + 1,
-        })
+        (rest.is_empty() || rest.starts_with(is_space)).then_some(Piece { text: rest, start: self.content_start + 1 })
     }
 }
 
@@ -99,13 +76,7 @@ fn content_lines(text: &str, offset: usize) -> Vec<Line<'_>> {
         if !content.is_empty() && !content.starts_with('#') {
             let indent_bytes = line.len() - content.len();
             let indent = line[..indent_bytes].chars().count();
-            lines.push(Line {
-                number,
-                start,
-                indent,
-                content,
-                content_start: start + indent_bytes,
-            });
+            lines.push(Line { number, start, indent, content, content_start: start + indent_bytes });
         }
         start += whole.len() + 1;
     }
@@ -126,17 +97,11 @@ impl<'a> Reader<'a, '_, '_> {
 
     fn warn_of_tabs(&mut self) {
         let tabbed = self.lines.iter().find(|line| {
-            let indent = At {
-                start: line.start,
-                end: line.content_start,
-            };
+            let indent = At { start: line.start, end: line.content_start };
             self.problems.text_at(indent).contains('\t')
         });
         if let Some(line) = tabbed {
-            let at = At {
-                start: line.start,
-                end: line.content_start,
-            };
+            let at = At { start: line.start, end: line.content_start };
             let tab = Problem::warning(
                 "front_matter",
                 "a tab counts as one column of indentation here, and other YAML readers refuse it",
@@ -160,11 +125,7 @@ impl<'a> Reader<'a, '_, '_> {
                 continue;
             };
             let value = rest.without_comment().trimmed();
-            let node = if value.text.is_empty() {
-                self.children(key, value)
-            } else {
-                self.scalar(key.text, value)
-            };
+            let node = if value.text.is_empty() { self.children(key, value) } else { self.scalar(key.text, value) };
             self.insert(&mut map, "", key, node);
         }
         map
@@ -172,10 +133,7 @@ impl<'a> Reader<'a, '_, '_> {
 
     /// What belongs to a key behind whose colon nothing stands: a list, a map, or an empty text.
     fn children(&mut self, key: Piece<'a>, value: Piece<'a>) -> Node {
-        let empty = Node {
-            at: value.at(),
-            value: Value::Text(String::new()),
-        };
+        let empty = Node { at: value.at(), value: Value::Text(String::new()) };
         let Some(first) = self.peek() else {
             return empty;
         };
@@ -213,10 +171,7 @@ impl<'a> Reader<'a, '_, '_> {
                 None => break,
             }
         }
-        Node {
-            at: At { start, end },
-            value: Value::List(items),
-        }
+        Node { at: At { start, end }, value: Value::List(items) }
     }
 
     /// Reads the keys of a first-level map, whatever their indentation.
@@ -237,22 +192,14 @@ impl<'a> Reader<'a, '_, '_> {
             let field = format!("{}.{}", parent.text, key.text);
             let node = match below {
                 _ if !value.text.is_empty() => self.scalar(&field, value),
-                Some(below) if below.item().is_some() => {
-                    self.list(key, below.indent, line.indent + 1)
-                }
+                Some(below) if below.item().is_some() => self.list(key, below.indent, line.indent + 1),
                 Some(_) => self.second_level(key, &field, line.indent),
-                None => Node {
-                    at: value.at(),
-                    value: Value::Map(Map::new()),
-                },
+                None => Node { at: value.at(), value: Value::Map(Map::new()) },
             };
             end = node.at.end.max(key.at().end);
             self.insert(&mut map, parent.text, key, node);
         }
-        Node {
-            at: At { start, end },
-            value: Value::Map(map),
-        }
+        Node { at: At { start, end }, value: Value::Map(map) }
     }
 
     /// Reads the keys under `parent`, which hold single values or lists. Ends before a key with keys of
@@ -268,11 +215,7 @@ impl<'a> Reader<'a, '_, '_> {
                 continue;
             };
             let value = rest.without_comment().trimmed();
-            let below = self
-                .lines
-                .get(self.next + 1)
-                .copied()
-                .filter(|below| below.indent > line.indent);
+            let below = self.lines.get(self.next + 1).copied().filter(|below| below.indent > line.indent);
             let node = match below {
                 _ if !value.text.is_empty() => {
                     self.next += 1;
@@ -292,41 +235,25 @@ impl<'a> Reader<'a, '_, '_> {
                 }
                 Some(_) | None => {
                     self.next += 1;
-                    Node {
-                        at: value.at(),
-                        value: Value::Text(String::new()),
-                    }
+                    Node { at: value.at(), value: Value::Text(String::new()) }
                 }
             };
             end = node.at.end.max(key.at().end);
             self.insert(&mut map, field, key, node);
         }
-        Node {
-            at: At { start, end },
-            value: Value::Map(map),
-        }
+        Node { at: At { start, end }, value: Value::Map(map) }
     }
 
     fn insert(&mut self, map: &mut Map, parent: &str, key: Piece<'_>, node: Node) {
-        let field = Field {
-            key_at: key.at(),
-            node,
-        };
+        let field = Field { key_at: key.at(), node };
         match map.entry(key.text.to_owned()) {
             Entry::Vacant(free) => {
                 free.insert(field);
             }
             Entry::Occupied(mut taken) => {
-                let name = if parent.is_empty() {
-                    key.text.to_owned()
-                } else {
-                    format!("{parent}.{}", key.text)
-                };
-                let again = Problem::warning(
-                    name,
-                    "this key is given more than once; the last one counts",
-                )
-                .fix("keep one of them".to_owned());
+                let name = if parent.is_empty() { key.text.to_owned() } else { format!("{parent}.{}", key.text) };
+                let again = Problem::warning(name, "this key is given more than once; the last one counts")
+                    .fix("keep one of them".to_owned());
                 self.problems.push(again, Some(key.at()));
                 taken.insert(field);
             }
@@ -336,11 +263,8 @@ impl<'a> Reader<'a, '_, '_> {
     fn warn_of_uneven(&mut self, line: Line<'_>, indent: usize, warned: &mut bool) {
         if line.indent != indent && !*warned {
             *warned = true;
-            let uneven = Problem::warning(
-                "front_matter",
-                "this line is indented differently than those it belongs to",
-            )
-            .fix("indent all of them alike".to_owned());
+            let uneven = Problem::warning("front_matter", "this line is indented differently than those it belongs to")
+                .fix("indent all of them alike".to_owned());
             self.problems.push(uneven, Some(line.at()));
         }
     }
@@ -350,13 +274,11 @@ impl<'a> Reader<'a, '_, '_> {
     }
 
     fn item_at_column_0(&mut self, line: Line<'_>) {
-        let at_margin = Problem::error(
-            "front_matter",
-            format!("line {} is a list item that is not indented", line.number),
-        )
-        .expected("items that are indented under their key")
-        .found(line.content)
-        .fix("indent the items by two spaces".to_owned());
+        let at_margin =
+            Problem::error("front_matter", format!("line {} is a list item that is not indented", line.number))
+                .expected("items that are indented under their key")
+                .found(line.content)
+                .fix("indent the items by two spaces".to_owned());
         self.report_bad(line, at_margin);
     }
 
@@ -368,29 +290,20 @@ impl<'a> Reader<'a, '_, '_> {
                 "put it under a key that ends in a colon",
             )
         } else if line.content.starts_with('-') {
-            (
-                format!("line {number} is neither a key nor a list item"),
-                "put a space behind the dash of a list item",
-            )
+            (format!("line {number} is neither a key nor a list item"), "put a space behind the dash of a list item")
         } else if line.indent > 0 && line.key().is_some() {
             (
                 format!("line {number} is indented, but belongs to nothing"),
                 "begin the key at the margin; a text ends with its line",
             )
         } else if line.content.contains(':') {
-            let fix =
-                "a key is letters, digits and `_`, followed by a colon without a space between";
+            let fix = "a key is letters, digits and `_`, followed by a colon without a space between";
             (format!("line {number} does not begin with a key"), fix)
         } else {
-            (
-                format!("line {number} can't be read"),
-                "write `key: value`; a note begins with `#`",
-            )
+            (format!("line {number} can't be read"), "write `key: value`; a note begins with `#`")
         };
-        let bad = Problem::error("front_matter", message)
-            .expected("`key: value`")
-            .found(line.content)
-            .fix(fix.to_owned());
+        let bad =
+            Problem::error("front_matter", message).expected("`key: value`").found(line.content).fix(fix.to_owned());
         self.report_bad(line, bad);
     }
 

@@ -38,8 +38,9 @@ pub use sections::Sections;
 pub use template::{BadSuffix, generated_id, slug_like, template};
 pub use values::{
     ADAPTERS, BUDGET_MAX_RETRIES_PER_SUBTASK, BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK,
-    BUDGET_MAX_WALL_CLOCK_MINUTES, BudgetLimits, Budgets, CliBridge, DETECTORS, Deadline,
-    McpServer, OptionValue, Role, RoleAdapter, Sensitivity,
+    BUDGET_MAX_WALL_CLOCK_MINUTES, BudgetLimits, Budgets, CliBridge, Deadline, McpServer, OptionValue, Role,
+    RoleAdapter,
 };
 
 pub use crate::session::Mode;
+pub use crate::session::detect::{Detector, Sensitivities, Sensitivity};

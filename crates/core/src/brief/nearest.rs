@@ -31,11 +31,7 @@ pub(super) fn did_you_mean(given: &str, known: &[&str]) -> Option<String> {
 fn folded(name: &str) -> Vec<char> {
     let mut folded = Vec::new();
     for c in name.chars().take(COMPARED_CHARS_MAX + 1) {
-        folded.push(if matches!(c, '-' | ' ') {
-            '_'
-        } else {
-            c.to_ascii_lowercase()
-        });
+        folded.push(if matches!(c, '-' | ' ') { '_' } else { c.to_ascii_lowercase() });
     }
     folded
 }
@@ -47,9 +43,7 @@ fn distance(left: &[char], right: &[char]) -> usize {
     for (i, l) in left.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, r) in right.iter().enumerate() {
-            let mut best = (last[j] + usize::from(l != r))
-                .min(last[j + 1] + 1)
-                .min(row[j] + 1);
+            let mut best = (last[j] + usize::from(l != r)).min(last[j + 1] + 1).min(row[j] + 1);
             let swapped = i > 0 && j > 0 && left[i - 1] == *r && right[j - 1] == *l;
             if swapped {
                 best = best.min(before_last[j - 1] + 1);
@@ -67,9 +61,7 @@ mod tests {
 
     #[track_caller]
     fn check(given: &str, expected: Option<&str>) {
-        let known = [
-            "project", "brief_id", "deadline", "mode", "roles", "budgets",
-        ];
+        let known = ["project", "brief_id", "deadline", "mode", "roles", "budgets"];
         assert_eq!(nearest(given, &known), expected, "{given}");
     }
 

@@ -56,11 +56,7 @@ impl Node {
     pub(super) fn map(&self) -> Option<&Map> {
         match &self.value {
             Value::Map(map) => Some(map),
-            Value::Bool(_)
-            | Value::Number(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Inline(..) => None,
+            Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) => None,
         }
     }
 
@@ -85,9 +81,5 @@ impl Node {
 pub(super) fn find<'a>(map: &'a Map, path: &[&str]) -> Option<&'a Node> {
     let (first, rest) = path.split_first()?;
     let node = &map.get(*first)?.node;
-    if rest.is_empty() {
-        Some(node)
-    } else {
-        find(node.map()?, rest)
-    }
+    if rest.is_empty() { Some(node) } else { find(node.map()?, rest) }
 }

@@ -66,15 +66,7 @@ impl Problem {
     }
 
     fn new(severity: Severity, field: String, message: String) -> Self {
-        Self {
-            severity,
-            field: shown(&field),
-            message,
-            expected: None,
-            found: None,
-            fix: None,
-            span: None,
-        }
+        Self { severity, field: shown(&field), message, expected: None, found: None, fix: None, span: None }
     }
 
     pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
@@ -131,11 +123,7 @@ pub(super) struct Problems<'a> {
 
 impl<'a> Problems<'a> {
     pub(super) fn in_text(text: &'a str) -> Self {
-        let after_feeds = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, byte)| *byte == b'\n')
-            .map(|(at, _)| at + 1);
+        let after_feeds = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self {
             text,
             line_starts: std::iter::once(0).chain(after_feeds).collect(),
@@ -169,36 +157,19 @@ impl<'a> Problems<'a> {
 
     /// All that was told, and the number of what was not.
     pub(super) fn into_told(mut self) -> Vec<Problem> {
-        for (count, severity) in [
-            (self.errors, Severity::Error),
-            (self.warnings, Severity::Warning),
-        ] {
+        for (count, severity) in [(self.errors, Severity::Error), (self.warnings, Severity::Warning)] {
             if let Some(untold @ 1..) = count.checked_sub(TOLD_MAX) {
-                let message = format!(
-                    "{untold} more of severity {} are not shown",
-                    severity.as_str()
-                );
-                self.told
-                    .push(Problem::new(severity, "brief".to_owned(), message));
+                let message = format!("{untold} more of severity {} are not shown", severity.as_str());
+                self.told.push(Problem::new(severity, "brief".to_owned(), message));
             }
         }
         self.told
     }
 
     fn span(&self, at: At) -> Span {
-        let line = self
-            .line_starts
-            .partition_point(|start| *start <= at.start)
-            .max(1);
+        let line = self.line_starts.partition_point(|start| *start <= at.start).max(1);
         let line_start = self.line_starts[line - 1];
-        let column = self
-            .text_at(At {
-                start: line_start,
-                end: at.start,
-            })
-            .chars()
-            .count()
-            + 1;
+        let column = self.text_at(At { start: line_start, end: at.start }).chars().count() + 1;
         Span {
             line: u32::try_from(line).unwrap_or(u32::MAX),
             column: u32::try_from(column).unwrap_or(u32::MAX),

@@ -8,10 +8,11 @@ use super::grammar::{FrontMatterNodes, read_front_matter};
 use super::problem::{At, Problem, Problems};
 use super::rules;
 use super::sections::{Sections, read_sections};
-use super::values::{Budgets, CliBridge, Deadline, McpServer, Role, RoleAdapter, Sensitivity, day};
+use super::values::{Budgets, CliBridge, Deadline, McpServer, Role, RoleAdapter, day};
 use crate::gate::Category;
 use crate::id::{BriefId, Slug};
 use crate::session::Mode;
+use crate::session::detect::Sensitivities;
 
 /// The longest text that is read as a brief, in bytes.
 pub const BRIEF_BYTES_MAX: usize = 256 * 1024;
@@ -41,8 +42,8 @@ pub struct Brief {
     pub script: Option<String>,
     /// The most steps of a session; never 0.
     pub max_steps: Option<u32>,
-    /// The sensitivity of detectors, by name; those that are not named run as they are made.
-    pub detectors: IndexMap<String, Sensitivity>,
+    /// The sensitivity of the detectors; the default for those that the brief does not name.
+    pub detectors: Sensitivities,
     /// Tool servers to connect, in their order.
     pub mcp_servers: Vec<McpServer>,
     /// Whether the project's memory is shown to the agent.
@@ -107,39 +108,21 @@ pub fn read(text: &str) -> Reading {
     let parts = split(text);
     let (nodes, unclosed) = front_matter(&parts, &mut problems);
     if let Some(at) = parts.after_marker {
-        let behind = Problem::warning(
-            "front_matter",
-            "what stands behind the closing `---` belongs to the body",
-        )
-        .found(problems.text_at(at))
-        .fix("put it on a line of its own".to_owned());
+        let behind = Problem::warning("front_matter", "what stands behind the closing `---` belongs to the body")
+            .found(problems.text_at(at))
+            .fix("put it on a line of its own".to_owned());
         problems.push(behind, Some(at));
     }
     let front = FrontMatter::of(&nodes.map, &mut problems);
     let (sections, headings) = read_sections(parts.body, &mut problems);
     rules::check(&front, &nodes.map, &sections, &headings, &mut problems);
 
-    let unreadable = unclosed.or(nodes
-        .first_bad_line
-        .map(|line| Unreadable { line: Some(line) }));
-    let brief = if problems.has_errors() {
-        None
-    } else {
-        Brief::of(&front, &sections)
-    };
-    Reading {
-        brief,
-        problems: problems.into_told(),
-        front_matter: front,
-        sections,
-        unreadable,
-    }
+    let unreadable = unclosed.or(nodes.first_bad_line.map(|line| Unreadable { line: Some(line) }));
+    let brief = if problems.has_errors() { None } else { Brief::of(&front, &sections) };
+    Reading { brief, problems: problems.into_told(), front_matter: front, sections, unreadable }
 }
 
-fn front_matter(
-    parts: &Parts,
-    problems: &mut Problems<'_>,
-) -> (FrontMatterNodes, Option<Unreadable>) {
+fn front_matter(parts: &Parts, problems: &mut Problems<'_>) -> (FrontMatterNodes, Option<Unreadable>) {
     match parts.front {
         Front::None => (FrontMatterNodes::default(), None),
         Front::Closed(at) => (read_front_matter(at, problems), None),
@@ -147,13 +130,7 @@ fn front_matter(
             let unclosed = Problem::error("front_matter", "the front matter is not closed")
                 .expected("a line `---` behind the last field")
                 .fix("add a line `---` before the first heading".to_owned());
-            problems.push(
-                unclosed,
-                Some(At {
-                    start: at.end,
-                    end: at.end,
-                }),
-            );
+            problems.push(unclosed, Some(At { start: at.end, end: at.end }));
             let nodes = read_front_matter(at, problems);
             (nodes, Some(Unreadable { line: None }))
         }
@@ -180,18 +157,10 @@ impl Brief {
     /// The typed form of what has passed the rules; absent if it has not.
     fn of(front: &FrontMatter, sections: &Sections) -> Option<Self> {
         let role = |id: &String| Role::from_word(id);
-        let role_adapters = front
-            .role_adapters
-            .iter()
-            .map(|(id, adapter)| Some((role(id)?, adapter.clone())));
+        let role_adapters = front.role_adapters.iter().map(|(id, adapter)| Some((role(id)?, adapter.clone())));
         Some(Self {
             project: front.project.as_ref()?.parse().ok()?,
-            brief_id: front
-                .brief_id
-                .as_ref()
-                .map(|id| id.parse())
-                .transpose()
-                .ok()?,
+            brief_id: front.brief_id.as_ref().map(|id| id.parse()).transpose().ok()?,
             deadline: front.deadline.as_deref().and_then(day).map(Deadline::on),
             scope_locked: front.scope_locked,
             mode: front.mode,
@@ -200,25 +169,13 @@ impl Brief {
             adapter: front.adapter.clone(),
             model: front.model.clone(),
             script: front.script.clone(),
-            max_steps: front
-                .max_steps
-                .map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
-            detectors: front.detectors.clone(),
+            max_steps: front.max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
+            detectors: front.detectors.iter().map(|(detector, sensitivity)| (*detector, *sensitivity)).collect(),
             mcp_servers: front.mcp_servers.clone(),
             inherit_memory: front.inherit_memory,
-            learned_profile: front
-                .learned_profile
-                .as_ref()
-                .map(|name| name.parse())
-                .transpose()
-                .ok()?,
+            learned_profile: front.learned_profile.as_ref().map(|name| name.parse()).transpose().ok()?,
             cli: front.cli.clone().unwrap_or_default(),
-            roles: front
-                .roles
-                .iter()
-                .flatten()
-                .map(role)
-                .collect::<Option<_>>()?,
+            roles: front.roles.iter().flatten().map(role).collect::<Option<_>>()?,
             role_adapters: role_adapters.collect::<Option<_>>()?,
             budgets: front.budgets.unwrap_or_default(),
             sections: sections.clone(),

@@ -27,11 +27,7 @@ impl Brief {
             line("mode", mode);
         }
         if !self.authorized_costs.is_empty() {
-            let entries: Vec<&str> = self
-                .authorized_costs
-                .iter()
-                .map(|category| category.as_str())
-                .collect();
+            let entries: Vec<&str> = self.authorized_costs.iter().map(|category| category.as_str()).collect();
             line("authorized_costs", &entries.join(", "));
         }
         if !self.roles.is_empty() {
@@ -58,29 +54,15 @@ impl Brief {
             ("Tools required", &self.sections.tools_required),
             ("Notes", &self.sections.notes),
         ];
-        let known = known
-            .into_iter()
-            .map(|(heading, text)| (heading, text.as_str()));
-        known.chain(
-            self.sections
-                .extra
-                .iter()
-                .map(|(heading, text)| (heading.as_str(), text.as_str())),
-        )
+        let known = known.into_iter().map(|(heading, text)| (heading, text.as_str()));
+        known.chain(self.sections.extra.iter().map(|(heading, text)| (heading.as_str(), text.as_str())))
     }
 }
 
 fn played_by(adapter: &RoleAdapter) -> String {
     let model = adapter.model.iter().map(|model| format!("model={model}"));
-    let options = adapter
-        .options
-        .iter()
-        .map(|(key, value)| format!("{key}={}", option(value)));
-    std::iter::once(adapter.adapter.clone())
-        .chain(model)
-        .chain(options)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let options = adapter.options.iter().map(|(key, value)| format!("{key}={}", option(value)));
+    std::iter::once(adapter.adapter.clone()).chain(model).chain(options).collect::<Vec<_>>().join(" ")
 }
 
 fn option(value: &OptionValue) -> String {

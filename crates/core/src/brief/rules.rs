@@ -17,16 +17,8 @@ use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
 
 /// What authorizes more than reading: a bridged CLI that is started by a role has it without being asked.
 const SIDE_EFFECTS: [&str; 10] = [
-    "*",
-    "filesystem_write",
-    "filesystem_delete",
-    "shell_exec",
-    "http_fetch",
-    "git_write",
-    "git_push",
-    "deploy",
-    "external_message",
-    "paid_api_call",
+    "*", "filesystem_write", "filesystem_delete", "shell_exec", "http_fetch", "git_write", "git_push", "deploy",
+    "external_message", "paid_api_call",
 ];
 
 /// Checks everything there is to check about a brief.
@@ -52,8 +44,7 @@ fn value_at(map: &Map, path: &[&str]) -> Option<At> {
 }
 
 fn project(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
-    const EXPECTED: &str =
-        "1 to 64 lower-case letters, digits and hyphens, beginning with a letter or digit";
+    const EXPECTED: &str = "1 to 64 lower-case letters, digits and hyphens, beginning with a letter or digit";
     let at = value_at(map, &["project"]);
     let problem = match (&front.project, at) {
         (Some(name), _) if name.parse::<Slug>().is_ok() => return,
@@ -67,15 +58,10 @@ fn project(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
             let written = problems.text_at(at);
             Problem::error("project", "a project's name must be text")
                 .found(written)
-                .fix(format!(
-                    "put it in quotes: `project: \"{}\"`",
-                    super::problem::shown(written)
-                ))
+                .fix(format!("put it in quotes: `project: \"{}\"`", super::problem::shown(written)))
         }
-        (Some(_) | None, _) => Problem::error("project", "the brief names no project").fix(
-            "begin the brief with `---`, `project: NAME`, `---`, each on a line of its own"
-                .to_owned(),
-        ),
+        (Some(_) | None, _) => Problem::error("project", "the brief names no project")
+            .fix("begin the brief with `---`, `project: NAME`, `---`, each on a line of its own".to_owned()),
     };
     problems.push(problem.expected(EXPECTED), at);
 }
@@ -85,10 +71,7 @@ fn brief_id(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     let problem = if !has_id_shape(id) {
         Problem::error("brief_id", "this is not the id of a brief")
     } else if id.parse::<BriefId>().is_err() {
-        Problem::error(
-            "brief_id",
-            format!("a brief's id has at most {BRIEF_ID_CHARS_MAX} characters"),
-        )
+        Problem::error("brief_id", format!("a brief's id has at most {BRIEF_ID_CHARS_MAX} characters"))
     } else {
         return;
     };
@@ -110,10 +93,7 @@ fn deadline(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     } else {
         return;
     };
-    problems.push(
-        problem.expected("a day, `YYYY-MM-DD`").found(written),
-        value_at(map, &["deadline"]),
-    );
+    problems.push(problem.expected("a day, `YYYY-MM-DD`").found(written), value_at(map, &["deadline"]));
 }
 
 fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Problems<'_>) {
@@ -133,9 +113,7 @@ fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Pr
         };
         let problem = match known {
             Known::Objective | Known::Deliverables => Problem::error(name, message),
-            Known::Constraints | Known::ToolsRequired | Known::Notes => {
-                Problem::warning(name, message)
-            }
+            Known::Constraints | Known::ToolsRequired | Known::Notes => Problem::warning(name, message),
         };
         let fix = match heading {
             Some(_) => "write below its heading what it should say".to_owned(),
@@ -147,27 +125,14 @@ fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Pr
 
 fn run_adapter(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     if let Some(adapter) = &front.adapter {
-        check_adapter(
-            "adapter",
-            adapter,
-            value_at(map, &["adapter"]),
-            front,
-            problems,
-        );
+        check_adapter("adapter", adapter, value_at(map, &["adapter"]), front, problems);
     }
 }
 
 /// Whether an adapter exists, and what a bridge to a coding CLI needs.
-fn check_adapter(
-    field: &str,
-    adapter: &str,
-    at: Option<At>,
-    front: &FrontMatter,
-    problems: &mut Problems<'_>,
-) {
+fn check_adapter(field: &str, adapter: &str, at: Option<At>, front: &FrontMatter, problems: &mut Problems<'_>) {
     if adapter.is_empty() {
-        let empty = Problem::error(field, "no adapter is named")
-            .expected(format!("one of {}", ADAPTERS.join(", ")));
+        let empty = Problem::error(field, "no adapter is named").expected(format!("one of {}", ADAPTERS.join(", ")));
         problems.push(empty, at);
     } else if !ADAPTERS.contains(&adapter) {
         let unknown = Problem::error(field, "there is no such adapter")
@@ -176,21 +141,15 @@ fn check_adapter(
             .fix(did_you_mean(adapter, &ADAPTERS));
         problems.push(unknown, at);
     } else if adapter == "cli-bridge" && !authorizes(front, &["*", "shell_exec"]) {
-        let unauthorized = Problem::error(
-            field,
-            "a coding CLI runs commands, which this brief does not authorize",
-        )
-        .found(adapter)
-        .fix("add `shell_exec` to `authorized_costs`".to_owned());
+        let unauthorized = Problem::error(field, "a coding CLI runs commands, which this brief does not authorize")
+            .found(adapter)
+            .fix("add `shell_exec` to `authorized_costs`".to_owned());
         problems.push(unauthorized, at);
     }
 }
 
 fn authorizes(front: &FrontMatter, any_of: &[&str]) -> bool {
-    front
-        .authorized_costs
-        .iter()
-        .any(|entry| any_of.contains(&entry.as_str()))
+    front.authorized_costs.iter().any(|entry| any_of.contains(&entry.as_str()))
 }
 
 fn roles(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
@@ -203,14 +162,13 @@ fn roles(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
         let unknown = Problem::error("roles", "there is no such role")
             .expected(format!("some of {}", Role::WORDS.join(", ")))
             .found(id)
-            .fix(did_you_mean(id, Role::WORDS));
+            .fix(did_you_mean(id, &Role::WORDS));
         problems.push(unknown, places.get(id.as_str()).copied().or(field_at));
     }
     for needed in [Role::Planner, Role::Executor] {
         if !ids.iter().any(|id| id == needed.as_str()) {
-            let missing = Problem::error("roles", format!("a crew needs the role `{needed}`")).fix(
-                format!("add `{needed}`, or leave `roles` out to work with one agent"),
-            );
+            let missing = Problem::error("roles", format!("a crew needs the role `{needed}`"))
+                .fix(format!("add `{needed}`, or leave `roles` out to work with one agent"));
             problems.push(missing, field_at);
         }
     }
@@ -218,49 +176,27 @@ fn roles(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
 
 fn role_adapters(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     let bridged = |adapter: &&RoleAdapter| adapter.adapter == "cli-bridge";
-    if front
-        .role_adapters
-        .values()
-        .any(|adapter| bridged(&adapter))
-        && authorizes(front, &SIDE_EFFECTS)
-    {
+    if front.role_adapters.values().any(|adapter| bridged(&adapter)) && authorizes(front, &SIDE_EFFECTS) {
         let warning = Problem::warning(
             "role_adapters",
             "a role is played by a coding CLI, which does what is authorized without asking for each call",
         )
         .fix("authorize only what that role needs".to_owned());
-        let role = front
-            .role_adapters
-            .iter()
-            .find(|(_, adapter)| bridged(adapter))
-            .map(|(role, _)| role);
-        problems.push(
-            warning,
-            role.and_then(|role| place(map, role, Some("adapter"))),
-        );
+        let role = front.role_adapters.iter().find(|(_, adapter)| bridged(adapter)).map(|(role, _)| role);
+        problems.push(warning, role.and_then(|role| place(map, role, Some("adapter"))));
     }
     let roles: HashSet<&String> = front.roles.iter().flatten().collect();
     for (role, adapter) in &front.role_adapters {
         if !roles.contains(role) {
-            let idle = Problem::error(
-                format!("role_adapters.{role}"),
-                "this role is not among `roles`",
-            )
-            .found(role)
-            .fix(
-                did_you_mean(role, Role::WORDS)
-                    .unwrap_or_else(|| format!("add `{role}` to `roles`, or leave the entry out")),
-            );
+            let idle =
+                Problem::error(format!("role_adapters.{role}"), "this role is not among `roles`").found(role).fix(
+                    did_you_mean(role, &Role::WORDS)
+                        .unwrap_or_else(|| format!("add `{role}` to `roles`, or leave the entry out")),
+                );
             problems.push(idle, place(map, role, None));
         }
         let field = format!("role_adapters.{role}.adapter");
-        check_adapter(
-            &field,
-            &adapter.adapter,
-            place(map, role, Some("adapter")),
-            front,
-            problems,
-        );
+        check_adapter(&field, &adapter.adapter, place(map, role, Some("adapter")), front, problems);
     }
 }
 
@@ -278,10 +214,7 @@ fn budgets(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
         .filter(|(_, value)| *value == 0)
         .map(|(field, _)| field)
     {
-        problems.push(
-            zero(format!("budgets.{field}")),
-            value_at(map, &["budgets", field]),
-        );
+        problems.push(zero(format!("budgets.{field}")), value_at(map, &["budgets", field]));
     }
     if front.max_steps == Some(0) {
         problems.push(zero("max_steps".to_owned()), value_at(map, &["max_steps"]));

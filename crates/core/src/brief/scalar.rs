@@ -17,10 +17,7 @@ pub(super) struct Piece<'a> {
 impl<'a> Piece<'a> {
     pub(super) fn trimmed(self) -> Self {
         let begun = self.text.trim_start_matches(is_space);
-        Self {
-            text: trim(begun),
-            start: self.start + (self.text.len() - begun.len()),
-        }
+        Self { text: trim(begun), start: self.start + (self.text.len() - begun.len()) }
     }
 
     /// Without its comment: from the first `#`, if that is at the beginning or behind whitespace. If the
@@ -30,44 +27,26 @@ impl<'a> Piece<'a> {
             return self;
         };
         let before = &self.text[..mark];
-        if before.is_empty() || before.ends_with(is_space) {
-            Self {
-                text: before,
-                ..self
-            }
-        } else {
-            self
-        }
+        if before.is_empty() || before.ends_with(is_space) { Self { text: before, ..self } } else { self }
     }
 
     pub(super) fn at(self) -> At {
-        At {
-            start: self.start,
-            end: self.start + self.text.len(),
-        }
+        At { start: self.start, end: self.start + self.text.len() }
     }
 }
 
 /// Reads one value: `true`, `false`, a number, quoted text without escapes, an inline list, or text.
 pub(super) fn scalar(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Node {
     let text = piece.text;
-    let inner = text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'));
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let value = match inner {
         Some(inner) => {
-            let inner = Piece {
-                text: inner,
-                start: piece.start + 1,
-            };
+            let inner = Piece { text: inner, start: piece.start + 1 };
             Value::Inline(inline_items(field, inner, problems), text.to_owned())
         }
         None => single(field, piece, problems),
     };
-    Node {
-        at: piece.at(),
-        value,
-    }
+    Node { at: piece.at(), value }
 }
 
 /// Reads one value that is no list.
@@ -83,32 +62,21 @@ fn single(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Value {
         return Value::Number(number);
     }
     if text.starts_with(['"', '\'']) {
-        let unclosed = Problem::warning(
-            field,
-            "the quote is not closed, so it is part of the text",
-        )
-        .found(text)
-        .fix(
-            "close it on the same line; a `#` behind a space begins a comment even within quotes"
-                .to_owned(),
-        );
+        let unclosed = Problem::warning(field, "the quote is not closed, so it is part of the text")
+            .found(text)
+            .fix("close it on the same line; a `#` behind a space begins a comment even within quotes".to_owned());
         problems.push(unclosed, Some(piece.at()));
     } else if text.starts_with(['*', '&', '!', '%', '@', '`']) {
-        let indicator = Problem::warning(
-            field,
-            "other YAML readers refuse a value that begins like this",
-        )
-        .found(text)
-        .fix(format!("write `\"{}\"`", super::problem::shown(text)));
+        let indicator = Problem::warning(field, "other YAML readers refuse a value that begins like this")
+            .found(text)
+            .fix(format!("write `\"{}\"`", super::problem::shown(text)));
         problems.push(indicator, Some(piece.at()));
     }
     Value::Text(text.to_owned())
 }
 
 fn unquoted(text: &str) -> Option<&str> {
-    ['"', '\'']
-        .into_iter()
-        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+    ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
 }
 
 /// An optional minus and digits; a number that is too large stops at the largest.
@@ -117,11 +85,7 @@ fn number(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let largest = if digits.len() < text.len() {
-        i64::MIN
-    } else {
-        i64::MAX
-    };
+    let largest = if digits.len() < text.len() { i64::MIN } else { i64::MAX };
     Some(text.parse().unwrap_or(largest))
 }
 
@@ -131,17 +95,10 @@ fn inline_items(field: &str, inner: Piece<'_>, problems: &mut Problems<'_>) -> V
     let mut start = 0;
     let mut quote = None;
     let mut take = |from: usize, to: usize, is_last: bool| {
-        let piece = Piece {
-            text: &inner.text[from..to],
-            start: inner.start + from,
-        }
-        .trimmed();
+        let piece = Piece { text: &inner.text[from..to], start: inner.start + from }.trimmed();
         // `[]` and `[a, ]` have no item behind the last comma.
         if !(is_last && piece.text.is_empty()) {
-            items.push(Node {
-                at: piece.at(),
-                value: single(field, piece, problems),
-            });
+            items.push(Node { at: piece.at(), value: single(field, piece, problems) });
         }
     };
     for (at, c) in inner.text.char_indices() {

@@ -69,20 +69,14 @@ pub(super) fn read_sections(body: At, problems: &mut Problems<'_>) -> (Sections,
     let mut extras: IndexMap<String, At> = IndexMap::new();
     for whole in problems.text_at(body).split_inclusive('\n') {
         let line = without_ending(whole);
-        let at = At {
-            start,
-            end: start + line.len(),
-        };
+        let at = At { start, end: start + line.len() };
         start += whole.len();
         if let Some(title) = heading(line) {
             close(&mut sections, open.take());
             if fenced.is_open() {
-                let inside = Problem::warning(
-                    "body",
-                    "a heading inside a code fence begins a section all the same",
-                )
-                .found(line)
-                .fix("indent the line by a space if it is not meant as a heading".to_owned());
+                let inside = Problem::warning("body", "a heading inside a code fence begins a section all the same")
+                    .found(line)
+                    .fix("indent the line by a space if it is not meant as a heading".to_owned());
                 problems.push(inside, Some(at));
             }
             let slot = Slot::of(title);
@@ -91,9 +85,7 @@ pub(super) fn read_sections(body: At, problems: &mut Problems<'_>) -> (Sections,
                 Slot::Extra(title) => extras.insert(title.clone(), at),
             };
             if before.is_some() {
-                let repeated =
-                    Problem::warning("body", "this section appears twice; the last one counts")
-                        .found(title);
+                let repeated = Problem::warning("body", "this section appears twice; the last one counts").found(title);
                 problems.push(repeated, Some(at));
             }
             if let Slot::Extra(title) = &slot {
@@ -133,10 +125,7 @@ impl Slot {
 
 fn known(title: &str) -> Option<Known> {
     let title = title.to_lowercase();
-    HEADINGS
-        .iter()
-        .find(|(name, _)| *name == title)
-        .map(|(_, known)| *known)
+    HEADINGS.iter().find(|(name, _)| *name == title).map(|(_, known)| *known)
 }
 
 /// The title of a heading: one to three `#`, whitespace, text.
@@ -165,11 +154,7 @@ fn close(sections: &mut Sections, open: Option<(Slot, String)>) {
 fn warn_of_near_miss(title: &str, at: At, problems: &mut Problems<'_>) {
     let names: Vec<&str> = HEADINGS.iter().map(|(name, _)| *name).collect();
     let plain = trim(title.trim_end_matches(':'));
-    let meant = if known(plain).is_some() {
-        Some(plain)
-    } else {
-        nearest(plain, &names)
-    };
+    let meant = if known(plain).is_some() { Some(plain) } else { nearest(plain, &names) };
     if let Some(meant) = meant {
         let unknown = Problem::warning("body", "this heading is not one of the known sections")
             .found(title)
@@ -203,9 +188,7 @@ impl Fence {
         let length = line.len() - rest.len();
         match self.open {
             None if length >= 3 => self.open = Some((mark, length)),
-            Some((opened, at_least))
-                if opened == mark && length >= at_least && trim(rest).is_empty() =>
-            {
+            Some((opened, at_least)) if opened == mark && length >= at_least && trim(rest).is_empty() => {
                 self.open = None
             }
             None | Some(_) => {}

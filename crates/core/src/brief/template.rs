@@ -9,12 +9,7 @@ use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
 /// The text of a new brief for `project`: valid as it is, with every field explained.
 #[must_use]
 pub fn template(project: &Slug, today: Date) -> String {
-    let suffix: String = project
-        .as_str()
-        .chars()
-        .filter(|c| *c != '-')
-        .take(SUFFIX_CHARS_MAX)
-        .collect();
+    let suffix: String = project.as_str().chars().filter(|c| *c != '-').take(SUFFIX_CHARS_MAX).collect();
     // A slug begins with a letter or digit, so a suffix is never empty.
     format!(
         r#"---
@@ -95,9 +90,7 @@ const SUFFIX_CHARS_MAX: usize = BRIEF_ID_CHARS_MAX - "YYYY-MM-DD-".len();
 
 /// Why a suffix can't end a brief's id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{given}` can't end a brief's id: it takes 1 to {SUFFIX_CHARS_MAX} ASCII letters or digits"
-)]
+#[error("`{given}` can't end a brief's id: it takes 1 to {SUFFIX_CHARS_MAX} ASCII letters or digits")]
 pub struct BadSuffix {
     /// The suffix as it was given, cut to a length that can be shown.
     pub given: String,
@@ -111,9 +104,7 @@ pub struct BadSuffix {
 /// [`BadSuffix`] if the suffix is empty, too long, or holds anything but ASCII letters and digits; or if
 /// the year is not one of four digits.
 pub fn generated_id(date: Date, suffix: &str) -> Result<BriefId, BadSuffix> {
-    let bad = || BadSuffix {
-        given: super::problem::shown(suffix),
-    };
+    let bad = || BadSuffix { given: super::problem::shown(suffix) };
     if !is_id_suffix(suffix) {
         return Err(bad());
     }

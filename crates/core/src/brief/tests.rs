@@ -22,10 +22,7 @@ fn short(reading: &Reading) -> Vec<String> {
                 Severity::Error => 'E',
                 Severity::Warning => 'W',
             };
-            let place = problem.span.map_or_else(
-                || "-".to_owned(),
-                |span| format!("{}:{}", span.line, span.column),
-            );
+            let place = problem.span.map_or_else(|| "-".to_owned(), |span| format!("{}:{}", span.line, span.column));
             format!("{mark} {place} {}", problem.field)
         })
         .collect()
@@ -39,34 +36,18 @@ fn check(fields: &str, expected: &[&str]) {
 
 /// Checks what a brief with these fields is read as, without regard to warnings.
 #[track_caller]
-fn check_value<T: PartialEq + std::fmt::Debug>(
-    fields: &str,
-    value: impl Fn(&Brief) -> T,
-    expected: T,
-) {
+fn check_value<T: PartialEq + std::fmt::Debug>(fields: &str, value: impl Fn(&Brief) -> T, expected: T) {
     let reading = with_fields(fields);
-    assert_eq!(
-        reading.brief.as_ref().map(value),
-        Some(expected),
-        "{fields}: {:?}",
-        short(&reading)
-    );
+    assert_eq!(reading.brief.as_ref().map(value), Some(expected), "{fields}: {:?}", short(&reading));
 }
 
 fn costs(brief: &Brief) -> Vec<String> {
-    brief
-        .authorized_costs
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    brief.authorized_costs.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn the_peers_verdicts_are_ours() {
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/vectors/openwar/briefs/"
-    );
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/briefs/");
     let verdicts = std::fs::read_to_string(format!("{folder}verdicts.jsonl")).unwrap();
     for line in verdicts.lines() {
         let expected: Value = serde_json::from_str(line).unwrap();
@@ -84,18 +65,13 @@ fn check_verdict(file: &str, text: &str, expected: &Value) {
     let found = decide(&json!({"text": text})).unwrap();
     let of_severity = |issues: &Value, severity: &str| -> Vec<String> {
         let issues = issues.as_array().into_iter().flatten();
-        let fields = issues
-            .filter(|issue| issue["severity"] == severity)
-            .map(|issue| issue["field"].to_string());
+        let fields = issues.filter(|issue| issue["severity"] == severity).map(|issue| issue["field"].to_string());
         fields.collect()
     };
     if expected["parse_error"] == true {
         assert_eq!(found["valid"], false, "{file}");
         assert_eq!(found["parse_error"], true, "{file}");
-        assert_eq!(
-            found["parse_error_line"], expected["parse_error_line"],
-            "{file}"
-        );
+        assert_eq!(found["parse_error_line"], expected["parse_error_line"], "{file}");
         assert!(!of_severity(&found["issues"], "error").is_empty(), "{file}");
         assert_eq!(summary(&read(text)), None, "{file}");
         return;
@@ -103,21 +79,13 @@ fn check_verdict(file: &str, text: &str, expected: &Value) {
     for key in ["valid", "frontmatter", "sections"] {
         assert_eq!(found[key], expected[key], "{file}: {key}");
     }
-    assert_eq!(
-        of_severity(&found["issues"], "error"),
-        of_severity(&expected["issues"], "error"),
-        "{file}"
-    );
+    assert_eq!(of_severity(&found["issues"], "error"), of_severity(&expected["issues"], "error"), "{file}");
     let warnings = of_severity(&found["issues"], "warning");
     for warning in of_severity(&expected["issues"], "warning") {
         assert!(warnings.contains(&warning), "{file}: {warning}");
     }
-    let head: Vec<&str> = expected["stdout_head"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|line| line.as_str().unwrap())
-        .collect();
+    let head: Vec<&str> =
+        expected["stdout_head"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     let summary = summary(&read(text)).unwrap().replace("DATE-RANDOM", "<id>");
     assert_eq!(summary.lines().collect::<Vec<_>>(), head, "{file}");
 }
@@ -125,39 +93,19 @@ fn check_verdict(file: &str, text: &str, expected: &Value) {
 #[test]
 fn a_brief_without_a_slip_has_no_problems() {
     check("", &[]);
-    check(
-        "brief_id: 2024-05-06-A1\ndeadline: 2024-02-29\nmode: auto\nscope_locked: true",
-        &[],
-    );
-    check(
-        "authorized_costs:\n  - shell_exec # why\n\n  # and\n  - mcp_tool:git:*\n  - 'git_push'",
-        &[],
-    );
-    check(
-        "roles: [planner, executor]\nbudgets:\n  max_tokens: 100\n  max_retries_per_subtask: \"2\"",
-        &[],
-    );
-    check(
-        "cli:\n  mcp_forward: false\n  binary: codex\n  args: [--print, x]",
-        &[],
-    );
-    check(
-        "adapter: scripted\nscript: demo.script\nmodel: m\nmax_steps: 5",
-        &[],
-    );
-    check(
-        "detectors:\n  banned_phrases: disabled\n  blocker: loose",
-        &[],
-    );
-    check(
-        "mcp_servers:\n  - git=mcp-git --root=/x\ninherit_memory: true\nlearned_profile: orchard",
-        &[],
-    );
+    check("brief_id: 2024-05-06-A1\ndeadline: 2024-02-29\nmode: auto\nscope_locked: true", &[]);
+    check("authorized_costs:\n  - shell_exec # why\n\n  # and\n  - mcp_tool:git:*\n  - 'git_push'", &[]);
+    check("roles: [planner, executor]\nbudgets:\n  max_tokens: 100\n  max_retries_per_subtask: \"2\"", &[]);
+    check("cli:\n  mcp_forward: false\n  binary: codex\n  args: [--print, x]", &[]);
+    check("adapter: scripted\nscript: demo.script\nmodel: m\nmax_steps: 5", &[]);
+    check("detectors:\n  banned_phrases: disabled\n  blocker: loose", &[]);
+    check("mcp_servers:\n  - git=mcp-git --root=/x\ninherit_memory: true\nlearned_profile: orchard", &[]);
 }
 
 #[test]
 fn all_problems_are_told_at_once_with_their_places() {
-    let text = "---\nproject: Orchard\nbrief_id: x\n???\ndeadline: soon\nbudgets:\n  max_tokens: 0\n---\n# Deliverables\n";
+    let text =
+        "---\nproject: Orchard\nbrief_id: x\n???\ndeadline: soon\nbudgets:\n  max_tokens: 0\n---\n# Deliverables\n";
     assert_eq!(
         short(&read(text)),
         [
@@ -176,15 +124,7 @@ fn all_problems_are_told_at_once_with_their_places() {
 #[test]
 fn a_front_matter_that_is_not_closed_does_not_hide_the_rest() {
     let reading = read("---\nproject: orchard\nbrief_id: x\n# note\n# Goal\nx\n");
-    assert_eq!(
-        short(&reading),
-        [
-            "E 5:1 front_matter",
-            "E 3:11 brief_id",
-            "E - Deliverables",
-            "W - Constraints"
-        ]
-    );
+    assert_eq!(short(&reading), ["E 5:1 front_matter", "E 3:11 brief_id", "E - Deliverables", "W - Constraints"]);
     assert_eq!(reading.unreadable, Some(Unreadable { line: None }));
     assert_eq!(reading.sections.objective, "x");
 }
@@ -193,39 +133,18 @@ fn a_front_matter_that_is_not_closed_does_not_hide_the_rest() {
 fn each_line_that_cannot_be_read_is_told_once() {
     check("project : orchard", &["E 3:1 front_matter"]);
     check("- shell_exec", &["E 3:1 front_matter"]);
-    check(
-        "mode: auto\n  more: of it\n  and: more",
-        &["E 4:3 front_matter"],
-    );
-    check(
-        "just words\n  under: them\n1st: x",
-        &["E 3:1 front_matter", "E 5:1 front_matter"],
-    );
-    check(
-        "roles:\n  - planner\n  oops\n  - executor",
-        &["E 5:3 front_matter"],
-    );
-    check(
-        "budgets:\n  max_tokens: 5\n  -oops\n  max_retries_per_subtask: 1",
-        &["E 5:3 front_matter"],
-    );
+    check("mode: auto\n  more: of it\n  and: more", &["E 4:3 front_matter"]);
+    check("just words\n  under: them\n1st: x", &["E 3:1 front_matter", "E 5:1 front_matter"]);
+    check("roles:\n  - planner\n  oops\n  - executor", &["E 5:3 front_matter"]);
+    check("budgets:\n  max_tokens: 5\n  -oops\n  max_retries_per_subtask: 1", &["E 5:3 front_matter"]);
     check("roles:\n- planner\n- executor", &["E 4:1 front_matter"]);
-    check(
-        "roles:\n  - planner\n    executor: x\n  - executor",
-        &["E 5:5 front_matter"],
-    );
+    check("roles:\n  - planner\n    executor: x\n  - executor", &["E 5:5 front_matter"]);
 }
 
 #[test]
 fn the_number_of_a_bad_line_counts_from_the_front_matter() {
-    assert_eq!(
-        with_fields("mode: auto\n???").unreadable,
-        Some(Unreadable { line: Some(3) })
-    );
-    assert_eq!(
-        with_fields("roles:\n- planner\n- executor").unreadable,
-        Some(Unreadable { line: Some(3) })
-    );
+    assert_eq!(with_fields("mode: auto\n???").unreadable, Some(Unreadable { line: Some(3) }));
+    assert_eq!(with_fields("roles:\n- planner\n- executor").unreadable, Some(Unreadable { line: Some(3) }));
 }
 
 #[test]
@@ -243,17 +162,10 @@ fn a_project_is_a_slug() {
         ("project: # none", vec!["E 2:10 project"]),
         ("", vec!["E - project"]),
     ] {
-        assert_eq!(
-            short(&read(&format!("---\n{line}\n---{BODY}"))),
-            expected,
-            "{line}"
-        );
+        assert_eq!(short(&read(&format!("---\n{line}\n---{BODY}"))), expected, "{line}");
     }
     let reading = read(&format!("---\nproject: Old Orchard_1\n---{BODY}"));
-    assert_eq!(
-        reading.problems[0].fix.as_deref(),
-        Some("write `project: old-orchard-1`")
-    );
+    assert_eq!(reading.problems[0].fix.as_deref(), Some("write `project: old-orchard-1`"));
 }
 
 #[test]
@@ -262,10 +174,7 @@ fn an_id_is_dropped_if_it_is_a_number_and_wrong_if_it_has_another_shape() {
     check("brief_id: 2024-05-06", &["E 3:11 brief_id"]);
     check("brief_id: 2024-05-06-a-b", &["E 3:11 brief_id"]);
     check("brief_id: ../2024-05-06-a", &["E 3:11 brief_id"]);
-    check(
-        &format!("brief_id: 2024-05-06-{}", "a".repeat(46)),
-        &["E 3:11 brief_id"],
-    );
+    check(&format!("brief_id: 2024-05-06-{}", "a".repeat(46)), &["E 3:11 brief_id"]);
     check(&format!("brief_id: 2024-05-06-{}", "a".repeat(45)), &[]);
 }
 
@@ -292,16 +201,9 @@ fn what_the_peer_drops_silently_is_dropped_with_a_warning() {
     check("authorized_costs: shell_exec", &["W 3:19 authorized_costs"]);
     check(
         "authorized_costs: [1, true, , shell_exec]",
-        &[
-            "W 3:20 authorized_costs",
-            "W 3:23 authorized_costs",
-            "W 3:29 authorized_costs",
-        ],
+        &["W 3:20 authorized_costs", "W 3:23 authorized_costs", "W 3:29 authorized_costs"],
     );
-    check(
-        "authorized_costs:\n  -\n  - ' '",
-        &["W 4:4 authorized_costs", "W 5:5 authorized_costs"],
-    );
+    check("authorized_costs:\n  -\n  - ' '", &["W 4:4 authorized_costs", "W 5:5 authorized_costs"]);
     check(
         "budgets:\n  max_tokens: -1\n  max_wall_clock_minutes: 1.5\n  max_retries_per_subtask: many",
         &[
@@ -311,27 +213,22 @@ fn what_the_peer_drops_silently_is_dropped_with_a_warning() {
         ],
     );
     check("workdir: 7", &["W 3:10 workdir"]);
-    check(
-        "mcp_servers:\n  - git\n  - =x\n  - y=",
-        &[
-            "W 4:5 mcp_servers",
-            "W 5:5 mcp_servers",
-            "W 6:5 mcp_servers",
-        ],
-    );
+    check("mcp_servers:\n  - git\n  - =x\n  - y=", &["W 4:5 mcp_servers", "W 5:5 mcp_servers", "W 6:5 mcp_servers"]);
     check("learned_profile: ../x", &["W 3:18 learned_profile"]);
-    check(
-        "cli:\n  mcp_forward: on\n  args: --print",
-        &["W 4:16 cli.mcp_forward", "W 5:9 cli.args"],
-    );
+    check("cli:\n  mcp_forward: on\n  args: --print", &["W 4:16 cli.mcp_forward", "W 5:9 cli.args"]);
     check("cli: codex", &["W 3:6 cli"]);
     check(
         "detectors:\n  blocker: off\n  completion: Loose",
         &["W 4:12 detectors.blocker", "W 5:15 detectors.completion"],
     );
     check(
-        "detectors:\n  blocker: disabled",
-        &["W 4:12 detectors.blocker"],
+        "detectors:\n  blocker: disabled\n  confirmation: disabled",
+        &["W 4:12 detectors.blocker", "W 5:17 detectors.confirmation"],
+    );
+    check_value(
+        "detectors:\n  completion: loose",
+        |brief| brief.detectors.of(Detector::Completion),
+        Sensitivity::Loose,
     );
     check("roles: 5", &["W 3:8 roles"]);
 }
@@ -347,59 +244,22 @@ fn a_value_that_is_dropped_counts_as_not_given() {
         costs,
         vec!["git_push".into(), "shell_exec".into()],
     );
-    check_value(
-        "budgets:\n  max_tokens: -1",
-        |brief| brief.budgets.limits().tokens,
-        BUDGET_MAX_TOKENS,
-    );
-    check_value(
-        "budgets:\n  max_tokens: '7'",
-        |brief| brief.budgets.limits().tokens,
-        7,
-    );
-    check_value(
-        "budgets:\n  max_tokens: 99999999999999999999",
-        |brief| brief.budgets.limits().tokens,
-        i64::MAX as u64,
-    );
-    check_value(
-        "cli:\n  mcp_forward: on",
-        |brief| brief.cli.forwards_mcp(),
-        true,
-    );
-    check_value(
-        "cli:\n  mcp_forward: false",
-        |brief| brief.cli.forwards_mcp(),
-        false,
-    );
+    check_value("budgets:\n  max_tokens: -1", |brief| brief.budgets.limits().tokens, BUDGET_MAX_TOKENS);
+    check_value("budgets:\n  max_tokens: '7'", |brief| brief.budgets.limits().tokens, 7);
+    check_value("budgets:\n  max_tokens: 99999999999999999999", |brief| brief.budgets.limits().tokens, i64::MAX as u64);
+    check_value("cli:\n  mcp_forward: on", |brief| brief.cli.forwards_mcp(), true);
+    check_value("cli:\n  mcp_forward: false", |brief| brief.cli.forwards_mcp(), false);
 }
 
 #[test]
 fn what_strict_yaml_refuses_is_read_with_a_warning() {
-    check(
-        "authorized_costs:\n  - *",
-        &["W 4:5 authorized_costs", "W 4:5 authorized_costs"],
-    );
+    check("authorized_costs:\n  - *", &["W 4:5 authorized_costs", "W 4:5 authorized_costs"]);
     check_value("authorized_costs:\n  - *", costs, vec!["*".into()]);
     check("mode: gated\nmode: auto", &["W 4:1 mode"]);
-    check_value(
-        "mode: gated\nmode: auto",
-        |brief| brief.mode,
-        Some(Mode::Auto),
-    );
-    check(
-        "authorized_costs:\n\t- shell_exec\n\t- git_push",
-        &["W 4:1 front_matter"],
-    );
-    check_value(
-        "authorized_costs:\n\t- shell_exec\n\t- git_push",
-        costs,
-        vec!["shell_exec".into(), "git_push".into()],
-    );
-    check(
-        "authorized_costs:\n  - shell_exec\n    - git_push",
-        &["W 5:5 front_matter"],
-    );
+    check_value("mode: gated\nmode: auto", |brief| brief.mode, Some(Mode::Auto));
+    check("authorized_costs:\n\t- shell_exec\n\t- git_push", &["W 4:1 front_matter"]);
+    check_value("authorized_costs:\n\t- shell_exec\n\t- git_push", costs, vec!["shell_exec".into(), "git_push".into()]);
+    check("authorized_costs:\n  - shell_exec\n    - git_push", &["W 5:5 front_matter"]);
     check("workdir:x # no space needed", &[]);
 }
 
@@ -415,40 +275,15 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
         ("brief-id: x", "front_matter", None),
         ("breif_id: x", "breif_id", Some("did you mean `brief_id`?")),
         ("owner: x", "owner", None),
-        (
-            "budgets:\n  max_token: 5",
-            "budgets.max_token",
-            Some("did you mean `max_tokens`?"),
-        ),
-        (
-            "authorized_costs: [shell_exce]",
-            "authorized_costs",
-            Some("did you mean `shell_exec`?"),
-        ),
+        ("budgets:\n  max_token: 5", "budgets.max_token", Some("did you mean `max_tokens`?")),
+        ("authorized_costs: [shell_exce]", "authorized_costs", Some("did you mean `shell_exec`?")),
         ("mode: guted", "mode", Some("did you mean `gated`?")),
-        (
-            "adapter: antropic",
-            "adapter",
-            Some("did you mean `anthropic`?"),
-        ),
-        (
-            "roles: [planner, executor, reviwer]",
-            "roles",
-            Some("did you mean `reviewer`?"),
-        ),
-        (
-            "detectors:\n  bloker: loose",
-            "detectors.bloker",
-            Some("did you mean `blocker`?"),
-        ),
+        ("adapter: antropic", "adapter", Some("did you mean `anthropic`?")),
+        ("roles: [planner, executor, reviwer]", "roles", Some("did you mean `reviewer`?")),
+        ("detectors:\n  bloker: loose", "detectors.bloker", Some("did you mean `blocker`?")),
     ] {
         let reading = with_fields(fields);
-        assert_eq!(
-            reading.problems.len(),
-            1,
-            "{fields}: {:?}",
-            reading.problems
-        );
+        assert_eq!(reading.problems.len(), 1, "{fields}: {:?}", reading.problems);
         assert_eq!(reading.problems[0].field, field, "{fields}");
         if field != "front_matter" {
             assert_eq!(reading.problems[0].fix.as_deref(), fix, "{fields}");
@@ -459,11 +294,7 @@ fn unknown_names_are_told_with_the_nearest_known_one() {
 #[test]
 fn values_are_read_by_the_peers_grammar() {
     let workdir = |fields: &str, expected: Option<&str>| {
-        check_value(
-            fields,
-            |brief| brief.workdir.clone(),
-            expected.map(str::to_owned),
-        );
+        check_value(fields, |brief| brief.workdir.clone(), expected.map(str::to_owned));
     };
     workdir("workdir: a b  ", Some("a b"));
     workdir("workdir: 'a # b'", Some("'a"));
@@ -489,27 +320,15 @@ fn inline_lists_are_lists() {
         vec!["shell_exec".into(), "git_push".into(), "deploy".into()],
     );
     check_value("authorized_costs: []", costs, vec![]);
-    check_value(
-        "mcp_servers: ['a=x, y', b=z]",
-        |brief| brief.mcp_servers.len(),
-        2,
-    );
+    check_value("mcp_servers: ['a=x, y', b=z]", |brief| brief.mcp_servers.len(), 2);
     check_value("roles: []", |brief| brief.roles.len(), 0);
 }
 
 #[test]
 fn roles_may_be_a_list_a_map_or_a_text() {
     let expected = || vec![Role::Executor, Role::Planner];
-    check_value(
-        "roles:\n  - executor\n  - planner",
-        |brief| brief.roles.clone(),
-        expected(),
-    );
-    check_value(
-        "roles: executor, planner",
-        |brief| brief.roles.clone(),
-        expected(),
-    );
+    check_value("roles:\n  - executor\n  - planner", |brief| brief.roles.clone(), expected());
+    check_value("roles: executor, planner", |brief| brief.roles.clone(), expected());
     check_value(
         "roles:\n  executor:\n    adapter: mock\n  planner:\n    adapter: mock",
         |brief| brief.roles.clone(),
@@ -523,55 +342,22 @@ fn a_crew_needs_a_planner_and_an_executor() {
     check("roles: [planner]", &["E 3:1 roles"]);
     check("roles: [planner, executor, planner]", &[]);
     check("roles: reviewer", &["E 3:1 roles", "E 3:1 roles"]);
-    check(
-        "roles:\n  - planner\n  - executor\n  - ghost",
-        &["E 6:5 roles"],
-    );
+    check("roles:\n  - planner\n  - executor\n  - ghost", &["E 6:5 roles"]);
 }
 
 #[test]
 fn who_plays_a_role_must_exist_and_be_allowed_to() {
     let roles = "roles: [planner, executor]\nrole_adapters:\n  executor:\n    ";
-    check(
-        &format!("{roles}adapter: mock\n    model: m\n    tier: paid"),
-        &[],
-    );
-    check(
-        &format!("{roles}adapter: nobody"),
-        &["E 6:14 role_adapters.executor.adapter"],
-    );
-    check(
-        &format!("{roles}adapter:"),
-        &["E 5:3 role_adapters.executor.adapter"],
-    );
-    check(
-        &format!("{roles}adapter: 5"),
-        &["E 6:14 role_adapters.executor.adapter"],
-    );
-    check(
-        &format!("{roles}model: m"),
-        &["E 5:3 role_adapters.executor.adapter"],
-    );
-    check(
-        &format!("{roles}adapter: cli-bridge"),
-        &["E 6:14 role_adapters.executor.adapter"],
-    );
-    check(
-        &format!("authorized_costs: [shell_exec]\n{roles}adapter: cli-bridge"),
-        &["W 7:14 role_adapters"],
-    );
-    check(
-        "roles: [planner, executor]\nrole_adapters:\n  critic:\n    adapter: mock",
-        &["E 5:3 role_adapters.critic"],
-    );
-    check(
-        "role_adapters:\n  executor:\n    adapter: mock",
-        &["E 4:3 role_adapters.executor"],
-    );
-    check(
-        "roles: [planner, executor]\nrole_adapters:\n  executor: mock",
-        &["W 5:13 role_adapters.executor"],
-    );
+    check(&format!("{roles}adapter: mock\n    model: m\n    tier: paid"), &[]);
+    check(&format!("{roles}adapter: nobody"), &["E 6:14 role_adapters.executor.adapter"]);
+    check(&format!("{roles}adapter:"), &["E 5:3 role_adapters.executor.adapter"]);
+    check(&format!("{roles}adapter: 5"), &["E 6:14 role_adapters.executor.adapter"]);
+    check(&format!("{roles}model: m"), &["E 5:3 role_adapters.executor.adapter"]);
+    check(&format!("{roles}adapter: cli-bridge"), &["E 6:14 role_adapters.executor.adapter"]);
+    check(&format!("authorized_costs: [shell_exec]\n{roles}adapter: cli-bridge"), &["W 7:14 role_adapters"]);
+    check("roles: [planner, executor]\nrole_adapters:\n  critic:\n    adapter: mock", &["E 5:3 role_adapters.critic"]);
+    check("role_adapters:\n  executor:\n    adapter: mock", &["E 4:3 role_adapters.executor"]);
+    check("roles: [planner, executor]\nrole_adapters:\n  executor: mock", &["W 5:13 role_adapters.executor"]);
     check("adapter: cli-bridge", &["E 3:10 adapter"]);
     check("adapter: cli-bridge\nauthorized_costs: [shell_exec]", &[]);
 }
@@ -589,10 +375,7 @@ fn role_adapters_replace_the_whole_entry_of_a_role() {
             options: [
                 ("tier".into(), OptionValue::Text("free".into())),
                 ("n".into(), OptionValue::Integer(5)),
-                (
-                    "args".into(),
-                    OptionValue::List(vec!["x".into(), "y".into()]),
-                ),
+                ("args".into(), OptionValue::List(vec!["x".into(), "y".into()])),
                 ("list".into(), OptionValue::List(vec!["z".into()])),
             ]
             .into_iter()
@@ -618,10 +401,7 @@ fn a_third_level_is_read_one_level_further_up() {
 fn a_budget_of_0_is_an_error() {
     check(
         "budgets:\n  max_tokens: 0\n  max_tool_calls_per_subtask: 00",
-        &[
-            "E 4:15 budgets.max_tokens",
-            "E 5:31 budgets.max_tool_calls_per_subtask",
-        ],
+        &["E 4:15 budgets.max_tokens", "E 5:31 budgets.max_tool_calls_per_subtask"],
     );
     check("max_steps: 0", &["E 3:12 max_steps"]);
 }
@@ -640,66 +420,22 @@ fn sections_are_found_by_their_headings() {
     check_body(&format!("# Goals\n\nx  \n\n{rest}"), "\nx", &[]);
     check_body(&format!("##  OBJECTIVE \nx\n{rest}"), "x", &[]);
     check_body(&format!("# Objective\r\nx\r\ny\r\n{rest}"), "x\ny", &[]);
-    check_body(
-        &format!("# Objective\nx\n# Goal\n{rest}"),
-        "",
-        &["W 6:1 body", "E 6:1 Objective"],
-    );
-    check_body(
-        &format!("# Objective:\nx\n{rest}"),
-        "",
-        &["W 4:1 body", "E - Objective"],
-    );
-    check_body(
-        &format!("# Objectve\nx\n{rest}"),
-        "",
-        &["W 4:1 body", "E - Objective"],
-    );
-    check_body(
-        &format!("#### Objective\nx\n{rest}"),
-        "",
-        &["W 4:1 body", "E - Objective"],
-    );
-    check_body(
-        &format!("#Objective\nx\n{rest}"),
-        "",
-        &["W 4:1 body", "E - Objective"],
-    );
-    check_body(
-        &format!("# \n#\n## \u{A0}\n# Objective\n#\n# \nx\n{rest}"),
-        "#\n# \nx",
-        &["W 4:1 body"],
-    );
-    check_body(
-        &format!("hello\nthere\n# Objective\nx\n{rest}"),
-        "x",
-        &["W 4:1 body"],
-    );
-    check_body(
-        &format!("# Objective\nx\n```sh\n# goal\ny\n```\n{rest}"),
-        "y\n```",
-        &["W 7:1 body", "W 7:1 body"],
-    );
+    check_body(&format!("# Objective\nx\n# Goal\n{rest}"), "", &["W 6:1 body", "E 6:1 Objective"]);
+    check_body(&format!("# Objective:\nx\n{rest}"), "", &["W 4:1 body", "E - Objective"]);
+    check_body(&format!("# Objectve\nx\n{rest}"), "", &["W 4:1 body", "E - Objective"]);
+    check_body(&format!("#### Objective\nx\n{rest}"), "", &["W 4:1 body", "E - Objective"]);
+    check_body(&format!("#Objective\nx\n{rest}"), "", &["W 4:1 body", "E - Objective"]);
+    check_body(&format!("# \n#\n## \u{A0}\n# Objective\n#\n# \nx\n{rest}"), "#\n# \nx", &["W 4:1 body"]);
+    check_body(&format!("hello\nthere\n# Objective\nx\n{rest}"), "x", &["W 4:1 body"]);
+    check_body(&format!("# Objective\nx\n```sh\n# goal\ny\n```\n{rest}"), "y\n```", &["W 7:1 body", "W 7:1 body"]);
 }
 
 #[test]
 fn other_sections_keep_their_heading_and_their_order() {
-    let reading =
-        with_fields("mode: auto\n---\n# Zeta\n1\n# Alpha\n2\n# Tools\nt\n# Unknowns\nu\n# zeta\n3");
-    let extra: Vec<(&str, &str)> = reading
-        .sections
-        .extra
-        .iter()
-        .map(|(k, v)| (k.as_str(), v.as_str()))
-        .collect();
+    let reading = with_fields("mode: auto\n---\n# Zeta\n1\n# Alpha\n2\n# Tools\nt\n# Unknowns\nu\n# zeta\n3");
+    let extra: Vec<(&str, &str)> = reading.sections.extra.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(extra, [("Zeta", "1"), ("Alpha", "2"), ("zeta", "3\n---")]);
-    assert_eq!(
-        (
-            reading.sections.tools_required.as_str(),
-            reading.sections.notes.as_str()
-        ),
-        ("t", "u")
-    );
+    assert_eq!((reading.sections.tools_required.as_str(), reading.sections.notes.as_str()), ("t", "u"));
 }
 
 #[test]
@@ -752,33 +488,17 @@ fn everything_the_template_proposes_is_readable() {
     let text = template(&"orchard".parse().unwrap(), jiff::civil::date(2024, 5, 6));
     let proposal = |line: &str| {
         let begins = |word: &str| word.ends_with(':') && !word.contains(' ');
-        line.split_whitespace()
-            .nth(1)
-            .is_some_and(|word| begins(word) || word == "-")
+        line.split_whitespace().nth(1).is_some_and(|word| begins(word) || word == "-")
     };
-    let proposed: Vec<&str> = text
-        .lines()
-        .map(|line| {
-            line.strip_prefix("# ")
-                .filter(|_| proposal(line))
-                .unwrap_or(line)
-        })
-        .collect();
-    assert_eq!(
-        short(&read(&proposed.join("\n"))),
-        Vec::<String>::new(),
-        "{}",
-        proposed.join("\n")
-    );
+    let proposed: Vec<&str> =
+        text.lines().map(|line| line.strip_prefix("# ").filter(|_| proposal(line)).unwrap_or(line)).collect();
+    assert_eq!(short(&read(&proposed.join("\n"))), Vec::<String>::new(), "{}", proposed.join("\n"));
 }
 
 #[test]
 fn an_id_is_made_of_a_day_and_a_suffix() {
     let day = jiff::civil::date(2024, 5, 6);
-    assert_eq!(
-        generated_id(day, "a1b2c3").unwrap().as_str(),
-        "2024-05-06-a1b2c3"
-    );
+    assert_eq!(generated_id(day, "a1b2c3").unwrap().as_str(), "2024-05-06-a1b2c3");
     for suffix in ["", "a-b", "é", "../x", &"a".repeat(46)] {
         assert!(generated_id(day, suffix).is_err(), "{suffix}");
     }
@@ -794,34 +514,21 @@ fn a_verdict_needs_a_text() {
 #[test]
 fn control_characters_are_not_repeated() {
     let reading = with_fields("mode: \u{1b}[31mred\nproject: \u{7}x");
-    let told = format!(
-        "{:?}{}",
-        reading.verdict()["issues"],
-        summary(&reading).unwrap()
-    );
+    let told = format!("{:?}{}", reading.verdict()["issues"], summary(&reading).unwrap());
     assert!(!told.contains(['\u{1b}', '\u{7}']), "{told}");
 }
 
 #[test]
 fn hostile_texts_are_read_in_bounded_time_and_memory() {
-    let nested: String = (0..600)
-        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
-        .collect();
+    let nested: String = (0..600).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     let many_roles: String = (0..20_000).map(|n| format!("  r{n}:\n")).collect();
     let texts = [
         format!("---\n{}", "x".repeat(300 * 1024)),
         "---\n\0\0: \0\n---\n# \0\n\0".to_owned(),
-        format!(
-            "---\nroles: {}{}\n---\n",
-            "[".repeat(10_000),
-            "]".repeat(10_000)
-        ),
+        format!("---\nroles: {}{}\n---\n", "[".repeat(10_000), "]".repeat(10_000)),
         format!("---\n{}\n---\n", nested),
         format!("---\nroles:\n{}---\n", " a:\n  b:\n   c:\n".repeat(10_000)),
-        format!(
-            "---\nroles:\n{many_roles}role_adapters:\n{}---\n",
-            &many_roles[..60_000]
-        ),
+        format!("---\nroles:\n{many_roles}role_adapters:\n{}---\n", &many_roles[..60_000]),
         format!("---\nroles: [{}]\n---\n", ",".repeat(200_000)),
         format!("---\nauthorized_costs: [{}x]\n---\n", "y,".repeat(100_000)),
         format!("---\n{}---\n", "?\n".repeat(100_000)),
@@ -842,10 +549,7 @@ fn hostile_texts_are_read_in_bounded_time_and_memory() {
 
 #[test]
 fn an_error_is_told_even_behind_a_thousand_warnings() {
-    let reading = with_fields(&format!(
-        "authorized_costs: [{}x]\ndeadline: soon",
-        "y,".repeat(1_000)
-    ));
+    let reading = with_fields(&format!("authorized_costs: [{}x]\ndeadline: soon", "y,".repeat(1_000)));
     assert!(short(&reading).contains(&"E 4:11 deadline".to_owned()));
     let last = reading.problems.last().unwrap();
     assert_eq!(last.message, "501 more of severity warning are not shown");
@@ -855,15 +559,9 @@ fn an_error_is_told_even_behind_a_thousand_warnings() {
 fn check_spans(text: &str, reading: &Reading) {
     for problem in &reading.problems {
         let Some(span) = problem.span else { continue };
-        assert!(
-            text.get(span.start..span.start + span.len).is_some(),
-            "{problem:?} in {text:?}"
-        );
+        assert!(text.get(span.start..span.start + span.len).is_some(), "{problem:?} in {text:?}");
         let line = text.split('\n').nth(span.line as usize - 1).unwrap();
-        assert!(
-            (span.column as usize) <= line.chars().count() + 1,
-            "{problem:?} in {text:?}"
-        );
+        assert!((span.column as usize) <= line.chars().count() + 1, "{problem:?} in {text:?}");
     }
 }
 

@@ -10,42 +10,8 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 /// The adapters that exist, by id; `openai-compat` speaks to any server of that kind.
-pub const ADAPTERS: [&str; 9] = [
-    "scripted",
-    "anthropic",
-    "openai",
-    "openai-compat",
-    "gemini",
-    "grok",
-    "cli-bridge",
-    "acp",
-    "mock",
-];
-
-/// The detectors whose sensitivity a brief can set.
-pub const DETECTORS: [&str; 6] = [
-    "confirmation",
-    "phase_marker",
-    "blocker",
-    "destructive",
-    "completion",
-    "banned_phrases",
-];
-
-/// How eager a detector is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sensitivity {
-    /// As the detector is made.
-    #[default]
-    Default,
-    /// Fires only on what is said outright.
-    Loose,
-    /// The same as [`Default`](Self::Default): the peer has the word and no other meaning for it.
-    Strict,
-    /// Does not run; a detector that safety rests on runs all the same.
-    Disabled,
-}
+pub const ADAPTERS: [&str; 9] =
+    ["scripted", "anthropic", "openai", "openai-compat", "gemini", "grok", "cli-bridge", "acp", "mock"];
 
 /// A part in a crew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,52 +27,33 @@ pub enum Role {
     Critic,
 }
 
-macro_rules! words {
-    ($type:ident, $($variant:ident = $word:literal),+) => {
-        impl $type {
-            /// All of them, as they are written in a brief.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
+impl Role {
+    /// All of them, as they are written in a brief.
+    pub const WORDS: [&'static str; 4] = ["planner", "executor", "reviewer", "critic"];
 
-            /// The word by which it is written.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
-
-            /// The one that `word` names, in exactly this spelling.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
+    /// The word by which it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Planner => "planner",
+            Self::Executor => "executor",
+            Self::Reviewer => "reviewer",
+            Self::Critic => "critic",
         }
+    }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
+    /// The one that `word` names, in exactly this spelling.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Planner, Self::Executor, Self::Reviewer, Self::Critic].into_iter().find(|role| role.as_str() == word)
+    }
 }
 
-words!(
-    Sensitivity,
-    Default = "default",
-    Loose = "loose",
-    Strict = "strict",
-    Disabled = "disabled"
-);
-words!(
-    Role,
-    Planner = "planner",
-    Executor = "executor",
-    Reviewer = "reviewer",
-    Critic = "critic"
-);
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// The last day on which a brief is in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,10 +76,7 @@ impl Deadline {
     /// the next; the last moment there is for the last day there is.
     #[must_use]
     pub fn ends_at(self) -> Timestamp {
-        let next = self
-            .0
-            .tomorrow()
-            .and_then(|day| TimeZone::UTC.to_timestamp(day.at(0, 0, 0, 0)));
+        let next = self.0.tomorrow().and_then(|day| TimeZone::UTC.to_timestamp(day.at(0, 0, 0, 0)));
         next.unwrap_or(Timestamp::MAX)
     }
 }
@@ -145,9 +89,7 @@ impl fmt::Display for Deadline {
 
 /// Whether `text` has the shape of a date, `YYYY-MM-DD`; the numbers are not looked at.
 pub(super) fn has_date_shape(text: &str) -> bool {
-    let shape = text
-        .bytes()
-        .map(|byte| if byte.is_ascii_digit() { b'9' } else { byte });
+    let shape = text.bytes().map(|byte| if byte.is_ascii_digit() { b'9' } else { byte });
     shape.eq(*b"9999-99-99")
 }
 
@@ -169,11 +111,7 @@ pub(super) fn is_id_suffix(suffix: &str) -> bool {
 
 /// The day that `text` names, if it has the shape of one and exists.
 pub(super) fn day(text: &str) -> Option<Date> {
-    if has_date_shape(text) {
-        Date::from_str(text).ok()
-    } else {
-        None
-    }
+    if has_date_shape(text) { Date::from_str(text).ok() } else { None }
 }
 
 /// A tool server that the brief brings along.
@@ -277,43 +215,25 @@ impl Budgets {
     pub fn limits(&self) -> BudgetLimits {
         BudgetLimits {
             tokens: self.max_tokens.unwrap_or(BUDGET_MAX_TOKENS),
-            wall_clock_minutes: self
-                .max_wall_clock_minutes
-                .unwrap_or(BUDGET_MAX_WALL_CLOCK_MINUTES),
-            tool_calls_per_subtask: self
-                .max_tool_calls_per_subtask
-                .unwrap_or(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK),
-            retries_per_subtask: self
-                .max_retries_per_subtask
-                .unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
+            wall_clock_minutes: self.max_wall_clock_minutes.unwrap_or(BUDGET_MAX_WALL_CLOCK_MINUTES),
+            tool_calls_per_subtask: self.max_tool_calls_per_subtask.unwrap_or(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK),
+            retries_per_subtask: self.max_retries_per_subtask.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
         }
     }
 
     /// The budgets that are given, by the name of their field.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        BUDGET_FIELDS
-            .into_iter()
-            .zip(self.values())
-            .filter_map(|(field, value)| Some((field, value?)))
+        BUDGET_FIELDS.into_iter().zip(self.values()).filter_map(|(field, value)| Some((field, value?)))
     }
 
     fn values(&self) -> [Option<u64>; 4] {
-        [
-            self.max_tokens,
-            self.max_wall_clock_minutes,
-            self.max_tool_calls_per_subtask,
-            self.max_retries_per_subtask,
-        ]
+        [self.max_tokens, self.max_wall_clock_minutes, self.max_tool_calls_per_subtask, self.max_retries_per_subtask]
     }
 }
 
 /// The fields under `budgets`, in the order of [`Budgets`].
-pub(super) const BUDGET_FIELDS: [&str; 4] = [
-    "max_tokens",
-    "max_wall_clock_minutes",
-    "max_tool_calls_per_subtask",
-    "max_retries_per_subtask",
-];
+pub(super) const BUDGET_FIELDS: [&str; 4] =
+    ["max_tokens", "max_wall_clock_minutes", "max_tool_calls_per_subtask", "max_retries_per_subtask"];
 
 #[cfg(test)]
 mod tests {
