@@ -1,0 +1,306 @@
+//! What each field of the front matter accepts.
+//!
+//! In: nodes. Out: a [`FrontMatter`], in which a value of the wrong kind is as good as absent, as with
+//! the peer; but what is dropped is dropped with a warning that says how to write it. Whether what is
+//! left makes a valid brief is for `rules.rs` to say.
+
+use indexmap::IndexMap;
+
+use super::list_fields::{authorized_costs, mcp_servers};
+use super::nearest::did_you_mean;
+use super::node::{Map, Node, Value};
+use super::problem::{Problem, Problems};
+use super::role_fields;
+use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, RoleAdapter};
+use super::whitespace::trim;
+use crate::session::Mode;
+use crate::session::detect::{Detector, Sensitivity};
+
+/// The fields of a brief as they are written, before anything is checked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FrontMatter {
+    /// The project's name, which need not be a slug.
+    pub project: Option<String>,
+    /// The brief's id, which need not have the shape of one.
+    pub brief_id: Option<String>,
+    /// The last day, which need not be one.
+    pub deadline: Option<String>,
+    /// Whether the agent is held to the brief's scope.
+    pub scope_locked: bool,
+    /// How far the agent goes before it asks.
+    pub mode: Option<Mode>,
+    /// What is authorized beforehand, in the brief's own words.
+    pub authorized_costs: Vec<String>,
+    /// The folder to work in.
+    pub workdir: Option<String>,
+    /// The adapter to use. Ours; the peer takes it from the command line only.
+    pub adapter: Option<String>,
+    /// The model to use. Ours.
+    pub model: Option<String>,
+    /// The script of a scripted agent. Ours.
+    pub script: Option<String>,
+    /// The most steps of a session. Ours.
+    pub max_steps: Option<u64>,
+    /// The sensitivity of detectors, as far as the brief says so. Ours.
+    pub detectors: IndexMap<Detector, Sensitivity>,
+    /// Tool servers to connect.
+    pub mcp_servers: Vec<McpServer>,
+    /// Whether the project's memory is shown to the agent.
+    pub inherit_memory: bool,
+    /// The project whose learned profile applies.
+    pub learned_profile: Option<String>,
+    /// How a coding CLI is bridged.
+    pub cli: Option<CliBridge>,
+    /// The roles of a crew, which need not exist; absent if the brief does not say.
+    pub roles: Option<Vec<String>>,
+    /// Who plays which role.
+    pub role_adapters: IndexMap<String, RoleAdapter>,
+    /// What the run may use; absent if the brief does not say.
+    pub budgets: Option<Budgets>,
+}
+
+/// The fields that mean something, in the order in which the help lists them.
+const FIELDS: [&str; 19] = [
+    "project", "brief_id", "deadline", "scope_locked", "mode", "authorized_costs", "workdir", "adapter", "model",
+    "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli", "roles",
+    "role_adapters", "budgets",
+];
+
+impl FrontMatter {
+    /// Reads the fields, with a warning for whatever is dropped.
+    pub(super) fn of(map: &Map, problems: &mut Problems<'_>) -> Self {
+        warn_of_unknown(map, "", &FIELDS, problems);
+        let roles = role_fields::roles(map, problems);
+        Self {
+            // A project that is no text is an error of its own, told by the rule for projects.
+            project: map.get("project").and_then(|field| field.node.text()).map(str::to_owned),
+            brief_id: text(map, "brief_id", problems),
+            deadline: text(map, "deadline", problems),
+            scope_locked: only_true(map, "scope_locked", problems),
+            mode: mode(map, problems),
+            authorized_costs: authorized_costs(map, problems),
+            workdir: trimmed_text(map, "workdir", problems),
+            adapter: trimmed_text(map, "adapter", problems),
+            model: trimmed_text(map, "model", problems),
+            script: trimmed_text(map, "script", problems),
+            max_steps: whole_number(map, "", "max_steps", problems),
+            detectors: detectors(map, problems),
+            mcp_servers: mcp_servers(map, problems),
+            inherit_memory: only_true(map, "inherit_memory", problems),
+            learned_profile: learned_profile(map, problems),
+            cli: cli(map, problems),
+            role_adapters: role_fields::role_adapters(map, roles.adapters, problems),
+            roles: roles.ids,
+            budgets: budgets(map, problems),
+        }
+    }
+}
+
+/// A warning that a value is as good as absent.
+pub(super) fn dropped(field: &str, node: &Node, expected: &str, problems: &mut Problems<'_>) -> Problem {
+    Problem::warning(field, format!("this is {}, so it counts as not given", node.kind()))
+        .expected(expected)
+        .found(problems.text_at(node.at))
+}
+
+pub(super) fn warn_of_unknown(map: &Map, parent: &str, known: &[&str], problems: &mut Problems<'_>) {
+    for (key, field) in map {
+        if !known.contains(&key.as_str()) {
+            let name = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
+            let unknown =
+                Problem::warning(name, "there is no such field, so it is ignored").fix(did_you_mean(key, known));
+            problems.push(unknown, Some(field.key_at));
+        }
+    }
+}
+
+/// The keys under `field`; a warning if it is given and is no map.
+fn map_at<'a>(map: &'a Map, field: &str, problems: &mut Problems<'_>) -> Option<&'a Map> {
+    let node = &map.get(field)?.node;
+    if node.map().is_none() && !node.is_blank() {
+        let warning = dropped(field, node, "a map", problems)
+            .fix("put each key on a line of its own, indented by two spaces".to_owned());
+        problems.push(warning, Some(node.at));
+    }
+    node.map()
+}
+
+fn text(map: &Map, field: &str, problems: &mut Problems<'_>) -> Option<String> {
+    text_in(map, "", field, problems)
+}
+
+pub(super) fn text_in(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<String> {
+    let node = &map.get(key)?.node;
+    let Some(text) = node.text() else {
+        let field = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
+        let warning = match node.value {
+            Value::Bool(_) | Value::Number(_) => dropped(&field, node, "text", problems)
+                .fix(format!("put it in quotes: `{key}: \"{}\"`", problems.text_at(node.at))),
+            Value::Text(_) | Value::Inline(..) | Value::List(_) | Value::Map(_) => {
+                dropped(&field, node, "text", problems)
+            }
+        };
+        problems.push(warning, Some(node.at));
+        return None;
+    };
+    Some(text.to_owned())
+}
+
+fn trimmed_text(map: &Map, field: &str, problems: &mut Problems<'_>) -> Option<String> {
+    text(map, field, problems).map(|text| trim(&text).to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Whether a field is `true`; whatever else is written counts as `false`.
+fn only_true(map: &Map, field: &str, problems: &mut Problems<'_>) -> bool {
+    let Some(node) = map.get(field).map(|field| &field.node) else {
+        return false;
+    };
+    if let Value::Bool(yes) = node.value {
+        return yes;
+    }
+    if !node.is_blank() {
+        let written = problems.text_at(node.at);
+        let warning = Problem::warning(field, "only `true` without quotes means true; this counts as `false`")
+            .expected("`true` or `false`")
+            .found(written)
+            .fix(format!("write `{field}: true` or `{field}: false`"));
+        problems.push(warning, Some(node.at));
+    }
+    false
+}
+
+/// The modes a brief can name.
+const MODES: [Mode; 2] = [Mode::Gated, Mode::Auto];
+
+fn mode_named(word: &str) -> Option<Mode> {
+    MODES.into_iter().find(|mode| mode.as_str() == word)
+}
+
+fn mode(map: &Map, problems: &mut Problems<'_>) -> Option<Mode> {
+    let node = &map.get("mode")?.node;
+    if node.is_blank() {
+        return None;
+    }
+    let written = node.text().unwrap_or_default();
+    let mode = mode_named(written);
+    if mode.is_none() {
+        let warning = Problem::warning("mode", "there is no such mode, so the operator is asked for one")
+            .expected("`gated` or `auto`")
+            .found(problems.text_at(node.at))
+            .fix(did_you_mean(written, &MODES.map(Mode::as_str)));
+        problems.push(warning, Some(node.at));
+    }
+    mode
+}
+
+fn detectors(map: &Map, problems: &mut Problems<'_>) -> IndexMap<Detector, Sensitivity> {
+    let mut found = IndexMap::new();
+    let Some(detectors) = map_at(map, "detectors", problems) else { return found };
+    warn_of_unknown(detectors, "detectors", &Detector::ALL.map(Detector::name), problems);
+    for (name, field) in detectors {
+        let Ok(detector) = name.parse::<Detector>() else { continue };
+        let written = field.node.text().unwrap_or_default();
+        let path = format!("detectors.{name}");
+        let Ok(sensitivity) = written.parse::<Sensitivity>() else {
+            let warning = Problem::warning(path, "there is no such sensitivity, so the detector runs as it is made")
+                .expected("`default`, `loose`, `strict` or `disabled`")
+                .found(problems.text_at(field.node.at))
+                .fix(did_you_mean(written, &Sensitivity::ALL.map(Sensitivity::name)));
+            problems.push(warning, Some(field.node.at));
+            continue;
+        };
+        if sensitivity == Sensitivity::Disabled && detector.is_safety_critical() {
+            let warning = Problem::warning(path, "safety rests on this detector, so it runs all the same")
+                .expected("`default`, `loose` or `strict`");
+            problems.push(warning, Some(field.node.at));
+        }
+        found.insert(detector, sensitivity);
+    }
+    found
+}
+
+fn learned_profile(map: &Map, problems: &mut Problems<'_>) -> Option<String> {
+    let written = text(map, "learned_profile", problems)?;
+    let name = trim(&written);
+    if name.is_empty() {
+        return None;
+    }
+    if name.parse::<crate::id::Slug>().is_err() {
+        let warning = Problem::warning("learned_profile", "this can't name a project, so no profile applies")
+            .expected("lower-case letters, digits and hyphens, beginning with a letter or digit")
+            .found(name);
+        problems.push(warning, map.get("learned_profile").map(|field| field.node.at));
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+fn cli(map: &Map, problems: &mut Problems<'_>) -> Option<CliBridge> {
+    let cli = map_at(map, "cli", problems)?;
+    warn_of_unknown(cli, "cli", &["mcp_forward", "skip_permission_setup", "binary", "args"], problems);
+    Some(CliBridge {
+        mcp_forward: flag(cli, "cli", "mcp_forward", problems),
+        skip_permission_setup: flag(cli, "cli", "skip_permission_setup", problems),
+        binary: text_in(cli, "cli", "binary", problems).filter(|text| !trim(text).is_empty()),
+        args: cli.get("args").map(|field| arguments(&field.node, problems)).unwrap_or_default(),
+    })
+}
+
+/// A list of arguments, each as it is written; a warning if it is no list.
+fn arguments(node: &Node, problems: &mut Problems<'_>) -> Vec<String> {
+    match node.items() {
+        Some(items) => items.iter().map(|item| item_text(item, problems)).collect(),
+        None => {
+            let warning = dropped("cli.args", node, "a list", problems).fix("write `[a, b]`".to_owned());
+            problems.push(warning, Some(node.at));
+            Vec::new()
+        }
+    }
+}
+
+/// An item as text: a number or `true` as it is written.
+pub(super) fn item_text(item: &Node, problems: &Problems<'_>) -> String {
+    item.text().unwrap_or_else(|| problems.text_at(item.at)).to_owned()
+}
+
+fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<bool> {
+    let node = &map.get(key)?.node;
+    if let Value::Bool(flag) = node.value {
+        return Some(flag);
+    }
+    let field = format!("{parent}.{key}");
+    let warning = dropped(&field, node, "`true` or `false`", problems);
+    problems.push(warning, Some(node.at));
+    None
+}
+
+fn budgets(map: &Map, problems: &mut Problems<'_>) -> Option<Budgets> {
+    let budgets = map_at(map, "budgets", problems)?;
+    warn_of_unknown(budgets, "budgets", &BUDGET_FIELDS, problems);
+    let [max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask] =
+        BUDGET_FIELDS.map(|key| whole_number(budgets, "budgets", key, problems));
+    Some(Budgets { max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask })
+}
+
+/// A whole number of 0 or more, quoted or not; anything else is dropped.
+fn whole_number(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<u64> {
+    let node = &map.get(key)?.node;
+    if node.is_blank() {
+        return None;
+    }
+    let number = match &node.value {
+        Value::Number(number) => u64::try_from(*number).ok(),
+        Value::Text(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(text.parse().unwrap_or(u64::MAX))
+        }
+        Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) => None,
+    };
+    if number.is_none() {
+        let field = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
+        let warning = Problem::warning(field, "this is not a whole number of 1 or more, so the default holds")
+            .expected("a whole number of 1 or more")
+            .found(problems.text_at(node.at));
+        problems.push(warning, Some(node.at));
+    }
+    number
+}

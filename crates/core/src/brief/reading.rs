@@ -1,0 +1,184 @@
+//! Reading a brief: from a text to its typed form, or to everything that is wrong with it.
+
+use indexmap::IndexMap;
+
+use super::document::{Front, Parts, split};
+use super::fields::FrontMatter;
+use super::grammar::{FrontMatterNodes, read_front_matter};
+use super::problem::{At, Problem, Problems};
+use super::rules;
+use super::sections::{Sections, read_sections};
+use super::values::{Budgets, CliBridge, Deadline, McpServer, Role, RoleAdapter, day};
+use crate::gate::Category;
+use crate::id::{BriefId, Slug};
+use crate::session::Mode;
+use crate::session::detect::Sensitivities;
+
+/// The longest text that is read as a brief, in bytes.
+pub const BRIEF_BYTES_MAX: usize = 256 * 1024;
+
+/// What an operator wants, in a form in which nothing needs to be checked again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Brief {
+    /// The project it belongs to.
+    pub project: Slug,
+    /// Its id; absent if one is to be made.
+    pub brief_id: Option<BriefId>,
+    /// The last day on which it is in time; absent if there is none.
+    pub deadline: Option<Deadline>,
+    /// Whether the agent is held to the brief's scope.
+    pub scope_locked: bool,
+    /// How far the agent goes before it asks; absent if the operator is to be asked.
+    pub mode: Option<Mode>,
+    /// What is authorized beforehand; may hold patterns such as `*` and `mcp_tool:git:*`.
+    pub authorized_costs: Vec<Category>,
+    /// The folder to work in, as it is written.
+    pub workdir: Option<String>,
+    /// The adapter to use, one of [`ADAPTERS`](super::ADAPTERS).
+    pub adapter: Option<String>,
+    /// The model to use, as the adapter names it.
+    pub model: Option<String>,
+    /// The script of a scripted agent, as it is written.
+    pub script: Option<String>,
+    /// The most steps of a session; never 0.
+    pub max_steps: Option<u32>,
+    /// The sensitivity of the detectors; the default for those that the brief does not name.
+    pub detectors: Sensitivities,
+    /// Tool servers to connect, in their order.
+    pub mcp_servers: Vec<McpServer>,
+    /// Whether the project's memory is shown to the agent.
+    pub inherit_memory: bool,
+    /// The project whose learned profile applies.
+    pub learned_profile: Option<Slug>,
+    /// How a coding CLI is bridged.
+    pub cli: CliBridge,
+    /// The roles of a crew; empty for one agent alone.
+    pub roles: Vec<Role>,
+    /// Who plays a role, where that is not the run's own adapter.
+    pub role_adapters: IndexMap<Role, RoleAdapter>,
+    /// What the run may use, as far as the brief says so.
+    pub budgets: Budgets,
+    /// The sections.
+    pub sections: Sections,
+}
+
+/// What came of reading a text as a brief.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The brief; absent if there is an error among the problems.
+    pub brief: Option<Brief>,
+    /// Everything that is wrong, or may not be what was meant. At most 500 of each severity are told
+    /// one by one.
+    pub problems: Vec<Problem>,
+    /// The fields as they are written.
+    pub front_matter: FrontMatter,
+    /// The sections as they are written.
+    pub sections: Sections,
+    /// Set if the front matter can't be read; then the fields are what could be read all the same.
+    pub unreadable: Option<Unreadable>,
+}
+
+/// Where a front matter stops being readable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The first line that can't be read, from 1, counted within the front matter; absent if it is not
+    /// about a line.
+    pub line: Option<u32>,
+}
+
+impl Reading {
+    /// Whether there is no error; warnings are allowed.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.brief.is_some()
+    }
+}
+
+/// Reads a brief: markdown with a front matter between two lines `---`.
+///
+/// Tells all problems at once: behind a line or a field that is wrong, reading goes on. A byte order mark
+/// and line endings of either kind are of no consequence. A text of more than [`BRIEF_BYTES_MAX`] bytes is
+/// not read at all.
+#[must_use]
+pub fn read(text: &str) -> Reading {
+    if text.len() > BRIEF_BYTES_MAX {
+        return too_long(text.len());
+    }
+    let mut problems = Problems::in_text(text);
+    let parts = split(text);
+    let (nodes, unclosed) = front_matter(&parts, &mut problems);
+    if let Some(at) = parts.after_marker {
+        let behind = Problem::warning("front_matter", "what stands behind the closing `---` belongs to the body")
+            .found(problems.text_at(at))
+            .fix("put it on a line of its own".to_owned());
+        problems.push(behind, Some(at));
+    }
+    let front = FrontMatter::of(&nodes.map, &mut problems);
+    let (sections, headings) = read_sections(parts.body, &mut problems);
+    rules::check(&front, &nodes.map, &sections, &headings, &mut problems);
+
+    let unreadable = unclosed.or(nodes.first_bad_line.map(|line| Unreadable { line: Some(line) }));
+    let brief = if problems.has_errors() { None } else { Brief::of(&front, &sections) };
+    Reading { brief, problems: problems.into_told(), front_matter: front, sections, unreadable }
+}
+
+fn front_matter(parts: &Parts, problems: &mut Problems<'_>) -> (FrontMatterNodes, Option<Unreadable>) {
+    match parts.front {
+        Front::None => (FrontMatterNodes::default(), None),
+        Front::Closed(at) => (read_front_matter(at, problems), None),
+        Front::Unclosed(at) => {
+            let unclosed = Problem::error("front_matter", "the front matter is not closed")
+                .expected("a line `---` behind the last field")
+                .fix("add a line `---` before the first heading".to_owned());
+            problems.push(unclosed, Some(At { start: at.end, end: at.end }));
+            let nodes = read_front_matter(at, problems);
+            (nodes, Some(Unreadable { line: None }))
+        }
+    }
+}
+
+fn too_long(bytes: usize) -> Reading {
+    let mut problems = Problems::in_text("");
+    let problem = Problem::error("brief", "the text is too long for a brief")
+        .expected(format!("at most {BRIEF_BYTES_MAX} bytes"))
+        .found(&format!("{bytes} bytes"))
+        .fix("name large files in the brief instead of quoting them".to_owned());
+    problems.push(problem, None);
+    Reading {
+        brief: None,
+        problems: problems.into_told(),
+        front_matter: FrontMatter::default(),
+        sections: Sections::default(),
+        unreadable: Some(Unreadable { line: None }),
+    }
+}
+
+impl Brief {
+    /// The typed form of what has passed the rules; absent if it has not.
+    fn of(front: &FrontMatter, sections: &Sections) -> Option<Self> {
+        let role = |id: &String| Role::from_word(id);
+        let role_adapters = front.role_adapters.iter().map(|(id, adapter)| Some((role(id)?, adapter.clone())));
+        Some(Self {
+            project: front.project.as_ref()?.parse().ok()?,
+            brief_id: front.brief_id.as_ref().map(|id| id.parse()).transpose().ok()?,
+            deadline: front.deadline.as_deref().and_then(day).map(Deadline::on),
+            scope_locked: front.scope_locked,
+            mode: front.mode,
+            authorized_costs: front.authorized_costs.iter().map(Category::new).collect(),
+            workdir: front.workdir.clone(),
+            adapter: front.adapter.clone(),
+            model: front.model.clone(),
+            script: front.script.clone(),
+            max_steps: front.max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
+            detectors: front.detectors.iter().map(|(detector, sensitivity)| (*detector, *sensitivity)).collect(),
+            mcp_servers: front.mcp_servers.clone(),
+            inherit_memory: front.inherit_memory,
+            learned_profile: front.learned_profile.as_ref().map(|name| name.parse()).transpose().ok()?,
+            cli: front.cli.clone().unwrap_or_default(),
+            roles: front.roles.iter().flatten().map(role).collect::<Option<_>>()?,
+            role_adapters: role_adapters.collect::<Option<_>>()?,
+            budgets: front.budgets.unwrap_or_default(),
+            sections: sections.clone(),
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! What makes a brief invalid: the peer's rules, in the order in which the peer tells them.
+//!
+//! Two rules are ours, because a run would otherwise begin with something else than was meant: a top-level
+//! `adapter` must exist, and `max_steps` must not be 0.
+
+use std::collections::HashSet;
+
+use super::fields::FrontMatter;
+use super::nearest::did_you_mean;
+use super::node::{Map, find};
+use super::problem::{At, Problem, Problems};
+use super::role_fields::{place, role_places};
+use super::sections::{Headings, Known, Sections};
+use super::values::{ADAPTERS, Role, RoleAdapter, day, has_date_shape, has_id_shape};
+use super::whitespace::trim;
+use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
+
+/// What authorizes more than reading: a bridged CLI that is started by a role has it without being asked.
+const SIDE_EFFECTS: [&str; 10] = [
+    "*", "filesystem_write", "filesystem_delete", "shell_exec", "http_fetch", "git_write", "git_push", "deploy",
+    "external_message", "paid_api_call",
+];
+
+/// Checks everything there is to check about a brief.
+pub(super) fn check(
+    front: &FrontMatter,
+    map: &Map,
+    sections: &Sections,
+    headings: &Headings,
+    problems: &mut Problems<'_>,
+) {
+    project(front, map, problems);
+    brief_id(front, map, problems);
+    deadline(front, map, problems);
+    required_sections(sections, headings, problems);
+    run_adapter(front, map, problems);
+    roles(front, map, problems);
+    role_adapters(front, map, problems);
+    budgets(front, map, problems);
+}
+
+fn value_at(map: &Map, path: &[&str]) -> Option<At> {
+    find(map, path).map(|node| node.at)
+}
+
+fn project(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    const EXPECTED: &str = "1 to 64 lower-case letters, digits and hyphens, beginning with a letter or digit";
+    let at = value_at(map, &["project"]);
+    let problem = match (&front.project, at) {
+        (Some(name), _) if name.parse::<Slug>().is_ok() => return,
+        (Some(name), _) if !trim(name).is_empty() => {
+            let slug = super::template::slug_like(name);
+            Problem::error("project", "this can't name a project")
+                .found(name)
+                .fix(slug.map(|slug| format!("write `project: {slug}`")))
+        }
+        (None, Some(at)) => {
+            let written = problems.text_at(at);
+            Problem::error("project", "a project's name must be text")
+                .found(written)
+                .fix(format!("put it in quotes: `project: \"{}\"`", super::problem::shown(written)))
+        }
+        (Some(_) | None, _) => Problem::error("project", "the brief names no project")
+            .fix("begin the brief with `---`, `project: NAME`, `---`, each on a line of its own".to_owned()),
+    };
+    problems.push(problem.expected(EXPECTED), at);
+}
+
+fn brief_id(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    let Some(id) = &front.brief_id else { return };
+    let problem = if !has_id_shape(id) {
+        Problem::error("brief_id", "this is not the id of a brief")
+    } else if id.parse::<BriefId>().is_err() {
+        Problem::error("brief_id", format!("a brief's id has at most {BRIEF_ID_CHARS_MAX} characters"))
+    } else {
+        return;
+    };
+    let problem = problem
+        .expected("`YYYY-MM-DD-` and letters or digits, such as `2024-05-06-A1`")
+        .found(id)
+        .fix("leave the line out to have an id made".to_owned());
+    problems.push(problem, value_at(map, &["brief_id"]));
+}
+
+fn deadline(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    let Some(written) = &front.deadline else {
+        return;
+    };
+    let problem = if !has_date_shape(written) {
+        Problem::error("deadline", "this is not a day")
+    } else if day(written).is_none() {
+        Problem::warning("deadline", "there is no such day, so there is no deadline")
+    } else {
+        return;
+    };
+    problems.push(problem.expected("a day, `YYYY-MM-DD`").found(written), value_at(map, &["deadline"]));
+}
+
+fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Problems<'_>) {
+    let required = [
+        ("Objective", Known::Objective, &sections.objective),
+        ("Deliverables", Known::Deliverables, &sections.deliverables),
+        ("Constraints", Known::Constraints, &sections.constraints),
+    ];
+    for (name, known, text) in required {
+        if !trim(text).is_empty() {
+            continue;
+        }
+        let heading = headings.get(&known).copied();
+        let message = match heading {
+            Some(_) => format!("the section `{name}` is empty"),
+            None => format!("the section `{name}` is missing"),
+        };
+        let problem = match known {
+            Known::Objective | Known::Deliverables => Problem::error(name, message),
+            Known::Constraints | Known::ToolsRequired | Known::Notes => Problem::warning(name, message),
+        };
+        let fix = match heading {
+            Some(_) => "write below its heading what it should say".to_owned(),
+            None => format!("add a line `# {name}` with its text below"),
+        };
+        problems.push(problem.fix(fix), heading);
+    }
+}
+
+fn run_adapter(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    if let Some(adapter) = &front.adapter {
+        check_adapter("adapter", adapter, value_at(map, &["adapter"]), front, problems);
+    }
+}
+
+/// Whether an adapter exists, and what a bridge to a coding CLI needs.
+fn check_adapter(field: &str, adapter: &str, at: Option<At>, front: &FrontMatter, problems: &mut Problems<'_>) {
+    if adapter.is_empty() {
+        let empty = Problem::error(field, "no adapter is named").expected(format!("one of {}", ADAPTERS.join(", ")));
+        problems.push(empty, at);
+    } else if !ADAPTERS.contains(&adapter) {
+        let unknown = Problem::error(field, "there is no such adapter")
+            .expected(format!("one of {}", ADAPTERS.join(", ")))
+            .found(adapter)
+            .fix(did_you_mean(adapter, &ADAPTERS));
+        problems.push(unknown, at);
+    } else if adapter == "cli-bridge" && !authorizes(front, &["*", "shell_exec"]) {
+        let unauthorized = Problem::error(field, "a coding CLI runs commands, which this brief does not authorize")
+            .found(adapter)
+            .fix("add `shell_exec` to `authorized_costs`".to_owned());
+        problems.push(unauthorized, at);
+    }
+}
+
+fn authorizes(front: &FrontMatter, any_of: &[&str]) -> bool {
+    front.authorized_costs.iter().any(|entry| any_of.contains(&entry.as_str()))
+}
+
+fn roles(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    let Some(ids) = front.roles.as_deref().filter(|ids| !ids.is_empty()) else {
+        return;
+    };
+    let places = role_places(map);
+    let field_at = map.get("roles").map(|field| field.key_at);
+    for id in ids.iter().filter(|id| Role::from_word(id).is_none()) {
+        let unknown = Problem::error("roles", "there is no such role")
+            .expected(format!("some of {}", Role::WORDS.join(", ")))
+            .found(id)
+            .fix(did_you_mean(id, &Role::WORDS));
+        problems.push(unknown, places.get(id.as_str()).copied().or(field_at));
+    }
+    for needed in [Role::Planner, Role::Executor] {
+        if !ids.iter().any(|id| id == needed.as_str()) {
+            let missing = Problem::error("roles", format!("a crew needs the role `{needed}`"))
+                .fix(format!("add `{needed}`, or leave `roles` out to work with one agent"));
+            problems.push(missing, field_at);
+        }
+    }
+}
+
+fn role_adapters(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    let bridged = |adapter: &&RoleAdapter| adapter.adapter == "cli-bridge";
+    if front.role_adapters.values().any(|adapter| bridged(&adapter)) && authorizes(front, &SIDE_EFFECTS) {
+        let warning = Problem::warning(
+            "role_adapters",
+            "a role is played by a coding CLI, which does what is authorized without asking for each call",
+        )
+        .fix("authorize only what that role needs".to_owned());
+        let role = front.role_adapters.iter().find(|(_, adapter)| bridged(adapter)).map(|(role, _)| role);
+        problems.push(warning, role.and_then(|role| place(map, role, Some("adapter"))));
+    }
+    let roles: HashSet<&String> = front.roles.iter().flatten().collect();
+    for (role, adapter) in &front.role_adapters {
+        if !roles.contains(role) {
+            let idle =
+                Problem::error(format!("role_adapters.{role}"), "this role is not among `roles`").found(role).fix(
+                    did_you_mean(role, &Role::WORDS)
+                        .unwrap_or_else(|| format!("add `{role}` to `roles`, or leave the entry out")),
+                );
+            problems.push(idle, place(map, role, None));
+        }
+        let field = format!("role_adapters.{role}.adapter");
+        check_adapter(&field, &adapter.adapter, place(map, role, Some("adapter")), front, problems);
+    }
+}
+
+fn budgets(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+    let zero = |field: String| {
+        Problem::error(field, "0 would stop the run before it begins")
+            .expected("a whole number of 1 or more")
+            .found("0")
+            .fix("leave the line out to take the default".to_owned())
+    };
+    for field in front
+        .budgets
+        .iter()
+        .flat_map(|budgets| budgets.given())
+        .filter(|(_, value)| *value == 0)
+        .map(|(field, _)| field)
+    {
+        problems.push(zero(format!("budgets.{field}")), value_at(map, &["budgets", field]));
+    }
+    if front.max_steps == Some(0) {
+        problems.push(zero("max_steps".to_owned()), value_at(map, &["max_steps"]));
+    }
+}

@@ -1,0 +1,134 @@
+//! A brief to begin with, and ids for briefs that have none.
+
+use jiff::civil::Date;
+use thiserror::Error;
+
+use super::values::is_id_suffix;
+use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
+
+/// The text of a new brief for `project`: valid as it is, with every field explained.
+#[must_use]
+pub fn template(project: &Slug, today: Date) -> String {
+    let suffix: String = project.as_str().chars().filter(|c| *c != '-').take(SUFFIX_CHARS_MAX).collect();
+    // A slug begins with a letter or digit, so a suffix is never empty.
+    format!(
+        r#"---
+# The project: lower-case letters, digits and hyphens.
+project: {project}
+# The name of this brief and of its first run; change the last part for a second brief on the same day.
+brief_id: {today}-{suffix}
+# How far the agent goes before it asks: gated (after every step) or auto. Leave it out to be asked.
+mode: gated
+# Whether the agent is held to what this brief is about.
+scope_locked: true
+
+# What the agent may do without asking; whatever is not listed is asked for when it comes up.
+# filesystem_write, filesystem_delete, shell_exec, http_fetch, paid_api_call, git_write, git_push,
+# deploy, external_message, mcp_tool:SERVER:TOOL
+authorized_costs: []
+
+# The last day on which this is in time (UTC).
+# deadline: {today}
+# The folder to work in; the current one if left out.
+# workdir: .
+
+# Who does it: scripted, anthropic, openai, openai-compat, gemini, grok, cli-bridge, acp
+# adapter: scripted
+# script: demo.script
+# model: NAME
+# The most steps of a session.
+# max_steps: 30
+
+# How eager the detectors are: default, loose, strict or disabled.
+# detectors:
+#   banned_phrases: loose
+
+# A crew instead of one agent, and what it may use.
+# roles: [planner, executor, reviewer]
+# budgets:
+#   max_tokens: {tokens}
+#   max_wall_clock_minutes: {minutes}
+#   max_tool_calls_per_subtask: {calls}
+#   max_retries_per_subtask: {retries}
+
+# Tool servers to connect.
+# mcp_servers:
+#   - git=mcp-server-git
+# Whether the agent sees what earlier runs of the project left in its memory.
+# inherit_memory: true
+---
+
+# Objective
+
+What is to be reached, and why.
+
+# Deliverables
+
+- What exists afterwards that can be looked at.
+
+# Constraints
+
+- What must not change.
+
+# Tools required
+
+- What is needed to do it.
+
+# Notes
+
+What else is worth knowing, and what is not known.
+"#,
+        tokens = super::values::BUDGET_MAX_TOKENS,
+        minutes = super::values::BUDGET_MAX_WALL_CLOCK_MINUTES,
+        calls = super::values::BUDGET_MAX_TOOL_CALLS_PER_SUBTASK,
+        retries = super::values::BUDGET_MAX_RETRIES_PER_SUBTASK,
+    )
+}
+
+/// The most characters that a suffix can have: what a date and a dash leave of an id.
+const SUFFIX_CHARS_MAX: usize = BRIEF_ID_CHARS_MAX - "YYYY-MM-DD-".len();
+
+/// Why a suffix can't end a brief's id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` can't end a brief's id: it takes 1 to {SUFFIX_CHARS_MAX} ASCII letters or digits")]
+pub struct BadSuffix {
+    /// The suffix as it was given, cut to a length that can be shown.
+    pub given: String,
+}
+
+/// The id of a brief that has none: a day and what makes it unique, for which the peer takes six random
+/// characters of `a` to `z` and `0` to `9`.
+///
+/// # Errors
+///
+/// [`BadSuffix`] if the suffix is empty, too long, or holds anything but ASCII letters and digits; or if
+/// the year is not one of four digits.
+pub fn generated_id(date: Date, suffix: &str) -> Result<BriefId, BadSuffix> {
+    let bad = || BadSuffix { given: super::problem::shown(suffix) };
+    if !is_id_suffix(suffix) {
+        return Err(bad());
+    }
+    let id = format!("{date}-{suffix}");
+    if !super::values::has_id_shape(&id) {
+        return Err(bad());
+    }
+    id.parse().map_err(|_| bad())
+}
+
+/// The slug that is nearest to a name: lower-case, with a hyphen for each run of anything else, cut at 64
+/// characters. Absent if the name holds no ASCII letter or digit.
+#[must_use]
+pub fn slug_like(name: &str) -> Option<Slug> {
+    let mut slug = String::new();
+    for c in name.chars() {
+        if slug.len() == 64 {
+            break;
+        }
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_end_matches('-').parse().ok()
+}
