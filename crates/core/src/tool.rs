@@ -112,5 +112,13 @@ pub struct FileChange {
     pub after: Option<String>,
 }
 
+/// The short hash of a file's content: the first 32 hexadecimal digits of its BLAKE3.
+#[must_use]
+pub fn content_hash(content: &[u8]) -> String {
+    let mut hash = blake3::hash(content).to_hex().to_string();
+    hash.truncate(32);
+    hash
+}
+
 /// The tools of a session, shared between its copies.
 pub type ToolSpecs = Arc<[ToolSpec]>;
