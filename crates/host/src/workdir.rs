@@ -265,6 +265,24 @@ impl Workdir {
         Ok(Contents { bytes, total })
     }
 
+    /// Reads a whole plain file piece by piece, for one that may be too large to hold.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workdir::read`].
+    pub fn read_through(&self, path: &WorkPath, take: &mut dyn FnMut(&[u8])) -> Result<(), WorkdirError> {
+        let (mut file, _) = self.open_plain(path)?;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => take(buffer.get(..read).unwrap_or(&[])),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(WorkdirError::io(path, error)),
+            }
+        }
+    }
+
     fn open_plain(&self, path: &WorkPath) -> Result<(File, u64), WorkdirError> {
         // Looked at before it is opened, because opening some devices has effects, and again afterwards,
         // because another file may have been put there in between.

@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
         let mut left = header.map(|(old, new)| Counts { old: old.count, new: new.count, overrun: false });
         let mut lines: Vec<Line<'a>> = Vec::new();
         while let Some(line) = self.peek(0) {
-            if (self.fence == Fence::Open && is_fence(line)) || self.is_section(left) {
+            if (self.fence == Fence::Open && is_fence(line)) || self.is_section(0, left) {
                 break;
             }
             let done = left.is_some_and(Counts::is_done);
@@ -298,20 +298,20 @@ impl<'a> Parser<'a> {
         Ok(Hunk { number, line: start, place: header.map(|(old, _)| old), lines })
     }
 
-    /// Whether another hunk or file begins here, given what the counts still promise.
-    fn is_section(&self, left: Option<Counts>) -> bool {
-        let Some(line) = self.peek(0) else { return true };
+    /// Whether another hunk or file begins so many lines ahead, given what the counts still promise.
+    fn is_section(&self, ahead: usize, left: Option<Counts>) -> bool {
+        let Some(line) = self.peek(ahead) else { return true };
         if line.starts_with("diff --git ") || line.starts_with("@@") {
             return true;
         }
-        if !line.starts_with("--- ") || !self.peek(1).is_some_and(|next| next.starts_with("+++ ")) {
+        if !line.starts_with("--- ") || !self.peek(ahead + 1).is_some_and(|next| next.starts_with("+++ ")) {
             return false;
         }
         match left {
             // A removed line `-- x` and an added line `++ y` look the same as a file header.
             Some(counts) if counts.old == 1 && counts.new == 1 => false,
             Some(counts) if counts.is_done() => true,
-            _ => self.peek(2).is_some_and(|next| next.starts_with("@@")),
+            _ => self.peek(ahead + 2).is_some_and(|next| next.starts_with("@@")),
         }
     }
 
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
                     return false;
                 }
                 match self.peek(blank) {
-                    Some(next) => !next.starts_with([' ', '+', '-', '\\']) || next.starts_with("--- ") || next == "-- ",
+                    Some(next) => !next.starts_with([' ', '+', '-', '\\']) || self.is_section(blank, left) || next == "-- ",
                     None => true,
                 }
             }
