@@ -7,8 +7,10 @@ use std::ffi::OsString;
 const SECRET_ENDINGS: [&str; 7] = ["_KEY", "_TOKEN", "_SECRET", "_PAT", "_CREDENTIALS", "_COOKIE", "_PASSPHRASE"];
 const SECRET_PARTS: [&str; 4] = ["PASSWORD", "PASSWD", "API_KEY", "PRIVATE_KEY"];
 const SECRET_BEGINNINGS: [&str; 5] = ["AWS_", "ADJUTANT_", "AZURE_", "GOOGLE_APPLICATION_", "ANTHROPIC_"];
-const SECRET_NAMES: [&str; 9] =
-    ["TOKEN", "SECRET", "API_KEY", "PGPASSFILE", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "NETRC", "DATABASE_URL"];
+const SECRET_NAMES: [&str; 9] = [
+    "TOKEN", "SECRET", "API_KEY", "PGPASSFILE", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "NETRC",
+    "DATABASE_URL",
+];
 /// Variables that would run code of somebody's choice in every command.
 const INJECTING_NAMES: [&str; 6] = ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "PROMPT_COMMAND", "GIT_EXTERNAL_DIFF"];
 
@@ -36,7 +38,9 @@ const SETTINGS: [(&str, &str); 11] = [
 pub fn for_commands(own: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
     let mut kept: Vec<_> = own
         .into_iter()
-        .filter(|(name, _)| name.to_str().is_some_and(|name| !is_withheld(name) && SETTINGS.iter().all(|(set, _)| *set != name)))
+        .filter(|(name, _)| {
+            name.to_str().is_some_and(|name| !is_withheld(name) && SETTINGS.iter().all(|(set, _)| *set != name))
+        })
         .collect();
     kept.extend(SETTINGS.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
     kept
@@ -59,7 +63,10 @@ mod tests {
 
     #[test]
     fn secrets_are_withheld_and_the_rest_is_kept() {
-        for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "x_secret", "PGPASSWORD", "AWS_REGION", "ADJUTANT_HOME", "SSH_AUTH_SOCK", "BASH_ENV"] {
+        for name in [
+            "OPENAI_API_KEY", "GITHUB_TOKEN", "x_secret", "PGPASSWORD", "AWS_REGION", "ADJUTANT_HOME", "SSH_AUTH_SOCK",
+            "BASH_ENV",
+        ] {
             assert!(is_withheld(name), "{name}");
         }
         for name in ["PATH", "HOME", "LANG", "CARGO_HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM"] {
@@ -69,9 +76,12 @@ mod tests {
 
     #[test]
     fn what_would_ask_fails_instead() {
-        let own = [("EDITOR", "vi"), ("PATH", "/bin")].map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let own =
+            [("EDITOR", "vi"), ("PATH", "/bin")].map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let made = for_commands(own);
-        let value = |wanted: &str| made.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value.clone()).collect::<Vec<_>>();
+        let value = |wanted: &str| {
+            made.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(value("EDITOR"), ["false"]);
         assert_eq!(value("PATH"), ["/bin"]);
         assert_eq!(value("GIT_TERMINAL_PROMPT"), ["0"]);

@@ -117,7 +117,9 @@ impl WorkdirError {
     pub fn explained(&self) -> String {
         match self {
             Self::Io { source, .. } => format!("{self}: {source}"),
-            Self::Escapes { .. } | Self::Unusable { .. } | Self::IsFolder { .. } | Self::NotPlain { .. } => self.to_string(),
+            Self::Escapes { .. } | Self::Unusable { .. } | Self::IsFolder { .. } | Self::NotPlain { .. } => {
+                self.to_string()
+            }
         }
     }
 
@@ -236,7 +238,9 @@ impl Workdir {
     /// [`WorkdirError::Escapes`] if it leaves the workdir as text, [`WorkdirError::Unusable`] if it holds a
     /// NUL (`PATH_INVALID`) or is too long (`ENAMETOOLONG`).
     pub fn resolve(&self, given: &str) -> Result<WorkPath, WorkdirError> {
-        resolve_below(&self.root, given).or_else(|refused| if self.given.is_absolute() { resolve_below(&self.given, given).map_err(|_| refused) } else { Err(refused) })
+        resolve_below(&self.root, given).or_else(|refused| {
+            if self.given.is_absolute() { resolve_below(&self.given, given).map_err(|_| refused) } else { Err(refused) }
+        })
     }
 
     /// What stands at `path`, none if nothing does.
@@ -327,13 +331,18 @@ impl Workdir {
         let path = &self.through_links(path)?;
         let kept = match self.kind(path)? {
             Some(Kind::File { mode, .. }) => Some(mode),
-            Some(Kind::Folder) => return Err(WorkdirError::IsFolder { path: path.to_string() }),
-            Some(Kind::Link | Kind::Special) => return Err(WorkdirError::NotPlain { path: path.to_string(), what: "a link or a special file" }),
+            Some(Kind::Folder) => {
+                return Err(WorkdirError::IsFolder { path: path.to_string() });
+            }
+            Some(Kind::Link | Kind::Special) => {
+                return Err(WorkdirError::NotPlain { path: path.to_string(), what: "a link or a special file" });
+            }
             None => None,
         };
         let created_folders = self.create_parents(path)?;
         let (parent, name) = self.open_parent(path)?;
-        let temporary = write_temporary(&parent, content, mode.or(kept)).map_err(|error| WorkdirError::io(path, error))?;
+        let temporary =
+            write_temporary(&parent, content, mode.or(kept)).map_err(|error| WorkdirError::io(path, error))?;
         if let Err(error) = parent.rename(&temporary, &parent, name) {
             remove_quietly(&parent, &temporary);
             return Err(WorkdirError::io(path, error));
@@ -351,8 +360,12 @@ impl Workdir {
         if let Some(kind) = self.kind(path)? {
             match kind {
                 Kind::File { .. } => {}
-                Kind::Folder => return Err(WorkdirError::IsFolder { path: path.to_string() }),
-                Kind::Link | Kind::Special => return Err(WorkdirError::NotPlain { path: path.to_string(), what: "a link or a special file" }),
+                Kind::Folder => {
+                    return Err(WorkdirError::IsFolder { path: path.to_string() });
+                }
+                Kind::Link | Kind::Special => {
+                    return Err(WorkdirError::NotPlain { path: path.to_string(), what: "a link or a special file" });
+                }
             }
         }
         let created_folders = self.create_parents(path)?;
@@ -429,13 +442,20 @@ impl Workdir {
             io::ErrorKind::NotFound => WorkdirError::NotPlain { path: path.to_string(), what: "a link to nothing" },
             _ => WorkdirError::io(path, error),
         })?;
-        let target = target.to_str().ok_or_else(|| WorkdirError::Unusable { path: path.to_string(), why: "its target's name is not UTF-8", code: "PATH_INVALID" })?;
+        let target = target.to_str().ok_or_else(|| WorkdirError::Unusable {
+            path: path.to_string(),
+            why: "its target's name is not UTF-8",
+            code: "PATH_INVALID",
+        })?;
         Ok(WorkPath(target.to_owned()))
     }
 
     fn open_parent<'p>(&self, path: &'p WorkPath) -> Result<(Dir, &'p str), WorkdirError> {
         let (parent, name) = path.split();
-        let parent = self.dir.open_dir(if parent.is_empty() { "." } else { parent }).map_err(|error| WorkdirError::io(path, error))?;
+        let parent = self
+            .dir
+            .open_dir(if parent.is_empty() { "." } else { parent })
+            .map_err(|error| WorkdirError::io(path, error))?;
         Ok((parent, name))
     }
 }
@@ -499,7 +519,11 @@ fn remove_quietly(parent: &Dir, name: &str) {
 pub fn resolve_below(root: &Path, given: &str) -> Result<WorkPath, WorkdirError> {
     let shown = || given.chars().take(200).collect::<String>();
     if given.contains('\0') {
-        return Err(WorkdirError::Unusable { path: shown().replace('\0', "\u{fffd}"), why: "it holds a NUL", code: "PATH_INVALID" });
+        return Err(WorkdirError::Unusable {
+            path: shown().replace('\0', "\u{fffd}"),
+            why: "it holds a NUL",
+            code: "PATH_INVALID",
+        });
     }
     if given.len() > PATH_BYTES_MAX || given.split('/').any(|name| name.len() > NAME_BYTES_MAX) {
         return Err(WorkdirError::Unusable { path: shown(), why: "it is too long", code: "ENAMETOOLONG" });
@@ -524,5 +548,7 @@ pub fn resolve_below(root: &Path, given: &str) -> Result<WorkPath, WorkdirError>
 }
 
 fn named_components(path: &Path) -> Vec<&str> {
-    path.components().filter_map(|component| if let Component::Normal(name) = component { name.to_str() } else { None }).collect()
+    path.components()
+        .filter_map(|component| if let Component::Normal(name) = component { name.to_str() } else { None })
+        .collect()
 }

@@ -117,7 +117,11 @@ impl TryFrom<f64> for Positive {
 
 /// The number without its fraction, at most `u64::MAX`.
 fn whole(number: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, and the callers have refused what is negative")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, and the callers have refused what is negative"
+    )]
     let whole = number as u64;
     whole
 }
@@ -166,13 +170,18 @@ pub(crate) fn invalid(tool: &str, what: &str) -> ToolOutput {
 
 /// Every argument that is missing or of another type than the schema says.
 fn faults(schema: &Value, given: &serde_json::Map<String, Value>) -> Vec<String> {
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
     let mut faults = Vec::new();
     for (name, property) in properties {
         let expected = expectation(property);
         match given.get(name).filter(|value| !value.is_null()) {
-            None if required.contains(&name.as_str()) => faults.push(format!("`{name}` is missing: it must be {expected}")),
+            None if required.contains(&name.as_str()) => {
+                faults.push(format!("`{name}` is missing: it must be {expected}"))
+            }
             None => {}
             Some(value) if fits(property, value) => {}
             Some(value) => faults.push(format!("`{name}` must be {expected}, not {}", kind(value))),
@@ -252,10 +261,19 @@ mod tests {
         check::<ReadFile>(&json!({}), "tool: `path` is missing: it must be a string");
         check::<ReadFile>(&json!({"path": null}), "tool: `path` is missing: it must be a string");
         check::<ReadFile>(&json!({"path": 1}), "tool: `path` must be a string, not this number");
-        check::<ReadFile>(&json!({"path": "f", "max_bytes": -1}), "tool: `max_bytes` must be a number of at least 0, not this number");
+        check::<ReadFile>(
+            &json!({"path": "f", "max_bytes": -1}),
+            "tool: `max_bytes` must be a number of at least 0, not this number",
+        );
         check::<ListDir>(&json!({"path": "f", "depth": 0}), "tool: `depth` must be a number above 0, not this number");
-        check::<WriteFile>(&json!({"content": 1, "append": "no"}), "tool: `path` is missing: it must be a string; `content` must be a string, not this number; `append` must be true or false, not a string");
-        check::<HttpFetch>(&json!({"url": "u", "headers": {"a": 1}}), "tool: `headers` must be an object of strings, not this object");
+        check::<WriteFile>(
+            &json!({"content": 1, "append": "no"}),
+            "tool: `path` is missing: it must be a string; `content` must be a string, not this number; `append` must be true or false, not a string",
+        );
+        check::<HttpFetch>(
+            &json!({"url": "u", "headers": {"a": 1}}),
+            "tool: `headers` must be an object of strings, not this object",
+        );
     }
 
     #[test]

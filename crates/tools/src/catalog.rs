@@ -10,17 +10,42 @@ use crate::args::{ApplyPatch, HttpFetch, ListDir, ReadFile, ShellExec, WriteFile
 #[must_use]
 pub fn catalog() -> ToolSpecs {
     [
-        spec::<ReadFile>("read_file", "filesystem_read", ToolEffect::Reads, "Read a text file of the working directory."),
-        spec::<WriteFile>("write_file", "filesystem_write", ToolEffect::WritesFiles, "Write a whole file, or add to its end. Missing folders are created."),
-        spec::<ListDir>("list_dir", "filesystem_read", ToolEffect::Reads, "List a folder, as JSON. Build output, version control and what the ignore files name is left out."),
+        spec::<ReadFile>(
+            "read_file",
+            "filesystem_read",
+            ToolEffect::Reads,
+            "Read a text file of the working directory.",
+        ),
+        spec::<WriteFile>(
+            "write_file",
+            "filesystem_write",
+            ToolEffect::WritesFiles,
+            "Write a whole file, or add to its end. Missing folders are created.",
+        ),
+        spec::<ListDir>(
+            "list_dir",
+            "filesystem_read",
+            ToolEffect::Reads,
+            "List a folder, as JSON. Build output, version control and what the ignore files name is left out.",
+        ),
         spec::<ShellExec>(
             "shell_exec",
             "shell_exec",
             ToolEffect::Anything,
             "Run a command line in a shell, without a terminal and without stdin. Everything it started ends with it.",
         ),
-        spec::<HttpFetch>("http_fetch", "http_fetch", ToolEffect::Anything, "Send one HTTP request and return status, headers and body, as JSON."),
-        spec::<ApplyPatch>("apply_patch", "filesystem_write", ToolEffect::WritesFiles, "Apply a unified diff to files of the working directory: all of it or nothing."),
+        spec::<HttpFetch>(
+            "http_fetch",
+            "http_fetch",
+            ToolEffect::Anything,
+            "Send one HTTP request and return status, headers and body, as JSON.",
+        ),
+        spec::<ApplyPatch>(
+            "apply_patch",
+            "filesystem_write",
+            ToolEffect::WritesFiles,
+            "Apply a unified diff to files of the working directory: all of it or nothing.",
+        ),
     ]
     .into()
 }
@@ -46,7 +71,8 @@ mod tests {
 
     #[test]
     fn the_catalog_names_every_tool_with_what_it_needs() {
-        let listed: Vec<String> = catalog().iter().map(|spec| format!("{} {} {:?}", spec.name, spec.categories[0], spec.effect)).collect();
+        let listed: Vec<String> =
+            catalog().iter().map(|spec| format!("{} {} {:?}", spec.name, spec.categories[0], spec.effect)).collect();
         assert_eq!(
             listed,
             [
@@ -62,7 +88,10 @@ mod tests {
 
     #[test]
     fn schemas_are_objects_that_say_what_is_required() {
-        let required: Vec<String> = catalog().iter().map(|spec| format!("{} {} {}", spec.name, spec.schema["type"], spec.schema["required"])).collect();
+        let required: Vec<String> = catalog()
+            .iter()
+            .map(|spec| format!("{} {} {}", spec.name, spec.schema["type"], spec.schema["required"]))
+            .collect();
         assert_eq!(
             required,
             [

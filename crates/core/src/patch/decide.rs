@@ -13,13 +13,17 @@ use super::{Lookup, plan};
 #[must_use]
 pub fn decide(input: &Value) -> Value {
     let invalid = |what: &str| json!({ "rejected": what, "code": "INVALID_ARGS" });
-    let Some(patch) = input.get("patch").and_then(Value::as_str) else { return invalid("`patch` must be a string") };
+    let Some(patch) = input.get("patch").and_then(Value::as_str) else {
+        return invalid("`patch` must be a string");
+    };
     let mut files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     match input.get("files") {
         None => {}
         Some(Value::Object(given)) => {
             for (path, content) in given {
-                let Some(content) = content.as_str() else { return invalid("each of `files` must be a string") };
+                let Some(content) = content.as_str() else {
+                    return invalid("each of `files` must be a string");
+                };
                 files.insert(path.clone(), content.as_bytes().into());
             }
         }
@@ -27,7 +31,9 @@ pub fn decide(input: &Value) -> Value {
     }
     let planned = plan(patch, &|path| files.get(path).cloned().map_or(Lookup::Absent, Lookup::File));
     match planned {
-        Err(rejected) => json!({ "rejected": rejected.to_string(), "code": rejected.code.as_str() }),
+        Err(rejected) => {
+            json!({ "rejected": rejected.to_string(), "code": rejected.code.as_str() })
+        }
         Ok(planned) => {
             for file in planned.files {
                 match file.after {
@@ -35,8 +41,10 @@ pub fn decide(input: &Value) -> Value {
                     None => files.remove(&file.path),
                 };
             }
-            let files: serde_json::Map<String, Value> =
-                files.into_iter().map(|(path, content)| (path, Value::from(String::from_utf8_lossy(&content)))).collect();
+            let files: serde_json::Map<String, Value> = files
+                .into_iter()
+                .map(|(path, content)| (path, Value::from(String::from_utf8_lossy(&content))))
+                .collect();
             json!({ "files": files })
         }
     }

@@ -24,17 +24,26 @@ pub(super) struct Found {
 }
 
 /// The one best place of a hunk that fits nowhere exactly.
-pub(super) fn find(placer: &mut Placer<'_, '_>, hunk: &Hunk<'_>, old: &[OldLine<'_>], expected: Option<i64>) -> Result<Found, Misfit> {
+pub(super) fn find(
+    placer: &mut Placer<'_, '_>,
+    hunk: &Hunk<'_>,
+    old: &[OldLine<'_>],
+    expected: Option<i64>,
+) -> Result<Found, Misfit> {
     let mut best: Vec<Found> = Vec::new();
     let mut white_space = None;
     for start in starts(placer, old)? {
         placer.effort.spend(old.len() * OFFSETS)?;
-        let Some(aligned) = align(placer, old, start) else { continue };
+        let Some(aligned) = align(placer, old, start) else {
+            continue;
+        };
         if differs_in_white_space(placer, old, start, &aligned.map) {
             white_space = white_space.or(usize::try_from(start).ok());
             continue;
         }
-        let Some(edits) = edits(hunk, &aligned.map).filter(|edits| placer.are_free(edits)) else { continue };
+        let Some(edits) = edits(hunk, &aligned.map).filter(|edits| placer.are_free(edits)) else {
+            continue;
+        };
         let found = Found { start, differing: u32::from(aligned.differing), map: aligned.map, edits };
         match best.first().map(|best| best.differing) {
             Some(least) if least < found.differing => {}
@@ -46,7 +55,8 @@ pub(super) fn find(placer: &mut Placer<'_, '_>, hunk: &Hunk<'_>, old: &[OldLine<
     }
     if best.len() > 1 {
         let starts = best.iter().map(|found| usize::try_from(found.start).unwrap_or(0)).collect();
-        let near = |found: &Found| expected.is_some_and(|expected| found.start.abs_diff(expected) <= STATED_DISTANCE_MAX);
+        let near =
+            |found: &Found| expected.is_some_and(|expected| found.start.abs_diff(expected) <= STATED_DISTANCE_MAX);
         best.retain(near);
         if best.len() != 1 {
             return Err(Misfit::Ambiguous(starts));
@@ -62,7 +72,8 @@ pub(super) fn find(placer: &mut Placer<'_, '_>, hunk: &Hunk<'_>, old: &[OldLine<
 /// Every start from which an alignment might succeed, in order.
 fn starts(placer: &mut Placer<'_, '_>, old: &[OldLine<'_>]) -> Result<Vec<i64>, Misfit> {
     // A removed line must agree. Without one, of any three lines one agrees, since at most two may differ.
-    let longest_removed = old.iter().enumerate().filter(|(_, line)| line.deleted).max_by_key(|(_, line)| line.body.len());
+    let longest_removed =
+        old.iter().enumerate().filter(|(_, line)| line.deleted).max_by_key(|(_, line)| line.body.len());
     let anchors: Vec<usize> = match longest_removed {
         Some((anchor, _)) => vec![anchor],
         None => {
@@ -105,7 +116,9 @@ enum Step {
 fn align(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64) -> Option<Aligned> {
     const NEVER: u8 = u8::MAX;
     let middle = OFFSETS / 2;
-    let at = |nth: usize, offset: usize| usize::try_from(start + signed(nth) + signed(offset) - signed(middle)).ok().filter(|at| *at < placer.text.len());
+    let at = |nth: usize, offset: usize| {
+        usize::try_from(start + signed(nth) + signed(offset) - signed(middle)).ok().filter(|at| *at < placer.text.len())
+    };
     let mut cost = vec![[NEVER; OFFSETS]; old.len() + 1];
     let mut step = vec![[Step::Begin; OFFSETS]; old.len() + 1];
     cost[0][middle] = 0;
@@ -161,7 +174,8 @@ fn align(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64) -> Option<Ali
                 }
                 if by == Step::Same {
                     agreeing += 1;
-                    has_substance |= old[nth].body.iter().filter(|byte| byte.is_ascii_alphanumeric() || **byte >= 0x80).count() >= 3;
+                    has_substance |=
+                        old[nth].body.iter().filter(|byte| byte.is_ascii_alphanumeric() || **byte >= 0x80).count() >= 3;
                 }
             }
         }

@@ -8,6 +8,8 @@
 //! Begin with [`plan`]; `parse.rs` reads the patch, `place.rs` and `fuzzy.rs` find where a hunk
 //! belongs, `text.rs` puts the bytes together.
 
+#![expect(clippy::result_large_err, reason = "a refusal ends the whole patch, so it is made and moved once")]
+
 mod decide;
 mod fuzzy;
 mod parse;

@@ -70,7 +70,10 @@ pub(super) enum Kind {
 /// Reads the whole patch: at least one file, each with something to do.
 pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Rejected> {
     if patch.len() > PATCH_BYTES_MAX {
-        return Err(Rejected::new(RejectCode::TooLarge, format!("the patch has {} bytes, more than {PATCH_BYTES_MAX}", patch.len())));
+        return Err(Rejected::new(
+            RejectCode::TooLarge,
+            format!("the patch has {} bytes, more than {PATCH_BYTES_MAX}", patch.len()),
+        ));
     }
     let patch = patch.strip_prefix('\u{feff}').unwrap_or(patch);
     let mut lines: Vec<&str> = patch.split('\n').collect();
@@ -118,7 +121,10 @@ impl<'a> Parser<'a> {
         let mut files = Vec::new();
         while let Some(line) = self.peek(0) {
             if files.len() > FILES_MAX {
-                return Err(Rejected::new(RejectCode::TooLarge, format!("the patch names more than {FILES_MAX} files")));
+                return Err(Rejected::new(
+                    RejectCode::TooLarge,
+                    format!("the patch names more than {FILES_MAX} files"),
+                ));
             }
             let here = self.at + 1;
             if let Some(rest) = line.strip_prefix("diff --git ") {
@@ -139,17 +145,22 @@ impl<'a> Parser<'a> {
     /// Text between files is ignored, unless it looks like a change that would get lost.
     fn refuse_lost_change(&self, line: &str, here: usize, after_a_file: bool) -> Result<(), Rejected> {
         if line.starts_with("*** Begin Patch") || line.starts_with("*** Update File") {
-            return Err(Rejected::parse(here, "this is not a unified diff").hint("send `--- a/path`, `+++ b/path` and `@@` hunks instead of `*** Begin Patch`"));
+            return Err(Rejected::parse(here, "this is not a unified diff")
+                .hint("send `--- a/path`, `+++ b/path` and `@@` hunks instead of `*** Begin Patch`"));
         }
         if self.fence == Fence::Closed {
             return Ok(());
         }
         refuse_binary(line, here)?;
-        if line.starts_with("@@") || (line.starts_with("--- ") && self.peek(1).is_some_and(|next| next.starts_with("@@"))) {
-            return Err(Rejected::parse(here, "a hunk without the two file header lines above it").hint("put `--- a/path` and `+++ b/path` before the first hunk of each file"));
+        if line.starts_with("@@")
+            || (line.starts_with("--- ") && self.peek(1).is_some_and(|next| next.starts_with("@@")))
+        {
+            return Err(Rejected::parse(here, "a hunk without the two file header lines above it")
+                .hint("put `--- a/path` and `+++ b/path` before the first hunk of each file"));
         }
         if line.starts_with("rename from ") || line.starts_with("copy from ") {
-            return Err(Rejected::parse(here, "a rename or copy without a `diff --git` line above it").hint("begin it with `diff --git a/old b/new`"));
+            return Err(Rejected::parse(here, "a rename or copy without a `diff --git` line above it")
+                .hint("begin it with `diff --git a/old b/new`"));
         }
         let is_change = line.starts_with('+') || line.starts_with('-');
         if after_a_file && is_change && !self.is_signature() {
@@ -173,10 +184,14 @@ impl<'a> Parser<'a> {
             (Side::Name(old), Side::Name(new)) => Operation::Edit { old, new },
             (Side::Nothing, Side::Name(new)) => Operation::Create { new },
             (Side::Name(old), Side::Nothing) => Operation::Delete { old },
-            (Side::Nothing, Side::Nothing) => return Err(Rejected::parse(line, "both sides are `/dev/null`")),
+            (Side::Nothing, Side::Nothing) => {
+                return Err(Rejected::parse(line, "both sides are `/dev/null`"));
+            }
         };
         if hunks.is_empty() {
-            return Err(Rejected::parse(line, "a file header without hunks").hint("add the hunks, or leave the file out"));
+            return Err(
+                Rejected::parse(line, "a file header without hunks").hint("add the hunks, or leave the file out")
+            );
         }
         Ok(FilePatch { line, operation, git: false, mode: None, hunks })
     }
@@ -201,15 +216,29 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         let mut sides = None;
-        if self.peek(0).is_some_and(|text| text.starts_with("--- ")) && self.peek(1).is_some_and(|text| text.starts_with("+++ ")) {
+        if self.peek(0).is_some_and(|text| text.starts_with("--- "))
+            && self.peek(1).is_some_and(|text| text.starts_with("+++ "))
+        {
             sides = Some(self.header_pair()?);
         }
         let hunks = self.hunks()?;
         if let (Some(from), Some(to)) = (&headers.rename_from, &headers.rename_to) {
-            return Ok(FilePatch { line, operation: Operation::Rename { from: from.clone(), to: to.clone() }, git: true, mode: headers.mode, hunks });
+            return Ok(FilePatch {
+                line,
+                operation: Operation::Rename { from: from.clone(), to: to.clone() },
+                git: true,
+                mode: headers.mode,
+                hunks,
+            });
         }
         if let (Some(from), Some(to)) = (&headers.copy_from, &headers.copy_to) {
-            return Ok(FilePatch { line, operation: Operation::Copy { from: from.clone(), to: to.clone() }, git: true, mode: headers.mode, hunks });
+            return Ok(FilePatch {
+                line,
+                operation: Operation::Copy { from: from.clone(), to: to.clone() },
+                git: true,
+                mode: headers.mode,
+                hunks,
+            });
         }
         if headers.has_half_a_move() {
             return Err(Rejected::parse(line, "a rename or copy with only one of its two lines"));
@@ -217,16 +246,24 @@ impl<'a> Parser<'a> {
         let (old, new) = match (sides, named) {
             (Some((old, new)), _) => (old, new),
             (None, Some((old, new))) => (Side::Name(old), Side::Name(new)),
-            (None, None) => return Err(Rejected::parse(line, "can't tell the two names on this line apart")),
+            (None, None) => {
+                return Err(Rejected::parse(line, "can't tell the two names on this line apart"));
+            }
         };
         let operation = match (old, new, headers.created, headers.deleted) {
-            (_, Side::Name(new), true, false) | (Side::Nothing, Side::Name(new), false, false) => Operation::Create { new },
-            (Side::Name(old), _, false, true) | (Side::Name(old), Side::Nothing, false, false) => Operation::Delete { old },
+            (_, Side::Name(new), true, false) | (Side::Nothing, Side::Name(new), false, false) => {
+                Operation::Create { new }
+            }
+            (Side::Name(old), _, false, true) | (Side::Name(old), Side::Nothing, false, false) => {
+                Operation::Delete { old }
+            }
             (Side::Name(old), Side::Name(new), false, false) => Operation::Edit { old, new },
             _ => return Err(Rejected::parse(line, "headers that contradict each other")),
         };
         if hunks.is_empty() && headers.mode.is_none() && matches!(operation, Operation::Edit { .. }) {
-            return Err(Rejected::parse(line, "a file header without hunks").hint("add the hunks, or leave the file out"));
+            return Err(
+                Rejected::parse(line, "a file header without hunks").hint("add the hunks, or leave the file out")
+            );
         }
         Ok(FilePatch { line, operation, git: true, mode: headers.mode, hunks })
     }
@@ -264,7 +301,9 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     continue;
                 }
-                Some(b'-' | b'+') if done && (self.is_signature() || line.starts_with("+++ ")) => break,
+                Some(b'-' | b'+') if done && (self.is_signature() || line.starts_with("+++ ")) => {
+                    break;
+                }
                 Some(b' ') => Kind::Context,
                 Some(b'+') => Kind::Add,
                 Some(b'-') => Kind::Delete,
@@ -280,7 +319,10 @@ impl<'a> Parser<'a> {
                     refuse_binary(line, self.at + 1)?;
                     return Err(Rejected {
                         hunk: Some(number),
-                        ..Rejected::parse(self.at + 1, format!("a line in a hunk without its prefix: `{}`", shown(line.as_bytes())))
+                        ..Rejected::parse(
+                            self.at + 1,
+                            format!("a line in a hunk without its prefix: `{}`", shown(line.as_bytes())),
+                        )
                     }
                     .hint("begin every line of a hunk with a space (unchanged), `-` (removed) or `+` (added)"));
                 }
@@ -293,14 +335,17 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         if !lines.iter().any(|line| line.kind != Kind::Context) {
-            return Err(Rejected { hunk: Some(number), ..Rejected::parse(start, "a hunk that changes nothing") }.hint("leave the hunk out, or add its `-` and `+` lines"));
+            return Err(Rejected { hunk: Some(number), ..Rejected::parse(start, "a hunk that changes nothing") }
+                .hint("leave the hunk out, or add its `-` and `+` lines"));
         }
         Ok(Hunk { number, line: start, place: header.map(|(old, _)| old), lines })
     }
 
     /// Whether another hunk or file begins so many lines ahead, given what the counts still promise.
     fn is_section(&self, ahead: usize, left: Option<Counts>) -> bool {
-        let Some(line) = self.peek(ahead) else { return true };
+        let Some(line) = self.peek(ahead) else {
+            return true;
+        };
         if line.starts_with("diff --git ") || line.starts_with("@@") {
             return true;
         }
@@ -327,7 +372,9 @@ impl<'a> Parser<'a> {
                     return false;
                 }
                 match self.peek(blank) {
-                    Some(next) => !next.starts_with([' ', '+', '-', '\\']) || self.is_section(blank, left) || next == "-- ",
+                    Some(next) => {
+                        !next.starts_with([' ', '+', '-', '\\']) || self.is_section(blank, left) || next == "-- "
+                    }
                     None => true,
                 }
             }
@@ -382,8 +429,11 @@ fn is_fence(line: &str) -> bool {
 fn refuse_binary(line: &str, here: usize) -> Result<(), Rejected> {
     let line = line.trim_end_matches('\r');
     if line == "GIT binary patch" || (line.starts_with("Binary files ") && line.ends_with(" differ")) {
-        return Err(Rejected { patch_line: Some(here), ..Rejected::new(RejectCode::Unsupported, "binary data can't be patched") }
-            .hint("leave the binary file out of the patch"));
+        return Err(Rejected {
+            patch_line: Some(here),
+            ..Rejected::new(RejectCode::Unsupported, "binary data can't be patched")
+        }
+        .hint("leave the binary file out of the patch"));
     }
     Ok(())
 }
@@ -404,7 +454,9 @@ impl GitHeaders {
     /// Takes one line if it is such a header; says whether it was.
     fn take(&mut self, line: &str, here: usize) -> Result<bool, Rejected> {
         refuse_binary(line, here)?;
-        let name = |rest: &str| if rest.starts_with('"') { unquote(rest, here).map(|(name, _)| name) } else { Ok(rest.to_owned()) };
+        let name = |rest: &str| {
+            if rest.starts_with('"') { unquote(rest, here).map(|(name, _)| name) } else { Ok(rest.to_owned()) }
+        };
         let known = ["similarity index ", "dissimilarity index ", "index "];
         if let Some(rest) = line.strip_prefix("old mode ") {
             mode(rest, here)?;
@@ -440,7 +492,13 @@ fn mode(text: &str, here: usize) -> Result<Mode, Rejected> {
     match text.trim() {
         "100644" | "100664" => Ok(Mode::Plain),
         "100755" | "100775" => Ok(Mode::Executable),
-        other => Err(Rejected { patch_line: Some(here), ..Rejected::new(RejectCode::Unsupported, format!("a file of mode `{}` can't be patched", shown(other.as_bytes()))) }
-            .hint("only plain files (100644) and executables (100755) can be patched, no links and no submodules")),
+        other => Err(Rejected {
+            patch_line: Some(here),
+            ..Rejected::new(
+                RejectCode::Unsupported,
+                format!("a file of mode `{}` can't be patched", shown(other.as_bytes())),
+            )
+        }
+        .hint("only plain files (100644) and executables (100755) can be patched, no links and no submodules")),
     }
 }

@@ -140,7 +140,9 @@ impl<'t, 'a> Placer<'t, 'a> {
         let mut starts = Vec::new();
         let mut taken = None;
         // The longest line is likely the rarest.
-        let Some((anchor, line)) = old.iter().enumerate().max_by_key(|(_, line)| line.body.len()) else { return Ok(None) };
+        let Some((anchor, line)) = old.iter().enumerate().max_by_key(|(_, line)| line.body.len()) else {
+            return Ok(None);
+        };
         self.effort.spend(self.text.len())?;
         for at in anchor..self.text.len() {
             if self.text.body(at) == line.body && self.fits(old, at - anchor)? {
@@ -225,14 +227,22 @@ impl<'t, 'a> Placer<'t, 'a> {
         Ok(placement)
     }
 
-    fn settle(&mut self, old: &[OldLine<'_>], map: &[Option<usize>], fit: Fit, edits: Vec<Edit>, moved: i64) -> Placement {
+    fn settle(
+        &mut self,
+        old: &[OldLine<'_>],
+        map: &[Option<usize>],
+        fit: Fit,
+        edits: Vec<Edit>,
+        moved: i64,
+    ) -> Placement {
         for edit in &edits {
             self.taken.insert(edit.at, edit.remove);
         }
         self.drift = moved;
         let end = map.iter().flatten().max().map(|last| last + 1);
         self.after = end.or_else(|| edits.last().map(|edit| edit.at)).unwrap_or(self.after);
-        let exactly_written = || old.iter().zip(map).all(|(line, at)| at.is_some_and(|at| self.text.raw(at) == line.raw));
+        let exactly_written =
+            || old.iter().zip(map).all(|(line, at)| at.is_some_and(|at| self.text.raw(at) == line.raw));
         let reaches_open_end = self.text.ends_open() && end == Some(self.text.len());
         let mentions_end = old.iter().any(|line| line.no_newline);
         Placement {

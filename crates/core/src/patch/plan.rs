@@ -81,7 +81,13 @@ pub enum Mode {
 /// [`Rejected`], with the file, the hunk, what was expected and what is there: see [`RejectCode`].
 pub fn plan(patch: &str, files: &dyn Fn(&str) -> Lookup) -> Result<Plan, Rejected> {
     let patches = parse(patch)?;
-    let mut tree = Tree { files, known: BTreeMap::new(), changed: IndexMap::new(), leaving: BTreeSet::new(), set_aside: BTreeMap::new() };
+    let mut tree = Tree {
+        files,
+        known: BTreeMap::new(),
+        changed: IndexMap::new(),
+        leaving: BTreeSet::new(),
+        set_aside: BTreeMap::new(),
+    };
     for part in &patches {
         if let Operation::Rename { from: gone, .. } | Operation::Delete { old: gone } = &part.operation {
             for path in meanings(gone, part.git) {
@@ -91,10 +97,12 @@ pub fn plan(patch: &str, files: &dyn Fn(&str) -> Lookup) -> Result<Plan, Rejecte
     }
     let mut effort = Effort::new();
     for part in &patches {
-        tree.apply(part, &mut effort).map_err(|rejected| Rejected { patch_line: rejected.patch_line.or(Some(part.line)), ..rejected })?;
+        tree.apply(part, &mut effort)
+            .map_err(|rejected| Rejected { patch_line: rejected.patch_line.or(Some(part.line)), ..rejected })?;
         tree.check_size()?;
     }
-    let files = tree.changed.into_values().filter(|file| file.before != file.after || file.mode.is_some()).collect::<Vec<_>>();
+    let files =
+        tree.changed.into_values().filter(|file| file.before != file.after || file.mode.is_some()).collect::<Vec<_>>();
     if files.is_empty() {
         return Err(Rejected::new(RejectCode::Parse, "the patch changes nothing"));
     }
@@ -153,7 +161,10 @@ impl Tree<'_> {
     fn check_size(&self) -> Result<(), Rejected> {
         let total: usize = self.changed.values().filter_map(|file| file.after.as_ref()).map(|after| after.len()).sum();
         if total > RESULT_BYTES_MAX {
-            return Err(Rejected::new(RejectCode::TooLarge, format!("the files would have {total} bytes together, more than {RESULT_BYTES_MAX}")));
+            return Err(Rejected::new(
+                RejectCode::TooLarge,
+                format!("the files would have {total} bytes together, more than {RESULT_BYTES_MAX}"),
+            ));
         }
         Ok(())
     }
@@ -186,12 +197,17 @@ impl Tree<'_> {
         let Some((path, content)) = self.existing(new, part.git)? else {
             let path = checked(&first(&meanings(new, part.git)))?;
             let only_adds = part.hunks.iter().flat_map(|hunk| &hunk.lines).all(|line| line.kind == Kind::Add);
-            let from_nothing = part.hunks.iter().all(|hunk| hunk.place.is_none_or(|place| place.start == 0 && place.count == 0));
+            let from_nothing =
+                part.hunks.iter().all(|hunk| hunk.place.is_none_or(|place| place.start == 0 && place.count == 0));
             if only_adds && from_nothing && !part.hunks.is_empty() {
                 return self.create(part, &path);
             }
             let renamed = first(&meanings(old, part.git)) != path;
-            let hint = if renamed { "to rename a file, use `diff --git` with `rename from` and `rename to`" } else { "to create a file, write `--- /dev/null` above `+++ b/path`" };
+            let hint = if renamed {
+                "to rename a file, use `diff --git` with `rename from` and `rename to`"
+            } else {
+                "to create a file, write `--- /dev/null` above `+++ b/path`"
+            };
             return Err(Rejected::new(RejectCode::NotFound, "there is no such file").in_file(&path).hint(hint));
         };
         let (after, hunks) = patched(&path, &content, &part.hunks, effort)?;
@@ -205,9 +221,13 @@ impl Tree<'_> {
     fn create(&mut self, part: &FilePatch<'_>, path: &str) -> Result<(), Rejected> {
         self.make_room(path)?;
         if let Some(hunk) = part.hunks.iter().find(|hunk| hunk.lines.iter().any(|line| line.kind != Kind::Add)) {
-            return Err(Rejected { hunk: Some(hunk.number), patch_line: Some(hunk.line), ..Rejected::new(RejectCode::HunkFailed, "a new file can't have unchanged or removed lines") }
-                .in_file(path)
-                .hint("begin every line of a new file with `+`"));
+            return Err(Rejected {
+                hunk: Some(hunk.number),
+                patch_line: Some(hunk.line),
+                ..Rejected::new(RejectCode::HunkFailed, "a new file can't have unchanged or removed lines")
+            }
+            .in_file(path)
+            .hint("begin every line of a new file with `+`"));
         }
         let after = created(&part.hunks).into();
         let entry = self.entry(path)?;
@@ -222,9 +242,12 @@ impl Tree<'_> {
         let (path, content, is_aside) = self.source(old, part.git)?;
         let (after, hunks) = patched(&path, &content, &part.hunks, effort)?;
         if !after.is_empty() {
-            return Err(Rejected::new(RejectCode::HunkFailed, "the patch deletes the file, but doesn't remove all of its lines")
-                .in_file(&path)
-                .hint("read the file again and remove every line, or leave it in place"));
+            return Err(Rejected::new(
+                RejectCode::HunkFailed,
+                "the patch deletes the file, but doesn't remove all of its lines",
+            )
+            .in_file(&path)
+            .hint("read the file again and remove every line, or leave it in place"));
         }
         if !is_aside {
             let entry = self.entry(&path)?;
@@ -236,7 +259,14 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn transfer(&mut self, part: &FilePatch<'_>, from: &str, to: &str, transfer: Transfer, effort: &mut Effort) -> Result<(), Rejected> {
+    fn transfer(
+        &mut self,
+        part: &FilePatch<'_>,
+        from: &str,
+        to: &str,
+        transfer: Transfer,
+        effort: &mut Effort,
+    ) -> Result<(), Rejected> {
         let target = checked(to)?;
         let (source, content, is_aside) = self.source(from, false)?;
         let (after, hunks) = patched(&source, &content, &part.hunks, effort)?;
@@ -278,7 +308,10 @@ impl Tree<'_> {
     /// Makes sure that a new file can be at `path`: nothing is there, and no file is where a folder must be.
     fn make_room(&mut self, path: &str) -> Result<(), Rejected> {
         if let Some(content) = self.now(path)? {
-            let is_original = self.changed.get(path).is_none_or(|file| file.before.is_some() && file.from.is_none() && file.after == file.before);
+            let is_original = self
+                .changed
+                .get(path)
+                .is_none_or(|file| file.before.is_some() && file.from.is_none() && file.after == file.before);
             if !(is_original && self.leaving.contains(path)) {
                 return Err(Rejected::new(RejectCode::Exists, "the patch creates this file, but it is there already")
                     .in_file(path)
@@ -293,7 +326,11 @@ impl Tree<'_> {
                 None => matches!(self.look_up(folder), Lookup::File(_)),
             };
             if is_file {
-                return Err(Rejected::new(RejectCode::Exists, format!("`{folder}` is a file, so nothing can be below it")).in_file(path));
+                return Err(Rejected::new(
+                    RejectCode::Exists,
+                    format!("`{folder}` is a file, so nothing can be below it"),
+                )
+                .in_file(path));
             }
         }
         let below = format!("{path}/");
@@ -315,7 +352,12 @@ fn first(meanings: &[String]) -> String {
 }
 
 /// The content after all hunks, and how they fitted.
-fn patched(path: &str, content: &Arc<[u8]>, hunks: &[Hunk<'_>], effort: &mut Effort) -> Result<(Arc<[u8]>, Vec<PlannedHunk>), Rejected> {
+fn patched(
+    path: &str,
+    content: &Arc<[u8]>,
+    hunks: &[Hunk<'_>],
+    effort: &mut Effort,
+) -> Result<(Arc<[u8]>, Vec<PlannedHunk>), Rejected> {
     if hunks.is_empty() {
         return Ok((content.clone(), Vec::new()));
     }
@@ -325,7 +367,11 @@ fn patched(path: &str, content: &Arc<[u8]>, hunks: &[Hunk<'_>], effort: &mut Eff
     for hunk in hunks {
         placements.push(placer.place(hunk).map_err(|misfit| refusal(path, &text, hunk, misfit))?);
     }
-    let report = placements.iter().zip(hunks).map(|(placement, hunk)| PlannedHunk { number: hunk.number, fit: placement.fit }).collect();
+    let report = placements
+        .iter()
+        .zip(hunks)
+        .map(|(placement, hunk)| PlannedHunk { number: hunk.number, fit: placement.fit })
+        .collect();
     Ok((rewritten(&text, hunks, &placements).into(), report))
 }
 
@@ -339,21 +385,46 @@ fn refusal(path: &str, text: &Text<'_>, hunk: &Hunk<'_>, misfit: Misfit) -> Reje
         out.join(", ")
     };
     let (reason, hint) = match &misfit {
-        Misfit::NotFound => ("its lines are not in the file".to_owned(), "read the file again and copy the unchanged and removed lines from it exactly"),
+        Misfit::NotFound => (
+            "its lines are not in the file".to_owned(),
+            "read the file again and copy the unchanged and removed lines from it exactly",
+        ),
         Misfit::WhiteSpace(line) => (
             format!("its lines are at line {}, but differ in white space", line + 1),
             "read the file again and copy the lines with their tabs and spaces",
         ),
-        Misfit::Ambiguous(lines) => (format!("it fits in more than one place: lines {}", listed(lines)), "add unchanged lines around the change, or correct the line numbers in its `@@` line"),
-        Misfit::Taken(line) => (format!("an earlier hunk changes its lines at line {} already", line + 1), "leave the hunk out, or make it one with the earlier one"),
-        Misfit::NoAnchor => ("it only adds lines, and nothing says where".to_owned(), "add an unchanged line before or after the new lines"),
-        Misfit::BeyondEnd => (format!("it adds lines beyond the end of the file, which has {} lines", text.len()), "read the file again and add an unchanged line before the new lines"),
-        Misfit::TooCostly => ("finding its place takes too long".to_owned(), "correct the line numbers in its `@@` line, or send fewer hunks at once"),
+        Misfit::Ambiguous(lines) => (
+            format!("it fits in more than one place: lines {}", listed(lines)),
+            "add unchanged lines around the change, or correct the line numbers in its `@@` line",
+        ),
+        Misfit::Taken(line) => (
+            format!("an earlier hunk changes its lines at line {} already", line + 1),
+            "leave the hunk out, or make it one with the earlier one",
+        ),
+        Misfit::NoAnchor => (
+            "it only adds lines, and nothing says where".to_owned(),
+            "add an unchanged line before or after the new lines",
+        ),
+        Misfit::BeyondEnd => (
+            format!("it adds lines beyond the end of the file, which has {} lines", text.len()),
+            "read the file again and add an unchanged line before the new lines",
+        ),
+        Misfit::TooCostly => (
+            "finding its place takes too long".to_owned(),
+            "correct the line numbers in its `@@` line, or send fewer hunks at once",
+        ),
     };
-    let expected = hunk.lines.iter().filter(|line| line.kind != Kind::Add).map(|line| line.text.trim_end_matches('\r').to_owned()).collect();
+    let expected = hunk
+        .lines
+        .iter()
+        .filter(|line| line.kind != Kind::Add)
+        .map(|line| line.text.trim_end_matches('\r').to_owned())
+        .collect();
     let nearest = match misfit {
         Misfit::NotFound | Misfit::WhiteSpace(_) => nearest_lines(text, hunk),
-        Misfit::Ambiguous(_) | Misfit::Taken(_) | Misfit::NoAnchor | Misfit::BeyondEnd | Misfit::TooCostly => Vec::new(),
+        Misfit::Ambiguous(_) | Misfit::Taken(_) | Misfit::NoAnchor | Misfit::BeyondEnd | Misfit::TooCostly => {
+            Vec::new()
+        }
     };
     Rejected {
         hunk: Some(hunk.number),
@@ -375,8 +446,12 @@ fn nearest_lines(text: &Text<'_>, hunk: &Hunk<'_>) -> Vec<Nearest> {
     let old = old_lines(hunk);
     let is_absent = |line: &[u8]| line.len() < 1000 && !(0..searched).any(|at| text.body(at) == line);
     let absent = old.iter().take(64).position(|line| is_absent(line.body));
-    let Some(nth) = absent.or_else(|| old.iter().position(|line| line.deleted)) else { return Vec::new() };
-    let Some(wanted) = old.get(nth).map(|line| line.body) else { return Vec::new() };
+    let Some(nth) = absent.or_else(|| old.iter().position(|line| line.deleted)) else {
+        return Vec::new();
+    };
+    let Some(wanted) = old.get(nth).map(|line| line.body) else {
+        return Vec::new();
+    };
     let stated = hunk.place.map_or(0, |place| place.start);
     let mut scored: Vec<(usize, usize, usize)> = (0..searched)
         .filter_map(|at| Some((likeness(wanted, text.body(at))?, (at + 1).abs_diff(stated), at)))
@@ -388,7 +463,11 @@ fn nearest_lines(text: &Text<'_>, hunk: &Hunk<'_>) -> Vec<Nearest> {
         scored.extend(place.filter(|at| at + 1 < text.len()).map(|at| (0, 0, at + 1)));
     }
     scored.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-    scored.into_iter().take(NEAREST_LINES_MAX).map(|(_, _, at)| Nearest { line: at + 1, text: shown(text.body(at)) }).collect()
+    scored
+        .into_iter()
+        .take(NEAREST_LINES_MAX)
+        .map(|(_, _, at)| Nearest { line: at + 1, text: shown(text.body(at)) })
+        .collect()
 }
 
 /// How alike two lines are, in percent of what they share at both ends; none below half.

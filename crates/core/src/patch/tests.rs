@@ -19,7 +19,8 @@ fn planned(files: Files<'_>, patch: &str) -> Result<Plan, Rejected> {
 }
 
 fn tree_after(files: Files<'_>, plan: &Plan) -> BTreeMap<String, String> {
-    let mut tree: BTreeMap<String, String> = files.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
+    let mut tree: BTreeMap<String, String> =
+        files.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
     for file in &plan.files {
         tree.remove(&file.path);
         if let Some(after) = &file.after {
@@ -32,7 +33,8 @@ fn tree_after(files: Files<'_>, plan: &Plan) -> BTreeMap<String, String> {
 #[track_caller]
 fn check(files: Files<'_>, patch: &str, expected: Files<'_>) {
     let plan = planned(files, patch).unwrap_or_else(|rejected| panic!("{rejected}\n{patch}"));
-    let expected: BTreeMap<String, String> = expected.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
+    let expected: BTreeMap<String, String> =
+        expected.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
     assert_eq!(tree_after(files, &plan), expected, "{patch}");
 }
 
@@ -79,15 +81,31 @@ fn every_recorded_case_ends_as_recorded() {
 #[test]
 fn later_hunks_find_their_place_after_earlier_ones_added_or_removed_lines() {
     let before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
-    check_one(before, "@@ -1,3 +1,5 @@\n 1\n+a\n+b\n 2\n 3\n@@ -7,3 +9,2 @@\n 7\n-8\n 9\n", "1\na\nb\n2\n3\n4\n5\n6\n7\n9\n");
+    check_one(
+        before,
+        "@@ -1,3 +1,5 @@\n 1\n+a\n+b\n 2\n 3\n@@ -7,3 +9,2 @@\n 7\n-8\n 9\n",
+        "1\na\nb\n2\n3\n4\n5\n6\n7\n9\n",
+    );
     // Numbers that were all counted in the old file, or all in the new one.
-    check_one(before, "@@ -1,2 +1,4 @@\n 1\n+a\n+b\n 2\n@@ -9,3 +11,2 @@\n 7\n-8\n 9\n", "1\na\nb\n2\n3\n4\n5\n6\n7\n9\n");
+    check_one(
+        before,
+        "@@ -1,2 +1,4 @@\n 1\n+a\n+b\n 2\n@@ -9,3 +11,2 @@\n 7\n-8\n 9\n",
+        "1\na\nb\n2\n3\n4\n5\n6\n7\n9\n",
+    );
 }
 
 #[test]
 fn hunks_may_stand_out_of_order_and_share_context() {
-    check_one("1\n2\n3\n4\n5\n", "@@ -4,2 +4,2 @@\n 4\n-5\n+five\n@@ -1,2 +1,2 @@\n 1\n-2\n+two\n", "1\ntwo\n3\n4\nfive\n");
-    check_one("1\n2\n3\n4\n5\n", "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n@@ -3,3 +3,3 @@\n 3\n-4\n+four\n 5\n", "1\ntwo\n3\nfour\n5\n");
+    check_one(
+        "1\n2\n3\n4\n5\n",
+        "@@ -4,2 +4,2 @@\n 4\n-5\n+five\n@@ -1,2 +1,2 @@\n 1\n-2\n+two\n",
+        "1\ntwo\n3\n4\nfive\n",
+    );
+    check_one(
+        "1\n2\n3\n4\n5\n",
+        "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n@@ -3,3 +3,3 @@\n 3\n-4\n+four\n 5\n",
+        "1\ntwo\n3\nfour\n5\n",
+    );
 }
 
 #[test]
@@ -140,9 +158,17 @@ fn prose_fences_and_signatures_around_a_patch_are_ignored() {
 fn unchanged_lines_may_differ_a_little() {
     let before = "fn a() {\n    one();\n    two();\n    three();\n}\n";
     // The last line differs.
-    check_one(before, "@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     drei();\n", "fn a() {\n    one();\n    TWO();\n    three();\n}\n");
+    check_one(
+        before,
+        "@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     drei();\n",
+        "fn a() {\n    one();\n    TWO();\n    three();\n}\n",
+    );
     // A line that the file doesn't have.
-    check_one(before, "@@ -1,4 +1,4 @@\n fn a() {\n     zero();\n     one();\n-    two();\n+    TWO();\n", "fn a() {\n    one();\n    TWO();\n    three();\n}\n");
+    check_one(
+        before,
+        "@@ -1,4 +1,4 @@\n fn a() {\n     zero();\n     one();\n-    two();\n+    TWO();\n",
+        "fn a() {\n    one();\n    TWO();\n    three();\n}\n",
+    );
     assert_eq!(
         fits(before, "@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     drei();\n"),
         [Fit::Fuzzy { moved: 0, differing: 1 }]
@@ -152,16 +178,36 @@ fn unchanged_lines_may_differ_a_little() {
 #[test]
 fn a_hunk_that_differs_too_much_or_where_it_matters_is_refused() {
     let before = "fn a() {\n    one();\n    two();\n    three();\n}\n";
-    check_one_rejected(before, "@@ -1,3 +1,3 @@\n fn a() {\n-    eins();\n+    ONE();\n     two();\n", "nearest in the file");
-    check_one_rejected(before, "@@ -1,3 +1,3 @@\n fn x() {\n     eins();\n-    two();\n+    TWO();\n     drei();\n }\n", "not in the file");
+    check_one_rejected(
+        before,
+        "@@ -1,3 +1,3 @@\n fn a() {\n-    eins();\n+    ONE();\n     two();\n",
+        "nearest in the file",
+    );
+    check_one_rejected(
+        before,
+        "@@ -1,3 +1,3 @@\n fn x() {\n     eins();\n-    two();\n+    TWO();\n     drei();\n }\n",
+        "not in the file",
+    );
     // Would the new line go before or after the one that the hunk doesn't know?
-    check_one_rejected(before, "@@ -1,3 +1,3 @@\n fn a() {\n     one();\n+    new();\n     three();\n }\n", "not in the file");
+    check_one_rejected(
+        before,
+        "@@ -1,3 +1,3 @@\n fn a() {\n     one();\n+    new();\n     three();\n }\n",
+        "not in the file",
+    );
 }
 
 #[test]
 fn white_space_alone_never_makes_the_difference() {
-    check_one_rejected("\tone();\n\ttwo();\n\tthree();\n", "@@ -1,3 +1,3 @@\n     one();\n-\ttwo();\n+\tTWO();\n \tthree();\n", "white space");
-    check_one_rejected("if x:\n    a()\n    b()\n", "@@ -1,3 +1,3 @@\n if x:\n-  a()\n+  c()\n   b()\n", "line 1, but differ in white space");
+    check_one_rejected(
+        "\tone();\n\ttwo();\n\tthree();\n",
+        "@@ -1,3 +1,3 @@\n     one();\n-\ttwo();\n+\tTWO();\n \tthree();\n",
+        "white space",
+    );
+    check_one_rejected(
+        "if x:\n    a()\n    b()\n",
+        "@@ -1,3 +1,3 @@\n if x:\n-  a()\n+  c()\n   b()\n",
+        "line 1, but differ in white space",
+    );
     check_one_rejected("a \nb\nc\nd\n", "@@ -1,4 +1,4 @@\n a\n b\n-c\n+C\n d\n", "white space");
 }
 
@@ -185,7 +231,11 @@ fn places_are_never_guessed() {
     // The first hunk without numbers says where the second may be.
     check_one("h\nq\na\nx\n", "@@\n h\n-q\n+Q\n@@\n a\n-x\n+y\n", "h\nQ\na\ny\n");
     // The same hunk twice goes to two places, or nowhere.
-    check_one_rejected("a\nx\nb\n", "@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n", "earlier hunk");
+    check_one_rejected(
+        "a\nx\nb\n",
+        "@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n",
+        "earlier hunk",
+    );
 }
 
 #[test]
@@ -196,7 +246,11 @@ fn line_endings_stay_as_they_are() {
     check_one("a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n+n\n b\n", "a\r\nn\r\nb\r\n");
     check_one("a\r\nb\r\n", "@@ -0,0 +1 @@\n+n\n", "n\r\na\r\nb\r\n");
     check_one("a\r\nb\r\n", "@@ -2,0 +3 @@\n+n\n", "a\r\nb\r\nn\r\n");
-    check(&[("f", "a\r\nb\r\n")], "--- a/f\r\n+++ b/f\r\n@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+c\r\n", &[("f", "a\r\nc\r\n")]);
+    check(
+        &[("f", "a\r\nb\r\n")],
+        "--- a/f\r\n+++ b/f\r\n@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+c\r\n",
+        &[("f", "a\r\nc\r\n")],
+    );
     // A patch whose headers end in a line feed means its carriage returns.
     check_one("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n-a\r\n+a\n b\r\n", "a\nb\r\n");
     check_one("a\nb\n", "@@ -1,2 +1,2 @@\n-a\n+a\r\n b\n", "a\r\nb\n");
@@ -235,23 +289,33 @@ fn files_are_created_deleted_renamed_and_copied() {
         "diff --git a/f b/g\nsimilarity index 80%\nrename from f\nrename to g\n--- a/f\n+++ b/g\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n",
         &[("g", "1\ntwo\n3\n")],
     );
-    check(&[("f", "1\n")], "diff --git a/f b/g\nsimilarity index 100%\ncopy from f\ncopy to g\n", &[("f", "1\n"), ("g", "1\n")]);
+    check(
+        &[("f", "1\n")],
+        "diff --git a/f b/g\nsimilarity index 100%\ncopy from f\ncopy to g\n",
+        &[("f", "1\n"), ("g", "1\n")],
+    );
     check(
         &[("a", "A\n"), ("b", "B\n")],
         "diff --git a/a b/b\nrename from a\nrename to b\ndiff --git a/b b/a\nrename from b\nrename to a\n",
         &[("a", "B\n"), ("b", "A\n")],
     );
-    check(&[("my file", "1\n")], "diff --git a/my file b/new file\nrename from my file\nrename to new file\n", &[("new file", "1\n")]);
+    check(
+        &[("my file", "1\n")],
+        "diff --git a/my file b/new file\nrename from my file\nrename to new file\n",
+        &[("new file", "1\n")],
+    );
 }
 
 #[test]
 fn modes_are_planned_and_renames_say_where_they_came_from() {
     let plan = planned(&[("f", "1\n")], "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n").unwrap();
     assert_eq!((plan.files[0].mode, plan.files[0].before == plan.files[0].after), (Some(Mode::Executable), true));
-    let plan = planned(&[], "diff --git a/f b/f\nnew file mode 100755\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n").unwrap();
+    let plan =
+        planned(&[], "diff --git a/f b/f\nnew file mode 100755\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n").unwrap();
     assert_eq!((plan.files[0].mode, plan.files[0].before.is_none()), (Some(Mode::Executable), true));
     let plan = planned(&[("f", "1\n")], "diff --git a/f b/g\nrename from f\nrename to g\n").unwrap();
-    let moved: Vec<_> = plan.files.iter().map(|file| (file.path.as_str(), file.from.as_deref(), file.after.is_some())).collect();
+    let moved: Vec<_> =
+        plan.files.iter().map(|file| (file.path.as_str(), file.from.as_deref(), file.after.is_some())).collect();
     assert_eq!(moved, [("f", None, false), ("g", Some("f"), true)]);
 }
 
@@ -262,7 +326,9 @@ fn parts_about_the_same_file_build_on_each_other() {
         "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+one\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-2\n+two\n",
         &[("f", "one\ntwo\n")],
     );
-    let plan = planned(&[("f", "1\n")], "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+2\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-2\n+3\n").unwrap();
+    let plan =
+        planned(&[("f", "1\n")], "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+2\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-2\n+3\n")
+            .unwrap();
     assert_eq!(plan.files.len(), 1);
     assert_eq!(plan.files[0].before.as_deref(), Some(&b"1\n"[..]));
 }
@@ -287,7 +353,21 @@ fn names_with_and_without_prefixes_are_found() {
 
 #[test]
 fn paths_that_no_patch_may_touch_are_refused() {
-    for path in ["../x", "x/../../y", "x/../y", "/x", "b//../x", ".git/config", "sub/.git/hooks/x", ".GIT/config", "d/", "\"b/\\000\"", "\"b/x\\000y\"", &"x".repeat(256), &"x/".repeat(3000)] {
+    for path in [
+        "../x",
+        "x/../../y",
+        "x/../y",
+        "/x",
+        "b//../x",
+        ".git/config",
+        "sub/.git/hooks/x",
+        ".GIT/config",
+        "d/",
+        "\"b/\\000\"",
+        "\"b/x\\000y\"",
+        &"x".repeat(256),
+        &"x/".repeat(3000),
+    ] {
         check_rejected(&[], &format!("--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+x\n"), "PATH_ESCAPE", "hint");
     }
     check_rejected(&[("f", "")], "diff --git a/f b/f\nrename from f\nrename to ../g\n", "PATH_ESCAPE", "`..`");
@@ -297,12 +377,32 @@ fn paths_that_no_patch_may_touch_are_refused() {
 
 #[test]
 fn what_would_overwrite_or_collide_is_refused() {
-    check_rejected(&[("f", "1\n"), ("g", "2\n")], "diff --git a/f b/g\ncopy from f\ncopy to g\n", "EEXIST", "there already");
+    check_rejected(
+        &[("f", "1\n"), ("g", "2\n")],
+        "diff --git a/f b/g\ncopy from f\ncopy to g\n",
+        "EEXIST",
+        "there already",
+    );
     check_rejected(&[("d", "1\n")], "--- /dev/null\n+++ b/d/x\n@@ -0,0 +1 @@\n+x\n", "EEXIST", "`d` is a file");
     check_rejected(&[("d", "<folder>")], "--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+x\n", "EISDIR", "folder");
-    check_rejected(&[], "--- /dev/null\n+++ b/d/x\n@@ -0,0 +1 @@\n+x\n--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+x\n", "EEXIST", "below");
-    check_rejected(&[("z", "x\ny\n")], "--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "HUNK_FAILED", "all of its lines");
-    check_rejected(&[("z", "x\n")], "diff --git a/z b/z\ndeleted file mode 100644\n", "HUNK_FAILED", "all of its lines");
+    check_rejected(
+        &[],
+        "--- /dev/null\n+++ b/d/x\n@@ -0,0 +1 @@\n+x\n--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+x\n",
+        "EEXIST",
+        "below",
+    );
+    check_rejected(
+        &[("z", "x\ny\n")],
+        "--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        "HUNK_FAILED",
+        "all of its lines",
+    );
+    check_rejected(
+        &[("z", "x\n")],
+        "diff --git a/z b/z\ndeleted file mode 100644\n",
+        "HUNK_FAILED",
+        "all of its lines",
+    );
 }
 
 #[test]
@@ -374,7 +474,16 @@ fn a_patch_made_to_be_slow_is_refused_soon() {
 }
 
 fn lines() -> impl Strategy<Value = String> {
-    let line = prop_oneof![Just("a"), Just("b"), Just("}"), Just(""), Just("    x();"), Just("-- q"), Just("++ q"), Just("@@ -1 +1 @@")];
+    let line = prop_oneof![
+        Just("a"),
+        Just("b"),
+        Just("}"),
+        Just(""),
+        Just("    x();"),
+        Just("-- q"),
+        Just("++ q"),
+        Just("@@ -1 +1 @@")
+    ];
     (proptest::collection::vec(line, 0..30), any::<bool>()).prop_map(|(lines, is_open)| {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         if is_open { text.trim_end_matches('\n').to_owned() } else { text }

@@ -19,7 +19,12 @@ pub(super) struct Text<'a> {
 impl<'a> Text<'a> {
     /// Splits `content`. A byte order mark is set aside, unless the hunks mention one.
     pub(super) fn new(content: &'a [u8], hunks: &[Hunk<'_>]) -> Result<Self, Rejected> {
-        let mentioned = || hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.kind != Kind::Add && line.text.starts_with('\u{feff}'));
+        let mentioned = || {
+            hunks
+                .iter()
+                .flat_map(|hunk| &hunk.lines)
+                .any(|line| line.kind != Kind::Add && line.text.starts_with('\u{feff}'))
+        };
         let (bom, bytes) = match content.strip_prefix(BOM) {
             Some(rest) if !mentioned() => (BOM, rest),
             _ => (&b""[..], content),
@@ -27,7 +32,10 @@ impl<'a> Text<'a> {
         let mut starts = vec![0];
         for feed in memchr::memchr_iter(b'\n', bytes) {
             if starts.len() > FILE_LINES_MAX {
-                return Err(Rejected::new(RejectCode::TooLarge, format!("the file has more than {FILE_LINES_MAX} lines")));
+                return Err(Rejected::new(
+                    RejectCode::TooLarge,
+                    format!("the file has more than {FILE_LINES_MAX} lines"),
+                ));
             }
             starts.push(feed + 1);
         }
@@ -63,11 +71,7 @@ impl<'a> Text<'a> {
 
     fn ending(&self, line: usize) -> Option<&'static [u8]> {
         let whole = self.whole(line);
-        if whole.ends_with(b"\r\n") {
-            Some(b"\r\n")
-        } else {
-            whole.ends_with(b"\n").then_some(b"\n")
-        }
+        if whole.ends_with(b"\r\n") { Some(b"\r\n") } else { whole.ends_with(b"\n").then_some(b"\n") }
     }
 
     /// Whether the last line has no line feed.
@@ -79,7 +83,11 @@ impl<'a> Text<'a> {
     /// line before, else of the line after, else of the first, else a line feed.
     fn ending_for(&self, at: usize, removed: usize, nth: usize) -> &'static [u8] {
         let replaced = removed.checked_sub(1).map(|last| at + nth.min(last));
-        [replaced, at.checked_sub(1), Some(at), Some(0)].into_iter().flatten().find_map(|line| self.ending(line)).unwrap_or(b"\n")
+        [replaced, at.checked_sub(1), Some(at), Some(0)]
+            .into_iter()
+            .flatten()
+            .find_map(|line| self.ending(line))
+            .unwrap_or(b"\n")
     }
 }
 
@@ -89,7 +97,11 @@ pub(super) fn without_cr(line: &[u8]) -> &[u8] {
 
 /// The content after all placements, whose edits don't overlap.
 pub(super) fn rewritten(text: &Text<'_>, hunks: &[Hunk<'_>], placements: &[Placement]) -> Vec<u8> {
-    let mut edits: Vec<_> = placements.iter().zip(hunks).flat_map(|(placement, hunk)| placement.edits.iter().map(move |edit| (edit, placement, hunk))).collect();
+    let mut edits: Vec<_> = placements
+        .iter()
+        .zip(hunks)
+        .flat_map(|(placement, hunk)| placement.edits.iter().map(move |edit| (edit, placement, hunk)))
+        .collect();
     edits.sort_by_key(|(edit, ..)| (edit.at, edit.at + edit.remove));
     let mut out = Vec::with_capacity(text.bytes.len() + text.bom.len());
     out.extend_from_slice(text.bom);
@@ -102,7 +114,11 @@ pub(super) fn rewritten(text: &Text<'_>, hunks: &[Hunk<'_>], placements: &[Place
         let added = edit.insert.iter().filter_map(|index| hunk.lines.get(*index));
         for (nth, line) in added.enumerate() {
             close_line(&mut out, text, edit.at, text.bom.len());
-            out.extend_from_slice(if placement.as_written { line.text.as_bytes() } else { without_cr(line.text.as_bytes()) });
+            out.extend_from_slice(if placement.as_written {
+                line.text.as_bytes()
+            } else {
+                without_cr(line.text.as_bytes())
+            });
             let is_last = next >= text.len() && nth + 1 == edit.insert.len();
             let stays_open = line.no_newline || placement.keeps_open_end;
             if !(is_last && stays_open) {
@@ -127,7 +143,8 @@ fn close_line(out: &mut Vec<u8>, text: &Text<'_>, at: usize, bom_len: usize) {
 /// The content of a new file made of all added lines.
 pub(super) fn created(hunks: &[Hunk<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
-    let added: Vec<&Line<'_>> = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == Kind::Add).collect();
+    let added: Vec<&Line<'_>> =
+        hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == Kind::Add).collect();
     for (nth, line) in added.iter().enumerate() {
         out.extend_from_slice(line.text.as_bytes());
         if !(line.no_newline && nth + 1 == added.len()) {

@@ -104,7 +104,11 @@ pub struct NotStarted {
 /// # Errors
 ///
 /// [`NotStarted`] if the program or folder can't be used.
-pub async fn run(command: Command, seen: &(dyn Fn(&str) + Send + Sync), cancel: CancellationToken) -> Result<Ended, NotStarted> {
+pub async fn run(
+    command: Command,
+    seen: &(dyn Fn(&str) + Send + Sync),
+    cancel: CancellationToken,
+) -> Result<Ended, NotStarted> {
     let bytes_max = command.stream_bytes_max;
     let timeout = command.timeout;
     let (mut child, mut tree) = start(command).await?;
@@ -173,7 +177,8 @@ async fn start(command: Command) -> Result<(Child, tree::Tree), NotStarted> {
         Ok(child) => child.map_err(not_started)?,
         Err(_) => return Err(not_started(io::Error::other("the starting thread ended"))),
     };
-    let tree = tree::Tree::of(&child, tag, alive).ok_or_else(|| not_started(io::Error::other("it ended before it could be watched")))?;
+    let tree = tree::Tree::of(&child, tag, alive)
+        .ok_or_else(|| not_started(io::Error::other("it ended before it could be watched")))?;
     Ok((child, tree))
 }
 

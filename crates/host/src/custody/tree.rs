@@ -87,7 +87,13 @@ impl Tree {
                 rustix::process::kill_process(process, Signal::KILL).ok();
             }
         }
-        reap(found.iter().map(|process| process.id).chain(self.killed.iter().copied()).filter(|id| *id != self.leader.as_raw_pid()));
+        reap(
+            found
+                .iter()
+                .map(|process| process.id)
+                .chain(self.killed.iter().copied())
+                .filter(|id| *id != self.leader.as_raw_pid()),
+        );
         !alive.is_empty()
     }
 
@@ -95,7 +101,12 @@ impl Tree {
     pub(super) async fn reap(&mut self) {
         for _ in 0..ROUNDS_MAX {
             let all = processes();
-            let left: Vec<i32> = self.members(&all).iter().map(|process| process.id).filter(|id| *id != self.leader.as_raw_pid()).collect();
+            let left: Vec<i32> = self
+                .members(&all)
+                .iter()
+                .map(|process| process.id)
+                .filter(|id| *id != self.leader.as_raw_pid())
+                .collect();
             reap(left.iter().chain(&self.killed).copied());
             if left.is_empty() {
                 break;
@@ -118,8 +129,11 @@ impl Tree {
         }
         // Descent, however long: each round adds the children of the last.
         loop {
-            let children: Vec<i32> =
-                all.values().filter(|process| members.contains(&process.parent) && !members.contains(&process.id)).map(|process| process.id).collect();
+            let children: Vec<i32> = all
+                .values()
+                .filter(|process| members.contains(&process.parent) && !members.contains(&process.id))
+                .map(|process| process.id)
+                .collect();
             if children.is_empty() {
                 break;
             }
@@ -130,7 +144,8 @@ impl Tree {
 
     fn is_tagged(&self, process: i32) -> bool {
         let mark = format!("{TAG_NAME}={}", self.tag.as_str());
-        std::fs::read(format!("/proc/{process}/environ")).is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+        std::fs::read(format!("/proc/{process}/environ"))
+            .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
     }
 }
 
@@ -166,7 +181,9 @@ struct Process {
 
 /// All processes there are. Those that end while we look are left out.
 fn processes() -> BTreeMap<i32, Process> {
-    let Ok(folder) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
+    let Ok(folder) = std::fs::read_dir("/proc") else {
+        return BTreeMap::new();
+    };
     let ids = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     ids.filter_map(|id| {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
@@ -189,7 +206,8 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_is_no_trouble() {
-        let process = read_stat(7, "7 (a) b) c) S 1 2 3 0 -1").map(|process| (process.state, process.parent, process.group, process.session));
+        let process = read_stat(7, "7 (a) b) c) S 1 2 3 0 -1")
+            .map(|process| (process.state, process.parent, process.group, process.session));
         assert_eq!(process, Some(('S', 1, 2, 3)));
         assert!(read_stat(7, "7 (a").is_none());
         assert!(read_stat(7, "").is_none());

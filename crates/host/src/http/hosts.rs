@@ -53,7 +53,8 @@ impl Hosts {
     /// The list with these entries; blank ones are skipped.
     #[must_use]
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
-        let entries = entries.into_iter().map(|entry| entry.trim().to_ascii_lowercase()).filter(|entry| !entry.is_empty());
+        let entries =
+            entries.into_iter().map(|entry| entry.trim().to_ascii_lowercase()).filter(|entry| !entry.is_empty());
         match entries.map(|entry| rule(&entry)).collect() {
             Ok(rules) => Self::Listed(rules),
             Err(bad) => Self::Broken(bad),
@@ -67,7 +68,9 @@ impl Hosts {
             Self::Any => true,
             Self::Listed(rules) => rules.iter().any(|rule| match rule {
                 HostRule::Exact { host: listed, .. } => listed == host,
-                HostRule::Under(base) => host.strip_suffix(base.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
+                HostRule::Under(base) => {
+                    host.strip_suffix(base.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+                }
             }),
             Self::Broken(_) => false,
         }
@@ -86,7 +89,9 @@ impl Hosts {
     }
 
     fn exact(&self, wanted: &str) -> Option<bool> {
-        let Self::Listed(rules) = self else { return None };
+        let Self::Listed(rules) = self else {
+            return None;
+        };
         let mut found = rules.iter().filter_map(|rule| match rule {
             HostRule::Exact { host, private } if host == wanted => Some(*private),
             HostRule::Exact { .. } | HostRule::Under(_) => None,
@@ -107,7 +112,9 @@ impl Hosts {
 fn rule(entry: &str) -> Result<HostRule, BadHosts> {
     let bad = || BadHosts(format!("`{entry}` is no host, `*.base` or `private:host`"));
     let is_host = |host: &str| {
-        let is_name = host.split('.').all(|label| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_'));
+        let is_name = host
+            .split('.')
+            .all(|label| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_'));
         is_name || host.parse::<IpAddr>().is_ok()
     };
     let (private, host) = match entry.strip_prefix("private:") {
@@ -145,7 +152,16 @@ mod tests {
 
     #[test]
     fn a_broken_list_allows_nothing() {
-        for list in ["", "{", "{}", r#"["api.dev", 1]"#, r#"["*", "api.dev"]"#, r#"["*.", "api.dev"]"#, r#"["https://api.dev", "api.dev"]"#, r#"["private:*.dev", "api.dev"]"#] {
+        for list in [
+            "",
+            "{",
+            "{}",
+            r#"["api.dev", 1]"#,
+            r#"["*", "api.dev"]"#,
+            r#"["*.", "api.dev"]"#,
+            r#"["https://api.dev", "api.dev"]"#,
+            r#"["private:*.dev", "api.dev"]"#,
+        ] {
             check(list, "api.dev", false);
         }
     }
@@ -154,7 +170,11 @@ mod tests {
     fn private_addresses_and_plain_http_need_the_very_name() {
         let hosts = Hosts::of(["private:localhost", "api.dev", "*.lan", "private:127.0.0.1", "private:::1"]);
         assert!(hosts.allows_private("localhost") && hosts.allows_private("127.0.0.1") && hosts.allows_private("::1"));
-        assert!(!hosts.allows_private("api.dev") && !hosts.allows_private("x.lan") && !Hosts::Any.allows_private("localhost"));
+        assert!(
+            !hosts.allows_private("api.dev")
+                && !hosts.allows_private("x.lan")
+                && !Hosts::Any.allows_private("localhost")
+        );
         assert!(hosts.names("api.dev") && !hosts.names("x.lan") && !Hosts::Any.names("api.dev"));
     }
 }

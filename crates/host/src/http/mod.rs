@@ -179,7 +179,9 @@ impl HttpClient {
             None => Err(FetchError::Cancelled { partial: body }),
             Some(Err(_)) => Err(FetchError::Timeout(request.timeout)),
             Some(Ok(Err(error))) => Err(error),
-            Some(Ok(Ok(head))) => Ok(Response { status: head.status.as_u16(), headers: head.headers, body, truncated: head.truncated }),
+            Some(Ok(Ok(head))) => {
+                Ok(Response { status: head.status.as_u16(), headers: head.headers, body, truncated: head.truncated })
+            }
         }
     }
 
@@ -193,7 +195,9 @@ impl HttpClient {
             }
             let mut response = sending.send().await.map_err(|error| failed(&host, &error))?;
             if let Some(location) = redirect(response.status(), response.headers()) {
-                let next = hop.url.join(&location).map_err(|_| FetchError::Redirects(format!("a redirect to `{location}`, which is no web address")))?;
+                let next = hop.url.join(&location).map_err(|_| {
+                    FetchError::Redirects(format!("a redirect to `{location}`, which is no web address"))
+                })?;
                 hop.follow(next, response.status());
                 continue;
             }
@@ -220,7 +224,9 @@ impl HttpClient {
         match url.scheme() {
             "https" => {}
             "http" if self.hosts.names(&host) => {}
-            scheme => return Err(FetchError::Scheme { scheme: scheme.to_owned(), host }),
+            scheme => {
+                return Err(FetchError::Scheme { scheme: scheme.to_owned(), host });
+            }
         }
         if !self.hosts.allows(&host) {
             return Err(FetchError::HostNotAllowed { why: self.hosts.trouble(), host });
@@ -248,13 +254,18 @@ struct Hop {
 
 impl Hop {
     fn first(request: &Request) -> Result<Self, FetchError> {
-        let url = Url::parse(request.url.trim()).map_err(|_| FetchError::InvalidUrl { url: request.url.chars().take(200).collect() })?;
+        let url = Url::parse(request.url.trim())
+            .map_err(|_| FetchError::InvalidUrl { url: request.url.chars().take(200).collect() })?;
         let invalid = |what: &str| FetchError::InvalidRequest { what: what.chars().take(200).collect() };
-        let method = Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid(&format!("the method `{}`", request.method)))?;
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| invalid(&format!("the method `{}`", request.method)))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
             let said = || invalid(&format!("the header `{name}`"));
-            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| said())?, HeaderValue::from_str(value).map_err(|_| said())?);
+            headers.insert(
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| said())?,
+                HeaderValue::from_str(value).map_err(|_| said())?,
+            );
         }
         Ok(Self { url, method, headers, body: request.body.clone() })
     }
@@ -274,7 +285,8 @@ impl Hop {
         if next.origin() != self.url.origin() {
             // What else may hold a secret can't be told by its name, so only harmless headers go along.
             let kept = ["accept", "accept-language", "content-type", "user-agent"];
-            let foreign: Vec<HeaderName> = self.headers.keys().filter(|name| !kept.contains(&name.as_str())).cloned().collect();
+            let foreign: Vec<HeaderName> =
+                self.headers.keys().filter(|name| !kept.contains(&name.as_str())).cloned().collect();
             for name in foreign {
                 self.headers.remove(name);
             }
@@ -293,7 +305,10 @@ fn listed(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut listed: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in headers {
         let value = String::from_utf8_lossy(value.as_bytes());
-        listed.entry(name.as_str().to_owned()).and_modify(|known| *known = format!("{known}, {value}")).or_insert_with(|| value.into_owned());
+        listed
+            .entry(name.as_str().to_owned())
+            .and_modify(|known| *known = format!("{known}, {value}"))
+            .or_insert_with(|| value.into_owned());
     }
     listed
 }
@@ -329,7 +344,8 @@ impl Resolve for GuardedResolver {
         let may_be_private = self.hosts.allows_private(&host);
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-            let allowed: Vec<SocketAddr> = found.into_iter().filter(|address| may_be_private || is_public(address.ip())).collect();
+            let allowed: Vec<SocketAddr> =
+                found.into_iter().filter(|address| may_be_private || is_public(address.ip())).collect();
             if allowed.is_empty() {
                 return Err(OnlyPrivate.into());
             }

@@ -18,7 +18,11 @@ const TIMEOUT_MS_MAX: u64 = 300_000;
 const BODY_BYTES_MAX: u64 = 16_000_000;
 
 impl Inner {
-    pub(super) async fn http_fetch(&self, args: HttpFetch, cancel: CancellationToken) -> Result<ToolOutput, ToolOutput> {
+    pub(super) async fn http_fetch(
+        &self,
+        args: HttpFetch,
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolOutput> {
         let client = self.http.get_or_init(|| HttpClient::new(self.hosts.clone()).map_err(|error| error.to_string()));
         let client = client.as_ref().map_err(|error| ToolOutput::failed("FETCH_ERROR", error.clone()))?;
         let timeout_ms = args.timeout_ms.map_or(TIMEOUT_MS_DEFAULT, |timeout| timeout.0).min(TIMEOUT_MS_MAX);
@@ -40,8 +44,13 @@ impl Inner {
             body.push_str(&format!("\n[truncated: only the first {} bytes]", response.body.len()));
         }
         let answer = json!({ "status": response.status, "headers": response.headers, "body": body, "truncated": response.truncated });
-        let content = serde_json::to_string_pretty(&answer).map_err(|error| ToolOutput::failed("INTERNAL", error.to_string()))?;
-        let meta = ToolMeta { bytes: Some(response.body.len() as u64), truncated: Some(response.truncated), ..ToolMeta::default() };
+        let content =
+            serde_json::to_string_pretty(&answer).map_err(|error| ToolOutput::failed("INTERNAL", error.to_string()))?;
+        let meta = ToolMeta {
+            bytes: Some(response.body.len() as u64),
+            truncated: Some(response.truncated),
+            ..ToolMeta::default()
+        };
         let success = (200..300).contains(&response.status);
         Ok(ToolOutput { success, content, code: None, meta })
     }

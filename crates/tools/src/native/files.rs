@@ -53,11 +53,15 @@ impl Inner {
         }
         let content = args.content.as_bytes();
         let is_append = args.append == Some(true);
-        let written = if is_append { self.workdir.append(&path, content) } else { self.workdir.write(&path, content, None) };
+        let written =
+            if is_append { self.workdir.append(&path, content) } else { self.workdir.write(&path, content, None) };
         let written = written.map_err(|error| refused(&error))?;
         let verb = if is_append { "Appended" } else { "Wrote" };
         let folders = if written.created_folders.is_empty() { "" } else { " (created its folders)" };
         let meta = ToolMeta { bytes: Some(content.len() as u64), ..ToolMeta::default() };
-        Ok(ToolOutput { meta, ..ToolOutput::worked(format!("{verb} {} bytes to {}{folders}.", content.len(), path.name())) })
+        Ok(ToolOutput {
+            meta,
+            ..ToolOutput::worked(format!("{verb} {} bytes to {}{folders}.", content.len(), path.name()))
+        })
     }
 }

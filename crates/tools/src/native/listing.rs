@@ -45,17 +45,30 @@ impl Inner {
         let path = self.workdir.resolve(&args.path).map_err(|error| refused(&error))?;
         let glob = match args.glob.as_deref() {
             None => None,
-            Some(pattern) => Some(glob(pattern).map_err(|error| invalid("list_dir", &format!("`glob` can't be read: {error}")))?),
+            Some(pattern) => {
+                Some(glob(pattern).map_err(|error| invalid("list_dir", &format!("`glob` can't be read: {error}")))?)
+            }
         };
         let depth = args.depth.map_or(1, |depth| depth.0);
-        let mut listing = Listing { inner: self, ignored: self.ignored(), glob, depth, cancel, entries: Vec::new(), looked_at: 0, is_cut: false };
+        let mut listing = Listing {
+            inner: self,
+            ignored: self.ignored(),
+            glob,
+            depth,
+            cancel,
+            entries: Vec::new(),
+            looked_at: 0,
+            is_cut: false,
+        };
         listing.folder(&path, "", 1)?;
         let count = listing.entries.len();
-        let mut content = serde_json::to_string_pretty(&listing.entries).map_err(|error| ToolOutput::failed("INTERNAL", error.to_string()))?;
+        let mut content = serde_json::to_string_pretty(&listing.entries)
+            .map_err(|error| ToolOutput::failed("INTERNAL", error.to_string()))?;
         if listing.is_cut {
             content.push_str(&format!("\n[truncated: only {count} entries are listed; list a folder further down]"));
         }
-        let meta = ToolMeta { bytes: Some(count as u64), truncated: listing.is_cut.then_some(true), ..ToolMeta::default() };
+        let meta =
+            ToolMeta { bytes: Some(count as u64), truncated: listing.is_cut.then_some(true), ..ToolMeta::default() };
         Ok(ToolOutput { meta, ..ToolOutput::worked(content) })
     }
 
@@ -88,7 +101,9 @@ impl Listing<'_> {
         };
         for entry in entries {
             self.looked_at += 1;
-            let Some(below) = path.join(&entry.name) else { continue };
+            let Some(below) = path.join(&entry.name) else {
+                continue;
+            };
             let is_folder = entry.kind == Kind::Folder;
             if SKIPPED.contains(&entry.name.as_str()) || self.ignored.matched(below.as_str(), is_folder).is_ignore() {
                 continue;

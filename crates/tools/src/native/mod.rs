@@ -89,8 +89,12 @@ impl Tools for NativeTools {
         // A call that can't be prepared will fail before it writes anything.
         let changes = match call.name.as_str() {
             _ if call.malformed.is_some() => None,
-            "write_file" => args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_write(&args).ok()),
-            "apply_patch" => args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_patch(&args).ok()),
+            "write_file" => {
+                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_write(&args).ok())
+            }
+            "apply_patch" => {
+                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_patch(&args).ok())
+            }
             _ => None,
         };
         Prepared { changes: changes.unwrap_or_default() }
@@ -117,7 +121,9 @@ impl Tools for NativeTools {
         let mut not_made = !changes.is_empty();
         for change in changes {
             let now = self.inner.workdir.resolve(&change.path).and_then(|path| self.inner.hash(&path));
-            let Ok(now) = now else { return Settled::Unknown };
+            let Ok(now) = now else {
+                return Settled::Unknown;
+            };
             made &= now == change.after;
             not_made &= now == change.before;
         }
@@ -223,5 +229,8 @@ fn check_unchanged(prepared: &Prepared, now: &[FileChange]) -> Result<(), ToolOu
     if prepared.changes.is_empty() || prepared.changes == now {
         return Ok(());
     }
-    Err(ToolOutput::failed("CHANGED_MEANWHILE", "The files changed between the decision about this call and the call itself. Nothing was written; read them again."))
+    Err(ToolOutput::failed(
+        "CHANGED_MEANWHILE",
+        "The files changed between the decision about this call and the call itself. Nothing was written; read them again.",
+    ))
 }

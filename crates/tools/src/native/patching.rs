@@ -24,10 +24,16 @@ impl Inner {
             return Err(invalid("apply_patch", "`diff` must be a unified diff, not blank"));
         }
         let budget = Cell::new(READ_BYTES_MAX);
-        plan(&args.diff, &|path| look_up(&self.workdir, path, &budget)).map_err(|rejected| ToolOutput::failed(rejected.code.as_str(), format!("{rejected}\nNothing was changed.")))
+        plan(&args.diff, &|path| look_up(&self.workdir, path, &budget))
+            .map_err(|rejected| ToolOutput::failed(rejected.code.as_str(), format!("{rejected}\nNothing was changed.")))
     }
 
-    pub(super) fn apply_patch(&self, args: &ApplyPatch, prepared: &Prepared, cancel: &CancellationToken) -> Result<ToolOutput, ToolOutput> {
+    pub(super) fn apply_patch(
+        &self,
+        args: &ApplyPatch,
+        prepared: &Prepared,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, ToolOutput> {
         let plan = self.plan(args)?;
         check_unchanged(prepared, &changes(&plan))?;
         let mut done = Done { workdir: &self.workdir, undo: Vec::new() };
@@ -35,7 +41,10 @@ impl Inner {
         for file in &plan.files {
             if cancel.is_cancelled() {
                 let undone = done.undo();
-                return Err(ToolOutput::failed("CANCELLED", format!("The call was cancelled before it was done; {undone}")));
+                return Err(ToolOutput::failed(
+                    "CANCELLED",
+                    format!("The call was cancelled before it was done; {undone}"),
+                ));
             }
             if let Err(error) = done.make(file, &before) {
                 return Err(failed(&error, &done.undo()));
@@ -65,23 +74,32 @@ fn look_up(workdir: &Workdir, path: &str, budget: &Cell<u64>) -> Lookup {
         // A file is where a folder should be; the planner says which.
         Err(error) if error.code() == "ENOTDIR" => Lookup::Absent,
         Err(error) => refused(&error),
-        Ok(Some(Kind::Link)) => Lookup::Refused { code: "ELOOP".to_owned(), reason: "it is a symbolic link; name the file it points to".to_owned() },
-        Ok(Some(Kind::File { bytes, .. })) if bytes > (RESULT_BYTES_MAX as u64).min(budget.get()) => {
-            Lookup::Refused { code: "TOO_LARGE".to_owned(), reason: format!("it has {bytes} bytes, too many to be patched") }
-        }
-        Ok(Some(Kind::File { .. } | Kind::Folder | Kind::Special)) => match workdir.read(&path, RESULT_BYTES_MAX as u64 + 1) {
-            Ok(contents) => {
-                budget.set(budget.get().saturating_sub(contents.bytes.len() as u64));
-                Lookup::File(contents.bytes.into())
-            }
-            Err(error) => refused(&error),
+        Ok(Some(Kind::Link)) => Lookup::Refused {
+            code: "ELOOP".to_owned(),
+            reason: "it is a symbolic link; name the file it points to".to_owned(),
         },
+        Ok(Some(Kind::File { bytes, .. })) if bytes > (RESULT_BYTES_MAX as u64).min(budget.get()) => Lookup::Refused {
+            code: "TOO_LARGE".to_owned(),
+            reason: format!("it has {bytes} bytes, too many to be patched"),
+        },
+        Ok(Some(Kind::File { .. } | Kind::Folder | Kind::Special)) => {
+            match workdir.read(&path, RESULT_BYTES_MAX as u64 + 1) {
+                Ok(contents) => {
+                    budget.set(budget.get().saturating_sub(contents.bytes.len() as u64));
+                    Lookup::File(contents.bytes.into())
+                }
+                Err(error) => refused(&error),
+            }
+        }
     }
 }
 
 fn changes(plan: &Plan) -> Vec<FileChange> {
     let hash = |content: &Option<std::sync::Arc<[u8]>>| content.as_deref().map(content_hash);
-    plan.files.iter().map(|file| FileChange { path: file.path.clone(), before: hash(&file.before), after: hash(&file.after) }).collect()
+    plan.files
+        .iter()
+        .map(|file| FileChange { path: file.path.clone(), before: hash(&file.before), after: hash(&file.after) })
+        .collect()
 }
 
 /// The permission bits of all files before anything is done, since files may swap names.
@@ -137,7 +155,9 @@ impl Done<'_> {
         let path = self.workdir.resolve(&file.path)?;
         let mut created_folders = Vec::new();
         match &file.after {
-            Some(after) => created_folders = self.workdir.write(&path, after, originals.mode_after(file))?.created_folders,
+            Some(after) => {
+                created_folders = self.workdir.write(&path, after, originals.mode_after(file))?.created_folders
+            }
             None => self.workdir.remove_file(&path)?,
         }
         self.undo.push(Undo { path, before: file.before.clone(), mode: originals.mode(&file.path), created_folders });
@@ -188,7 +208,9 @@ impl std::fmt::Display for Undone {
 /// One line for the whole, one for each file.
 fn report(plan: &Plan) -> String {
     let hunks: usize = plan.files.iter().map(|file| file.hunks.len()).sum();
-    let moved_away = |file: &PlannedFile| file.after.is_none() && plan.files.iter().any(|other| other.from.as_ref() == Some(&file.path));
+    let moved_away = |file: &PlannedFile| {
+        file.after.is_none() && plan.files.iter().any(|other| other.from.as_ref() == Some(&file.path))
+    };
     let named: Vec<&PlannedFile> = plan.files.iter().filter(|file| !moved_away(file)).collect();
     let mut report = format!("Applied {hunks} hunk(s) to {} file(s).", named.len());
     for file in named {
@@ -204,7 +226,10 @@ fn report(plan: &Plan) -> String {
                 Fit::Exact => {}
                 Fit::Moved(lines) => report.push_str(&format!("; hunk {} moved by {lines} lines", hunk.number)),
                 Fit::Fuzzy { moved, differing } => {
-                    report.push_str(&format!("; hunk {} fuzzy (moved by {moved}, {differing} unchanged line(s) differ: check the result)", hunk.number));
+                    report.push_str(&format!(
+                        "; hunk {} fuzzy (moved by {moved}, {differing} unchanged line(s) differ: check the result)",
+                        hunk.number
+                    ));
                 }
             }
         }

@@ -21,7 +21,10 @@ impl Inner {
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         if self.shell == Shell::Disabled {
-            return Err(ToolOutput::failed("SHELL_DISABLED", "Commands are switched off for this run, whatever is authorized."));
+            return Err(ToolOutput::failed(
+                "SHELL_DISABLED",
+                "Commands are switched off for this run, whatever is authorized.",
+            ));
         }
         for (name, value) in [("cmd", Some(args.cmd.as_str())), ("shell", args.shell.as_deref())] {
             if value.is_some_and(|value| value.trim().is_empty() || value.contains('\0')) {
@@ -44,7 +47,9 @@ impl Inner {
             return Err(cancelled(None));
         }
         let ended = custody::run(command, output, cancel).await;
-        ended.map(|ended| report(&ended, timeout_ms)).map_err(|error| ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source)))
+        ended
+            .map(|ended| report(&ended, timeout_ms))
+            .map_err(|error| ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source)))
     }
 }
 
@@ -63,7 +68,9 @@ fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
             let partial = if stderr.is_empty() { stdout } else { format!("{stdout}\nstderr:\n{stderr}") };
             return ToolOutput { meta, ..cancelled(Some(partial)) };
         }
-        (Cause::Timeout, _) => format!("Timed out after {timeout_ms} ms; everything it started was ended."),
+        (Cause::Timeout, _) => {
+            format!("Timed out after {timeout_ms} ms; everything it started was ended.")
+        }
         (Cause::Itself, Some(signal)) => format!("Exited with code {exit_code} ({signal})."),
         (Cause::Itself, None) => format!("Exited with code {exit_code}."),
     };
