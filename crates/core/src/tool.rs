@@ -112,5 +112,32 @@ pub struct FileChange {
     pub after: Option<String>,
 }
 
+/// The short hash of a file's content: the first 32 hexadecimal digits of its BLAKE3.
+#[must_use]
+pub fn content_hash(content: &[u8]) -> String {
+    let mut hasher = ContentHasher::default();
+    hasher.update(content);
+    hasher.finish()
+}
+
+/// Computes [`content_hash`] piece by piece, for content too large to hold.
+#[derive(Debug, Clone, Default)]
+pub struct ContentHasher(blake3::Hasher);
+
+impl ContentHasher {
+    /// Takes what comes next.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The hash of everything taken.
+    #[must_use]
+    pub fn finish(&self) -> String {
+        let mut hash = self.0.finalize().to_hex().to_string();
+        hash.truncate(32);
+        hash
+    }
+}
+
 /// The tools of a session, shared between its copies.
 pub type ToolSpecs = Arc<[ToolSpec]>;

@@ -1,1 +1,11 @@
-//! (front page follows)
+//! The operating system and the network, once: files below a workdir, processes in custody, HTTP behind
+//! guards.
+//!
+//! Each keeps its promise by itself, whatever it is asked for: a [`workdir::Workdir`] never touches
+//! anything outside, a command in [`custody`] leaves nothing running, an [`http::HttpClient`] never
+//! connects to a private address it wasn't allowed. What should be done is decided elsewhere.
+
+pub mod custody;
+pub mod environment;
+pub mod http;
+pub mod workdir;

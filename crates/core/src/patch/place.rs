@@ -1,0 +1,332 @@
+//! Finds where each hunk of a file belongs: first where its header says, then where its lines are.
+//!
+//! All hunks are placed against the file as it was, so that a hunk which adds lines moves no other.
+//! `fuzzy.rs` is asked only where no exact place exists.
+
+use std::collections::BTreeMap;
+
+use super::fuzzy;
+use super::parse::{Hunk, Kind};
+use super::text::{Text, without_cr};
+
+/// How many line comparisons one patch may cost before it is refused: under a second of work.
+pub(super) const COMPARISONS_MAX: u64 = 60_000_000;
+
+/// How well a hunk fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// Every line was where the header said.
+    Exact,
+    /// Every line was found, so many lines further down than the header said (further up if negative). A
+    /// hunk without numbers counts as exact.
+    Moved(i64),
+    /// The removed lines were found, but some unchanged lines differ.
+    Fuzzy {
+        /// How many lines further down than the header said.
+        moved: i64,
+        /// How many unchanged lines differ, are missing or were added in between.
+        differing: u32,
+    },
+}
+
+/// Where a hunk goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Placement {
+    pub(super) fit: Fit,
+    pub(super) edits: Vec<Edit>,
+    /// Whether the added lines keep the line endings that the patch gives them.
+    pub(super) as_written: bool,
+    /// Whether the hunk reaches the file's open end without mentioning it, so that the end stays open.
+    pub(super) keeps_open_end: bool,
+}
+
+/// Takes `remove` lines out at `at` and puts lines of the hunk there, by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edit {
+    pub(super) at: usize,
+    pub(super) remove: usize,
+    pub(super) insert: Vec<usize>,
+}
+
+/// Why a hunk has no place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// Its lines are not in the file.
+    NotFound,
+    /// Its lines are there, at this line (from 0), but for white space.
+    WhiteSpace(usize),
+    /// It fits at each of these lines (from 0).
+    Ambiguous(Vec<usize>),
+    /// An earlier hunk changes its only place, at this line (from 0), already.
+    Taken(usize),
+    /// It only adds lines, and nothing says where.
+    NoAnchor,
+    /// It adds lines after a line that the file doesn't have.
+    BeyondEnd,
+    /// Finding its place takes too many comparisons.
+    TooCostly,
+}
+
+/// A line that a hunk expects in the file.
+pub(super) struct OldLine<'a> {
+    pub(super) raw: &'a [u8],
+    pub(super) body: &'a [u8],
+    pub(super) deleted: bool,
+    pub(super) no_newline: bool,
+}
+
+/// Counts comparisons, so that a hostile patch can't keep us busy.
+pub(super) struct Effort(u64);
+
+impl Effort {
+    pub(super) fn new() -> Self {
+        Self(COMPARISONS_MAX)
+    }
+
+    pub(super) fn spend(&mut self, comparisons: usize) -> Result<(), Misfit> {
+        self.0 = self.0.checked_sub(comparisons as u64).ok_or(Misfit::TooCostly)?;
+        Ok(())
+    }
+}
+
+/// One file's hunks being placed.
+pub(super) struct Placer<'t, 'a> {
+    pub(super) text: &'t Text<'a>,
+    pub(super) effort: &'t mut Effort,
+    /// What is taken already: start of an edit to its length.
+    taken: BTreeMap<usize, usize>,
+    /// How far the last placed hunk was from where its header said.
+    drift: i64,
+    /// The line after the last placed hunk.
+    after: usize,
+    /// Whether the patch minds carriage returns.
+    minds_endings: bool,
+}
+
+impl<'t, 'a> Placer<'t, 'a> {
+    pub(super) fn new(text: &'t Text<'a>, hunks: &[Hunk<'_>], effort: &'t mut Effort) -> Self {
+        let minds_endings = hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.text.ends_with('\r'));
+        Self { text, effort, taken: BTreeMap::new(), drift: 0, after: 0, minds_endings }
+    }
+
+    /// Finds the place of the next hunk in the order of the patch.
+    pub(super) fn place(&mut self, hunk: &Hunk<'_>) -> Result<Placement, Misfit> {
+        let old = old_lines(hunk);
+        if old.is_empty() {
+            return self.place_addition(hunk);
+        }
+        let stated = hunk.place.filter(|place| place.start > 0).map(|place| signed(place.start) - 1);
+        let expected = stated.map(|stated| stated + self.drift);
+        if let Some(start) = self.exact(hunk, &old, expected)? {
+            let moved = stated.map_or(0, |stated| signed(start) - stated);
+            let map: Vec<Option<usize>> = (start..start + old.len()).map(Some).collect();
+            let fit = if moved == 0 { Fit::Exact } else { Fit::Moved(moved) };
+            let edits = edits(hunk, &map).ok_or(Misfit::NotFound)?;
+            return Ok(self.settle(&old, &map, fit, edits, moved));
+        }
+        let found = fuzzy::find(self, hunk, &old, expected)?;
+        let moved = stated.map_or(0, |stated| found.start - stated);
+        let fit = Fit::Fuzzy { moved, differing: found.differing };
+        Ok(self.settle(&old, &found.map, fit, found.edits, moved))
+    }
+
+    /// Where the lines of a hunk stand exactly, if they do.
+    fn exact(&mut self, hunk: &Hunk<'_>, old: &[OldLine<'_>], expected: Option<i64>) -> Result<Option<usize>, Misfit> {
+        if let Some(start) = expected.and_then(|expected| usize::try_from(expected).ok()) {
+            if self.fits(old, start)? && self.is_free(hunk, start, old.len()) {
+                return Ok(Some(start));
+            }
+        }
+        let mut starts = Vec::new();
+        let mut taken = None;
+        // The longest line is likely the rarest.
+        let Some((anchor, line)) = old.iter().enumerate().max_by_key(|(_, line)| line.body.len()) else {
+            return Ok(None);
+        };
+        self.effort.spend(self.text.len())?;
+        for at in anchor..self.text.len() {
+            if self.text.body(at) == line.body && self.fits(old, at - anchor)? {
+                if self.is_free(hunk, at - anchor, old.len()) {
+                    starts.push(at - anchor);
+                } else {
+                    taken = Some(at - anchor);
+                }
+            }
+        }
+        let has_context = old.iter().any(|line| !line.deleted);
+        match (expected, starts.as_slice()) {
+            (_, []) => taken.map_or(Ok(None), |line| Err(Misfit::Taken(line))),
+            (_, [only]) => Ok(Some(*only)),
+            (Some(expected), _) if has_context => nearest(&starts, expected).map(Some),
+            (Some(_), _) => Err(Misfit::Ambiguous(starts)),
+            (None, _) => {
+                let later: Vec<usize> = starts.iter().copied().filter(|start| *start >= self.after).collect();
+                match later.as_slice() {
+                    [only] if self.after > 0 => Ok(Some(*only)),
+                    _ => Err(Misfit::Ambiguous(starts)),
+                }
+            }
+        }
+    }
+
+    fn fits(&mut self, old: &[OldLine<'_>], start: usize) -> Result<bool, Misfit> {
+        if start.checked_add(old.len()).is_none_or(|end| end > self.text.len()) {
+            return Ok(false);
+        }
+        for (nth, line) in old.iter().enumerate() {
+            self.effort.spend(1 + line.body.len() / 256)?;
+            if !self.same(line, start + nth) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the hunk's line is the file's line at `at`, line endings aside.
+    pub(super) fn same(&self, line: &OldLine<'_>, at: usize) -> bool {
+        let is_open_end = || at + 1 == self.text.len() && self.text.ends_open();
+        self.text.body(at) == line.body && (!line.no_newline || is_open_end())
+    }
+
+    fn is_free(&self, hunk: &Hunk<'_>, start: usize, len: usize) -> bool {
+        let map: Vec<Option<usize>> = (start..start + len).map(Some).collect();
+        edits(hunk, &map).is_some_and(|edits| self.are_free(&edits))
+    }
+
+    /// Whether no edit meets one that was placed before.
+    pub(super) fn are_free(&self, edits: &[Edit]) -> bool {
+        edits.iter().all(|edit| {
+            let meets_itself = self.taken.contains_key(&edit.at);
+            let meets_earlier = self.taken.range(..edit.at).next_back().is_some_and(|(at, len)| at + len > edit.at);
+            let meets_later = edit.remove > 1 && self.taken.range(edit.at + 1..edit.at + edit.remove).next().is_some();
+            !meets_itself && !meets_earlier && !meets_later
+        })
+    }
+
+    /// Places a hunk that only adds, without a line around it: by its header alone.
+    fn place_addition(&mut self, hunk: &Hunk<'_>) -> Result<Placement, Misfit> {
+        let (at, fit) = match hunk.place {
+            _ if self.text.len() == 0 => (0, Fit::Exact),
+            Some(place) if place.count == 0 && place.start == 0 => (0, Fit::Exact),
+            Some(place) if place.count == 0 => {
+                let at = usize::try_from(signed(place.start) + self.drift).map_err(|_| Misfit::BeyondEnd)?;
+                (at, if self.drift == 0 { Fit::Exact } else { Fit::Moved(self.drift) })
+            }
+            _ => return Err(Misfit::NoAnchor),
+        };
+        if at > self.text.len() {
+            return Err(Misfit::BeyondEnd);
+        }
+        let edits = vec![Edit { at, remove: 0, insert: (0..hunk.lines.len()).collect() }];
+        if !self.are_free(&edits) {
+            return Err(Misfit::Taken(at));
+        }
+        let drift = self.drift;
+        let mut placement = self.settle(&[], &[], fit, edits, drift);
+        placement.as_written = self.minds_endings;
+        Ok(placement)
+    }
+
+    fn settle(
+        &mut self,
+        old: &[OldLine<'_>],
+        map: &[Option<usize>],
+        fit: Fit,
+        edits: Vec<Edit>,
+        moved: i64,
+    ) -> Placement {
+        for edit in &edits {
+            self.taken.insert(edit.at, edit.remove);
+        }
+        self.drift = moved;
+        let end = map.iter().flatten().max().map(|last| last + 1);
+        self.after = end.or_else(|| edits.last().map(|edit| edit.at)).unwrap_or(self.after);
+        let exactly_written =
+            || old.iter().zip(map).all(|(line, at)| at.is_some_and(|at| self.text.raw(at) == line.raw));
+        let reaches_open_end = self.text.ends_open() && end == Some(self.text.len());
+        let mentions_end = old.iter().any(|line| line.no_newline);
+        Placement {
+            fit,
+            as_written: self.minds_endings && exactly_written(),
+            keeps_open_end: reaches_open_end && !mentions_end,
+            edits,
+        }
+    }
+}
+
+/// The lines a hunk expects in the file, in order.
+pub(super) fn old_lines<'a>(hunk: &Hunk<'a>) -> Vec<OldLine<'a>> {
+    let old = hunk.lines.iter().filter(|line| line.kind != Kind::Add);
+    old.map(|line| OldLine {
+        raw: line.text.as_bytes(),
+        body: without_cr(line.text.as_bytes()),
+        deleted: line.kind == Kind::Delete,
+        no_newline: line.no_newline,
+    })
+    .collect()
+}
+
+/// The start nearest to `expected`; two at the same distance are ambiguous.
+fn nearest(starts: &[usize], expected: i64) -> Result<usize, Misfit> {
+    let distance = |start: &usize| (signed(*start) - expected).unsigned_abs();
+    let least = starts.iter().map(distance).min().ok_or(Misfit::NotFound)?;
+    let mut best = starts.iter().filter(|start| distance(start) == least);
+    match (best.next(), best.next()) {
+        (Some(only), None) => Ok(*only),
+        _ => Err(Misfit::Ambiguous(starts.to_vec())),
+    }
+}
+
+/// The edits a hunk makes, given the file's line for each of its old lines; none where it can't be told
+/// whether an added line goes before or after what the hunk doesn't mention.
+pub(super) fn edits(hunk: &Hunk<'_>, map: &[Option<usize>]) -> Option<Vec<Edit>> {
+    let mut edits = Vec::new();
+    let mut run = Run::default();
+    let mut before: Option<usize> = None;
+    let mut old = map.iter();
+    for (index, line) in hunk.lines.iter().enumerate() {
+        match line.kind {
+            Kind::Add => run.added.push(index),
+            Kind::Delete => run.removed.push((*old.next()?)?),
+            Kind::Context => {
+                let at = *old.next()?;
+                edits.extend(run.finish(before, at)?);
+                run = Run::default();
+                before = at;
+            }
+        }
+    }
+    edits.extend(run.finish(before, None)?);
+    Some(edits)
+}
+
+/// Neighbouring added and removed lines.
+#[derive(Default)]
+struct Run {
+    removed: Vec<usize>,
+    added: Vec<usize>,
+}
+
+impl Run {
+    /// `before` and `after` are the unchanged lines around it, where known.
+    fn finish(self, before: Option<usize>, after: Option<usize>) -> Option<Option<Edit>> {
+        if let Some(at) = self.removed.first().copied() {
+            let is_contiguous = self.removed.iter().enumerate().all(|(nth, line)| *line == at + nth);
+            return is_contiguous.then_some(Some(Edit { at, remove: self.removed.len(), insert: self.added }));
+        }
+        if self.added.is_empty() {
+            return Some(None);
+        }
+        let at = match (before, after) {
+            (Some(before), Some(after)) => (before + 1 == after).then_some(after)?,
+            (Some(before), None) => before + 1,
+            (None, Some(after)) => after,
+            (None, None) => return None,
+        };
+        Some(Some(Edit { at, remove: 0, insert: self.added }))
+    }
+}
+
+pub(super) fn signed(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX / 4)
+}

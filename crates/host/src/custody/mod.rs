@@ -1,0 +1,293 @@
+//! Runs a command so that it can't hang, flood us, or leave anything behind.
+//!
+//! A command gets a session of its own, no terminal, no stdin, and the environment it is given. It ends by
+//! itself, at its time limit or on cancel; then everything it started is killed, also what left its session
+//! (`tree.rs`). Output beyond the limit is counted and dropped from the middle (`output.rs`).
+//!
+//! It does not confine: [`Confinement`] is where a kernel sandbox goes. Begin with [`run`].
+
+mod output;
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Child;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use output::Output;
+
+/// How long a command has after SIGTERM before it is killed: the peer's two seconds.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// How long its pipes are read after everything was killed, should something hold them open still.
+const DRAIN: Duration = Duration::from_secs(2);
+/// The bytes kept of each stream: the peer's limit.
+pub const STREAM_BYTES_MAX: usize = 1_000_000;
+
+/// A command to run.
+#[derive(Debug)]
+pub struct Command {
+    /// The program, looked up in `PATH` if it has no slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// The folder it runs in.
+    pub folder: OwnedFd,
+    /// Its whole environment; see [`crate::environment::for_commands`].
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The bytes kept of each stream.
+    pub stream_bytes_max: usize,
+    /// What the kernel keeps it from.
+    pub confinement: Confinement,
+}
+
+/// What the kernel keeps a command from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confinement {
+    /// Nothing: it may do what the user may.
+    None,
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    /// Why it ended.
+    pub cause: Cause,
+    /// Its exit code; absent if a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, such as `SIGKILL`.
+    pub signal: Option<String>,
+    /// What it wrote to stdout.
+    pub stdout: Output,
+    /// What it wrote to stderr.
+    pub stderr: Output,
+    /// How many processes were still running when it ended, and were killed.
+    pub left_behind: usize,
+}
+
+/// Why a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// By itself.
+    Itself,
+    /// It reached its time limit.
+    Timeout,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// A command that could not be started.
+#[derive(Debug, Error)]
+#[error("can't start `{program}`")]
+pub struct NotStarted {
+    /// The program.
+    pub program: String,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// Runs a command to its end; when it returns, nothing of it is left running.
+///
+/// `seen` gets text as it arrives, of both streams, for display only. Dropping the future kills the command
+/// as a cancel would, without the grace.
+///
+/// # Errors
+///
+/// [`NotStarted`] if the program or folder can't be used.
+pub async fn run(
+    command: Command,
+    seen: &(dyn Fn(&str) + Send + Sync),
+    cancel: CancellationToken,
+) -> Result<Ended, NotStarted> {
+    let bytes_max = command.stream_bytes_max;
+    let timeout = command.timeout;
+    let (mut child, mut tree) = start(command).await?;
+    let mut streams = Streams {
+        stdout: Stream::new(child.stdout.take(), bytes_max),
+        stderr: Stream::new(child.stderr.take(), bytes_max),
+    };
+    let deadline = Instant::now() + timeout;
+    let running = streams.read_while(seen, async {
+        tokio::select! {
+            biased;
+            status = child.wait() => (Cause::Itself, Some(status)),
+            () = cancel.cancelled() => (Cause::Cancelled, None),
+            () = tokio::time::sleep_until(deadline) => (Cause::Timeout, None),
+        }
+    });
+    let (cause, mut status) = running.await;
+    if status.is_none() {
+        tree.terminate();
+        let ending = streams.read_while(seen, async { tokio::time::timeout(GRACE, child.wait()).await.ok() });
+        status = ending.await;
+    }
+    let left_behind = tree.kill().await;
+    let status = match status {
+        Some(status) => status,
+        None => child.wait().await,
+    };
+    streams.read_to_end(seen).await;
+    tree.reap().await;
+    let status = status.ok();
+    Ok(Ended {
+        cause,
+        exit_code: status.and_then(|status| status.code()),
+        signal: status.and_then(signal_name),
+        stdout: streams.stdout.output,
+        stderr: streams.stderr.output,
+        left_behind,
+    })
+}
+
+/// Starts the command from a thread that lives as long as the command.
+///
+/// The parent-death signal is sent when the *thread* that forked ends, and threads of an async runtime may
+/// end before the process does.
+async fn start(command: Command) -> Result<(Child, tree::Tree), NotStarted> {
+    let program = command.program.to_string_lossy().into_owned();
+    let not_started = |source: io::Error| NotStarted { program: program.clone(), source };
+    tree::adopt_orphans().map_err(not_started)?;
+    let runtime = tokio::runtime::Handle::current();
+    let tag = tree::Tag::new();
+    let (started, starting) = oneshot::channel();
+    let (alive, ended) = std::sync::mpsc::channel::<()>();
+    let spawning = tag.clone();
+    std::thread::Builder::new()
+        .name("custody".to_owned())
+        .spawn(move || {
+            let _in_runtime = runtime.enter();
+            let child = spawn(&command, &spawning);
+            if started.send(child).is_ok() {
+                // Ends when the tree's half of the channel is dropped.
+                ended.recv().ok();
+            }
+        })
+        .map_err(not_started)?;
+    let child = match starting.await {
+        Ok(child) => child.map_err(not_started)?,
+        Err(_) => return Err(not_started(io::Error::other("the starting thread ended"))),
+    };
+    let tree = tree::Tree::of(&child, tag, alive)
+        .ok_or_else(|| not_started(io::Error::other("it ended before it could be watched")))?;
+    Ok((child, tree))
+}
+
+fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<Child> {
+    let folder = command.folder.as_fd().try_clone_to_owned()?;
+    let parent = rustix::process::getpid();
+    let mut process = tokio::process::Command::new(&command.program);
+    process.args(&command.args).env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
+    process.env(tree::TAG_NAME, tag.as_str());
+    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let prepare = move || {
+        rustix::process::fchdir(&folder)?;
+        rustix::process::setsid()?;
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // Our process may have died between the fork and the line above.
+        if rustix::process::getppid() != Some(parent) {
+            return Err(io::Error::from_raw_os_error(rustix::io::Errno::CHILD.raw_os_error()));
+        }
+        Ok(())
+    };
+    #[expect(unsafe_code, reason = "only this hook runs between fork and exec")]
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes plain system
+    // calls through rustix and builds an error from a number: no allocation, no lock, no panic.
+    unsafe {
+        process.pre_exec(prepare);
+    }
+    process.spawn()
+}
+
+/// One stream of a command.
+struct Stream<R> {
+    pipe: Option<R>,
+    output: Output,
+}
+
+impl<R: AsyncRead + Unpin> Stream<R> {
+    fn new(pipe: Option<R>, bytes_max: usize) -> Self {
+        Self { pipe, output: Output::new(bytes_max) }
+    }
+
+    /// Reads what is there next; waits for ever once the stream has ended.
+    async fn next(&mut self, buffer: &mut [u8]) -> usize {
+        match &mut self.pipe {
+            Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], seen: &(dyn Fn(&str) + Send + Sync)) {
+        if bytes.is_empty() {
+            self.pipe = None;
+            return;
+        }
+        self.output.push(bytes);
+        seen(&String::from_utf8_lossy(bytes));
+    }
+}
+
+/// Both streams, read as they come.
+struct Streams<O, E> {
+    stdout: Stream<O>,
+    stderr: Stream<E>,
+}
+
+impl<O: AsyncRead + Unpin, E: AsyncRead + Unpin> Streams<O, E> {
+    /// Reads both until `event` is there.
+    async fn read_while<T>(&mut self, seen: &(dyn Fn(&str) + Send + Sync), event: impl Future<Output = T>) -> T {
+        let mut event = std::pin::pin!(event);
+        let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+        loop {
+            tokio::select! {
+                biased;
+                happened = &mut event => return happened,
+                read = self.stdout.next(&mut out) => self.stdout.take(out.get(..read).unwrap_or(&[]), seen),
+                read = self.stderr.next(&mut err) => self.stderr.take(err.get(..read).unwrap_or(&[]), seen),
+            }
+        }
+    }
+
+    /// Reads what is left in the pipes, and stops waiting should something hold them open.
+    async fn read_to_end(&mut self, seen: &(dyn Fn(&str) + Send + Sync)) {
+        let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+        let deadline = Instant::now() + DRAIN;
+        while self.stdout.pipe.is_some() || self.stderr.pipe.is_some() {
+            tokio::select! {
+                read = self.stdout.next(&mut out) => self.stdout.take(out.get(..read).unwrap_or(&[]), seen),
+                read = self.stderr.next(&mut err) => self.stderr.take(err.get(..read).unwrap_or(&[]), seen),
+                () = tokio::time::sleep_until(deadline) => return,
+            }
+        }
+    }
+}
+
+fn signal_name(status: ExitStatus) -> Option<String> {
+    let number = status.signal()?;
+    const NAMES: [(i32, &str); 12] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (14, "SIGALRM"),
+        (15, "SIGTERM"),
+    ];
+    let name = NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| (*name).to_owned());
+    Some(name.unwrap_or_else(|| format!("signal {number}")))
+}

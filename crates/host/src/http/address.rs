@@ -1,0 +1,73 @@
+//! Which addresses are out on the internet, and which are inside.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether an address belongs to the public internet.
+///
+/// Everything that the registries of special-purpose addresses (RFC 6890 and its successors) reserve is not:
+/// loopback, private and link-local networks (the cloud's metadata service is one), carrier-grade NAT, test
+/// networks, multicast. An IPv6 address that carries an IPv4 one is judged by that one.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let is_special = match (a, b, c) {
+        (0 | 10 | 127, ..) => true,
+        (100, 64..=127, _) => true,
+        (169, 254, _) => true,
+        (172, 16..=31, _) => true,
+        (192, 168, _) => true,
+        (192, 0, 0 | 2) | (192, 88, 99) => true,
+        (198, 18 | 19, _) | (198, 51, 100) | (203, 0, 113) => true,
+        (224..=255, ..) => true,
+        _ => false,
+    };
+    !is_special
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let carried = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match address.segments() {
+        // Mapped, and translated: the well-known prefix.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
+        // 6to4.
+        [0x2002, high, low, ..] => carried(high, low),
+        // Teredo, benchmarking, ORCHID, documentation.
+        [0x2001, 0..=0x01ff | 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
+        // Only 2000::/3 is handed out at all.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_is_told_from_outside() {
+        let inside = [
+            "127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1",
+            "100.127.255.255", "0.0.0.0", "255.255.255.255", "224.0.0.1", "192.0.0.8", "198.18.0.1", "::", "::1",
+            "fe80::1", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
+            "2002:7f00:1::", "2001:db8::1", "2001::1", "::127.0.0.1", "64:ff9b:1::1", "fec0::1",
+        ];
+        for address in inside {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+        for address in [
+            "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.167.1.1", "2606:4700::1", "::ffff:8.8.8.8",
+            "64:ff9b::808:808", "2001:4860:4860::8888",
+        ] {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! An HTTP client that goes only where it may.
+//!
+//! Every hop, redirects included, is checked: the scheme, the host list ([`Hosts`]), and the address that is
+//! connected to, as resolved for that very connection. One deadline covers everything, the body is read only
+//! as far as allowed, and the environment's proxies are not used.
+
+mod address;
+mod hosts;
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Method, StatusCode, Url};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+pub use address::is_public;
+pub use hosts::{BadHosts, HostRule, Hosts};
+
+/// The most redirects that are followed: what the peer documents and doesn't enforce.
+pub const REDIRECTS_MAX: usize = 5;
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The address, as an agent wrote it.
+    pub url: String,
+    /// The method; any token.
+    pub method: String,
+    /// Headers, by name.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: Option<String>,
+    /// How long everything may take.
+    pub timeout: Duration,
+    /// The most bytes of the answer's body that are read, after decompression.
+    pub bytes_max: usize,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers; several of one name are joined with `, `.
+    pub headers: BTreeMap<String, String>,
+    /// The body's first bytes.
+    pub body: Vec<u8>,
+    /// Whether there were more.
+    pub truncated: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum FetchError {
+    /// The address can't be read.
+    #[error("`{url}` is not a web address")]
+    InvalidUrl {
+        /// The address.
+        url: String,
+    },
+    /// The method or a header can't be sent.
+    #[error("{what} can't be sent")]
+    InvalidRequest {
+        /// Which part.
+        what: String,
+    },
+    /// Not `https`, and not `http` to a host that is listed by its name.
+    #[error("`{scheme}` is not allowed for `{host}`: only https is, and http for hosts that are listed by name")]
+    Scheme {
+        /// The scheme.
+        scheme: String,
+        /// The host.
+        host: String,
+    },
+    /// The host list doesn't have it.
+    #[error("the host `{host}` is not on the list of allowed hosts{why}")]
+    HostNotAllowed {
+        /// The host.
+        host: String,
+        /// More about the list, where that helps.
+        why: String,
+    },
+    /// It resolves to an address inside.
+    #[error("`{host}` has a private or local address; to allow it, list it as `private:{host}`")]
+    PrivateAddress {
+        /// The host.
+        host: String,
+    },
+    /// Too many redirects, or one without a place to go.
+    #[error("{0}")]
+    Redirects(String),
+    /// The deadline passed.
+    #[error("there was no complete answer within {} ms", .0.as_millis())]
+    Timeout(Duration),
+    /// It was cancelled.
+    #[error("the request was cancelled")]
+    Cancelled {
+        /// What had been read of the body.
+        partial: Vec<u8>,
+    },
+    /// The exchange failed.
+    #[error("the exchange with `{host}` failed: {why}")]
+    Failed {
+        /// The host.
+        host: String,
+        /// Why, with causes.
+        why: String,
+    },
+}
+
+impl FetchError {
+    /// The stable name that a tool result carries: the peer's, where it has one.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidUrl { .. } => "INVALID_URL",
+            Self::InvalidRequest { .. } => "INVALID_ARGS",
+            Self::Scheme { .. } => "BAD_SCHEME",
+            Self::HostNotAllowed { .. } | Self::PrivateAddress { .. } => "HOST_NOT_ALLOWED",
+            Self::Timeout(_) => "TIMEOUT",
+            Self::Cancelled { .. } => "CANCELLED",
+            Self::Redirects(_) | Self::Failed { .. } => "FETCH_ERROR",
+        }
+    }
+}
+
+/// The client. Cheap to clone; connections are shared.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    client: reqwest::Client,
+    hosts: Arc<Hosts>,
+}
+
+/// The client could not be made.
+#[derive(Debug, Error)]
+#[error("can't set up the HTTP client")]
+pub struct NoClient(#[from] reqwest::Error);
+
+impl HttpClient {
+    /// A client that goes where `hosts` allows.
+    ///
+    /// # Errors
+    ///
+    /// [`NoClient`] if the system's certificates can't be used.
+    pub fn new(hosts: Hosts) -> Result<Self, NoClient> {
+        install_provider();
+        let hosts = Arc::new(hosts);
+        let client = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .referer(false)
+            .dns_resolver(Arc::new(GuardedResolver { hosts: hosts.clone() }))
+            .user_agent(concat!("adjutant/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Self { client, hosts })
+    }
+
+    /// Sends a request and reads the answer, following redirects.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`]; a status that is no success is an answer, not an error.
+    pub async fn fetch(&self, request: &Request, cancel: &CancellationToken) -> Result<Response, FetchError> {
+        let mut body = Vec::new();
+        let exchange = tokio::time::timeout(request.timeout, self.exchange(request, &mut body));
+        let ended = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            ended = exchange => Some(ended),
+        };
+        match ended {
+            None => Err(FetchError::Cancelled { partial: body }),
+            Some(Err(_)) => Err(FetchError::Timeout(request.timeout)),
+            Some(Ok(Err(error))) => Err(error),
+            Some(Ok(Ok(head))) => {
+                Ok(Response { status: head.status.as_u16(), headers: head.headers, body, truncated: head.truncated })
+            }
+        }
+    }
+
+    async fn exchange(&self, request: &Request, body: &mut Vec<u8>) -> Result<Head, FetchError> {
+        let mut hop = Hop::first(request)?;
+        for _ in 0..=REDIRECTS_MAX {
+            let host = self.check(&hop.url)?;
+            let mut sending = self.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+            if let Some(content) = &hop.body {
+                sending = sending.body(content.clone());
+            }
+            let mut response = sending.send().await.map_err(|error| failed(&host, &error))?;
+            if let Some(location) = redirect(response.status(), response.headers()) {
+                let next = hop.url.join(&location).map_err(|_| {
+                    FetchError::Redirects(format!("a redirect to `{location}`, which is no web address"))
+                })?;
+                hop.follow(next, response.status());
+                continue;
+            }
+            let mut truncated = false;
+            while let Some(chunk) = response.chunk().await.map_err(|error| failed(&host, &error))? {
+                let room = request.bytes_max.saturating_sub(body.len());
+                body.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or(&[]));
+                if chunk.len() > room {
+                    truncated = true;
+                    break;
+                }
+            }
+            return Ok(Head { status: response.status(), headers: listed(response.headers()), truncated });
+        }
+        Err(FetchError::Redirects(format!("more than {REDIRECTS_MAX} redirects")))
+    }
+
+    /// Checks one hop before anything is sent, and returns its host. Addresses written as numbers are
+    /// checked here, names when they are resolved.
+    fn check(&self, url: &Url) -> Result<String, FetchError> {
+        let invalid = || FetchError::InvalidUrl { url: url.to_string() };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(invalid)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase();
+        match url.scheme() {
+            "https" => {}
+            "http" if self.hosts.names(&host) => {}
+            scheme => {
+                return Err(FetchError::Scheme { scheme: scheme.to_owned(), host });
+            }
+        }
+        if !self.hosts.allows(&host) {
+            return Err(FetchError::HostNotAllowed { why: self.hosts.trouble(), host });
+        }
+        if host.parse::<IpAddr>().is_ok_and(|address| !is_public(address)) && !self.hosts.allows_private(&host) {
+            return Err(FetchError::PrivateAddress { host });
+        }
+        Ok(host)
+    }
+}
+
+struct Head {
+    status: StatusCode,
+    headers: BTreeMap<String, String>,
+    truncated: bool,
+}
+
+/// One request on the way, changed by redirects.
+struct Hop {
+    url: Url,
+    method: Method,
+    headers: HeaderMap,
+    body: Option<String>,
+}
+
+impl Hop {
+    fn first(request: &Request) -> Result<Self, FetchError> {
+        let url = Url::parse(request.url.trim())
+            .map_err(|_| FetchError::InvalidUrl { url: request.url.chars().take(200).collect() })?;
+        let invalid = |what: &str| FetchError::InvalidRequest { what: what.chars().take(200).collect() };
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| invalid(&format!("the method `{}`", request.method)))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &request.headers {
+            let said = || invalid(&format!("the header `{name}`"));
+            headers.insert(
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| said())?,
+                HeaderValue::from_str(value).map_err(|_| said())?,
+            );
+        }
+        Ok(Self { url, method, headers, body: request.body.clone() })
+    }
+
+    /// Goes to `next` as browsers do: 303, and 301 and 302 after a POST, become GET; what identifies the
+    /// sender doesn't go to another origin.
+    fn follow(&mut self, next: Url, status: StatusCode) {
+        let becomes_get = status == StatusCode::SEE_OTHER && self.method != Method::HEAD
+            || matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND) && self.method == Method::POST;
+        if becomes_get {
+            self.method = Method::GET;
+            self.body = None;
+            for name in ["content-type", "content-length", "content-encoding"] {
+                self.headers.remove(name);
+            }
+        }
+        if next.origin() != self.url.origin() {
+            // What else may hold a secret can't be told by its name, so only harmless headers go along.
+            let kept = ["accept", "accept-language", "content-type", "user-agent"];
+            let foreign: Vec<HeaderName> =
+                self.headers.keys().filter(|name| !kept.contains(&name.as_str())).cloned().collect();
+            for name in foreign {
+                self.headers.remove(name);
+            }
+        }
+        self.url = next;
+    }
+}
+
+fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<String> {
+    let redirects = [301, 302, 303, 307, 308];
+    let location = headers.get(LOCATION).filter(|_| redirects.contains(&status.as_u16()))?;
+    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
+}
+
+fn listed(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut listed: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        listed
+            .entry(name.as_str().to_owned())
+            .and_modify(|known| *known = format!("{known}, {value}"))
+            .or_insert_with(|| value.into_owned());
+    }
+    listed
+}
+
+/// The error with all its causes, since the outermost one says only that something failed.
+fn failed(host: &str, error: &reqwest::Error) -> FetchError {
+    let mut why = Vec::new();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        if source.is::<OnlyPrivate>() {
+            return FetchError::PrivateAddress { host: host.to_owned() };
+        }
+        why.push(source.to_string());
+        cause = source.source();
+    }
+    let why = if why.is_empty() { error.to_string() } else { why.join(": ") };
+    FetchError::Failed { host: host.to_owned(), why }
+}
+
+/// Resolves names to public addresses only, so that what was checked is what is connected to.
+struct GuardedResolver {
+    hosts: Arc<Hosts>,
+}
+
+/// A name that has no public address.
+#[derive(Debug, Error)]
+#[error("the name has only private or local addresses")]
+struct OnlyPrivate;
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let host = name.as_str().trim_end_matches('.').to_ascii_lowercase();
+        let may_be_private = self.hosts.allows_private(&host);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
+            let allowed: Vec<SocketAddr> =
+                found.into_iter().filter(|address| may_be_private || is_public(address.ip())).collect();
+            if allowed.is_empty() {
+                return Err(OnlyPrivate.into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Installs the one TLS provider of the process. Another one that is there already is as good.
+fn install_provider() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+}

@@ -1,0 +1,6 @@
+//! The promises of the host, tried on the real system: a temporary folder, real processes, the loopback
+//! network.
+
+mod custody;
+mod http;
+mod workdir;

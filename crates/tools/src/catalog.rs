@@ -1,0 +1,110 @@
+//! The native tools as they are offered: names, descriptions, categories, schemas.
+
+use adjutant_core::gate::Category;
+use adjutant_core::tool::{ToolEffect, ToolSpec, ToolSpecs};
+use schemars::{JsonSchema, Schema};
+
+use crate::args::{ApplyPatch, HttpFetch, ListDir, ReadFile, ShellExec, WriteFile};
+
+/// The native tools in the order they are offered. Needs no workdir and touches nothing.
+#[must_use]
+pub fn catalog() -> ToolSpecs {
+    [
+        spec::<ReadFile>(
+            "read_file",
+            "filesystem_read",
+            ToolEffect::Reads,
+            "Read a text file of the working directory.",
+        ),
+        spec::<WriteFile>(
+            "write_file",
+            "filesystem_write",
+            ToolEffect::WritesFiles,
+            "Write a whole file, or add to its end. Missing folders are created.",
+        ),
+        spec::<ListDir>(
+            "list_dir",
+            "filesystem_read",
+            ToolEffect::Reads,
+            "List a folder, as JSON. Build output, version control and what the ignore files name is left out.",
+        ),
+        spec::<ShellExec>(
+            "shell_exec",
+            "shell_exec",
+            ToolEffect::Anything,
+            "Run a command line in a shell, without a terminal and without stdin. Everything it started ends with it.",
+        ),
+        spec::<HttpFetch>(
+            "http_fetch",
+            "http_fetch",
+            ToolEffect::Anything,
+            "Send one HTTP request and return status, headers and body, as JSON.",
+        ),
+        spec::<ApplyPatch>(
+            "apply_patch",
+            "filesystem_write",
+            ToolEffect::WritesFiles,
+            "Apply a unified diff to files of the working directory: all of it or nothing.",
+        ),
+    ]
+    .into()
+}
+
+fn spec<T: JsonSchema>(name: &str, category: &str, effect: ToolEffect, description: &str) -> ToolSpec {
+    let mut schema: Schema = schemars::schema_for!(T);
+    // Both describe our types, not the tool, and some providers refuse keys they don't know.
+    for key in ["$schema", "title", "description"] {
+        schema.remove(key);
+    }
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        categories: vec![Category::new(category)],
+        schema: schema.to_value(),
+        effect,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalog_names_every_tool_with_what_it_needs() {
+        let listed: Vec<String> =
+            catalog().iter().map(|spec| format!("{} {} {:?}", spec.name, spec.categories[0], spec.effect)).collect();
+        assert_eq!(
+            listed,
+            [
+                "read_file filesystem_read Reads",
+                "write_file filesystem_write WritesFiles",
+                "list_dir filesystem_read Reads",
+                "shell_exec shell_exec Anything",
+                "http_fetch http_fetch Anything",
+                "apply_patch filesystem_write WritesFiles",
+            ]
+        );
+    }
+
+    #[test]
+    fn schemas_are_objects_that_say_what_is_required() {
+        let required: Vec<String> = catalog()
+            .iter()
+            .map(|spec| format!("{} {} {}", spec.name, spec.schema["type"], spec.schema["required"]))
+            .collect();
+        assert_eq!(
+            required,
+            [
+                r#"read_file "object" ["path"]"#,
+                r#"write_file "object" ["path","content"]"#,
+                r#"list_dir "object" ["path"]"#,
+                r#"shell_exec "object" ["cmd"]"#,
+                r#"http_fetch "object" ["url"]"#,
+                r#"apply_patch "object" ["diff"]"#,
+            ]
+        );
+        let first = &catalog()[0].schema;
+        assert_eq!(first["properties"]["path"]["type"], "string");
+        assert!(first["properties"]["max_bytes"].to_string().contains("\"minimum\":0"), "{first}");
+    }
+}

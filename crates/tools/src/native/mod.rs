@@ -1,0 +1,236 @@
+//! Carries out calls to the native tools below one workdir.
+//!
+//! Files are worked on in blocking threads, one file at a time replaced as a whole; a call that writes can
+//! be announced beforehand ([`Tools::prepare`]) and looked for afterwards ([`Tools::settle`]).
+
+mod fetch;
+mod files;
+mod listing;
+mod patching;
+mod shell;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_host::environment;
+use adjutant_host::http::{Hosts, HttpClient};
+use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
+use adjutant_ports::{CancellationToken, Pending, Prepared, Settled, Tools};
+
+use crate::args;
+
+/// How the native tools are set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether `shell_exec` runs anything; if not, it answers `SHELL_DISABLED`.
+    pub shell: Shell,
+    /// Where `http_fetch` may go.
+    pub hosts: Hosts,
+    /// The environment of the runtime; commands get it without secrets.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// Whether commands may be run at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shell {
+    /// They may.
+    Enabled,
+    /// They may not, whatever was authorized: `--no-shell`.
+    Disabled,
+}
+
+/// The native tools of one workdir.
+#[derive(Debug, Clone)]
+pub struct NativeTools {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    workdir: Workdir,
+    shell: Shell,
+    hosts: Hosts,
+    environment: Vec<(OsString, OsString)>,
+    /// Made at the first use, since most runs fetch nothing and reading certificates takes time.
+    http: OnceLock<Result<HttpClient, String>>,
+    specs: ToolSpecs,
+}
+
+impl NativeTools {
+    /// Opens the workdir.
+    ///
+    /// # Errors
+    ///
+    /// The system's error, if there is no such folder.
+    pub fn open(workdir: &Path, options: Options) -> io::Result<Self> {
+        let Options { shell, hosts, environment } = options;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                workdir: Workdir::open(workdir)?,
+                shell,
+                hosts,
+                environment: environment::for_commands(environment),
+                http: OnceLock::new(),
+                specs: crate::catalog(),
+            }),
+        })
+    }
+}
+
+impl Tools for NativeTools {
+    fn specs(&self) -> ToolSpecs {
+        self.inner.specs.clone()
+    }
+
+    fn prepare(&self, call: &ToolCall) -> Prepared {
+        // A call that can't be prepared will fail before it writes anything.
+        let changes = match call.name.as_str() {
+            _ if call.malformed.is_some() => None,
+            "write_file" => {
+                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_write(&args).ok())
+            }
+            "apply_patch" => {
+                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_patch(&args).ok())
+            }
+            _ => None,
+        };
+        Prepared { changes: changes.unwrap_or_default() }
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        prepared: &'a Prepared,
+        output: &'a (dyn Fn(&str) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Pending<'a, ToolOutput> {
+        Box::pin(async move {
+            if let Some(malformed) = &call.malformed {
+                return args::invalid(&call.name, &format!("the arguments are not valid JSON: {malformed}"));
+            }
+            let done = self.dispatch(call, prepared, output, cancel).await;
+            done.unwrap_or_else(|failed| failed)
+        })
+    }
+
+    fn settle(&self, changes: &[FileChange]) -> Settled {
+        let mut made = !changes.is_empty();
+        let mut not_made = !changes.is_empty();
+        for change in changes {
+            let now = self.inner.workdir.resolve(&change.path).and_then(|path| self.inner.hash(&path));
+            let Ok(now) = now else {
+                return Settled::Unknown;
+            };
+            made &= now == change.after;
+            not_made &= now == change.before;
+        }
+        match (made, not_made) {
+            (true, _) => Settled::Made,
+            (false, true) => Settled::NotMade,
+            (false, false) => Settled::Unknown,
+        }
+    }
+}
+
+impl NativeTools {
+    async fn dispatch(
+        &self,
+        call: &ToolCall,
+        prepared: &Prepared,
+        output: &(dyn Fn(&str) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolOutput> {
+        let name = call.name.as_str();
+        match name {
+            "read_file" => {
+                let args = args::read(name, &call.args)?;
+                self.in_thread(cancel, move |inner, _| inner.read_file(&args)).await
+            }
+            "list_dir" => {
+                let args = args::read(name, &call.args)?;
+                self.in_thread(cancel, move |inner, cancel| inner.list_dir(&args, cancel)).await
+            }
+            "write_file" => {
+                let args = args::read(name, &call.args)?;
+                let prepared = prepared.clone();
+                self.to_its_end(cancel, move |inner, _| inner.write_file(&args, &prepared)).await
+            }
+            "apply_patch" => {
+                let args = args::read(name, &call.args)?;
+                let prepared = prepared.clone();
+                self.to_its_end(cancel, move |inner, cancel| inner.apply_patch(&args, &prepared, cancel)).await
+            }
+            "shell_exec" => self.inner.shell_exec(args::read(name, &call.args)?, output, cancel).await,
+            "http_fetch" => self.inner.http_fetch(args::read(name, &call.args)?, cancel).await,
+            _ => Err(ToolOutput::failed("UNKNOWN_TOOL", format!("there is no tool `{name}`"))),
+        }
+    }
+
+    /// Runs reading work in a blocking thread; on cancel it is no longer waited for.
+    async fn in_thread<F>(&self, cancel: CancellationToken, work: F) -> Result<ToolOutput, ToolOutput>
+    where
+        F: FnOnce(&Inner, &CancellationToken) -> Result<ToolOutput, ToolOutput> + Send + 'static,
+    {
+        let cancelled = cancel.clone();
+        tokio::select! {
+            biased;
+            () = cancelled.cancelled() => Err(self::cancelled(None)),
+            done = self.to_its_end(cancel, work) => done,
+        }
+    }
+
+    /// Runs writing work in a blocking thread and waits for its end, so that its result is the truth.
+    async fn to_its_end<F>(&self, cancel: CancellationToken, work: F) -> Result<ToolOutput, ToolOutput>
+    where
+        F: FnOnce(&Inner, &CancellationToken) -> Result<ToolOutput, ToolOutput> + Send + 'static,
+    {
+        if cancel.is_cancelled() {
+            return Err(cancelled(None));
+        }
+        let inner = self.inner.clone();
+        let done = tokio::task::spawn_blocking(move || work(&inner, &cancel)).await;
+        done.unwrap_or_else(|failure| Err(ToolOutput::failed("INTERNAL", format!("the tool itself failed: {failure}"))))
+    }
+}
+
+impl Inner {
+    /// The short hash of a file's content, none if there is no file.
+    fn hash(&self, path: &WorkPath) -> Result<Option<String>, WorkdirError> {
+        let mut hasher = ContentHasher::default();
+        if self.workdir.kind(path)?.is_none() {
+            return Ok(None);
+        }
+        self.workdir.read_through(path, &mut |piece| hasher.update(piece))?;
+        Ok(Some(hasher.finish()))
+    }
+}
+
+/// The result for a path that can't be used.
+fn refused(error: &WorkdirError) -> ToolOutput {
+    ToolOutput::failed(error.code(), error.explained())
+}
+
+/// The result of a cancelled call, with what it had said until then.
+fn cancelled(partial: Option<String>) -> ToolOutput {
+    let mut content = "The call was cancelled before it was done.".to_owned();
+    if let Some(partial) = partial.filter(|partial| !partial.is_empty()) {
+        content.push_str("\n--- partial output ---\n");
+        content.push_str(&partial);
+    }
+    ToolOutput::failed("CANCELLED", content)
+}
+
+/// Refuses a call whose files are no longer what they were when it was announced: the record of what it
+/// would do, by which an interruption is settled, would be wrong.
+fn check_unchanged(prepared: &Prepared, now: &[FileChange]) -> Result<(), ToolOutput> {
+    if prepared.changes.is_empty() || prepared.changes == now {
+        return Ok(());
+    }
+    Err(ToolOutput::failed(
+        "CHANGED_MEANWHILE",
+        "The files changed between the decision about this call and the call itself. Nothing was written; read them again.",
+    ))
+}

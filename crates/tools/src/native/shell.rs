@@ -1,0 +1,89 @@
+//! `shell_exec`: a command line in a shell, in custody.
+
+use std::time::Duration;
+
+use adjutant_core::tool::{ToolMeta, ToolOutput};
+use adjutant_host::custody::{self, Cause, Command, Confinement, Ended, STREAM_BYTES_MAX};
+use adjutant_ports::CancellationToken;
+
+use super::{Inner, Shell, cancelled, refused};
+use crate::args::{ShellExec, invalid};
+
+/// The time limit unless asked otherwise, and the most that can be asked for: the peer's.
+const TIMEOUT_MS_DEFAULT: u64 = 30_000;
+const TIMEOUT_MS_MAX: u64 = 300_000;
+
+impl Inner {
+    pub(super) async fn shell_exec(
+        &self,
+        args: ShellExec,
+        output: &(dyn Fn(&str) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolOutput> {
+        if self.shell == Shell::Disabled {
+            return Err(ToolOutput::failed(
+                "SHELL_DISABLED",
+                "Commands are switched off for this run, whatever is authorized.",
+            ));
+        }
+        for (name, value) in [("cmd", Some(args.cmd.as_str())), ("shell", args.shell.as_deref())] {
+            if value.is_some_and(|value| value.trim().is_empty() || value.contains('\0')) {
+                return Err(invalid("shell_exec", &format!("`{name}` must be text without a NUL and not blank")));
+            }
+        }
+        let folder = self.workdir.resolve(args.cwd.as_deref().unwrap_or(".")).map_err(|error| refused(&error))?;
+        let folder = self.workdir.open_folder(&folder).map_err(|error| refused(&error))?;
+        let timeout_ms = args.timeout_ms.map_or(TIMEOUT_MS_DEFAULT, |timeout| timeout.0).min(TIMEOUT_MS_MAX);
+        let command = Command {
+            program: args.shell.unwrap_or_else(|| "bash".to_owned()).into(),
+            args: vec!["-c".into(), args.cmd.into()],
+            folder,
+            environment: self.environment.clone(),
+            timeout: Duration::from_millis(timeout_ms),
+            stream_bytes_max: STREAM_BYTES_MAX,
+            confinement: Confinement::None,
+        };
+        if cancel.is_cancelled() {
+            return Err(cancelled(None));
+        }
+        let ended = custody::run(command, output, cancel).await;
+        ended
+            .map(|ended| report(&ended, timeout_ms))
+            .map_err(|error| ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source)))
+    }
+}
+
+fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
+    let truncated = ended.stdout.dropped() + ended.stderr.dropped() > 0;
+    let exit_code = ended.exit_code.unwrap_or(-1);
+    let meta = ToolMeta {
+        bytes: Some(ended.stdout.total() + ended.stderr.total()),
+        truncated: Some(truncated),
+        exit_code: Some(exit_code),
+        signal: ended.signal.clone(),
+    };
+    let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
+    let mut first = match (ended.cause, &ended.signal) {
+        (Cause::Cancelled, _) => {
+            let partial = if stderr.is_empty() { stdout } else { format!("{stdout}\nstderr:\n{stderr}") };
+            return ToolOutput { meta, ..cancelled(Some(partial)) };
+        }
+        (Cause::Timeout, _) => {
+            format!("Timed out after {timeout_ms} ms; everything it started was ended.")
+        }
+        (Cause::Itself, Some(signal)) => format!("Exited with code {exit_code} ({signal})."),
+        (Cause::Itself, None) => format!("Exited with code {exit_code}."),
+    };
+    if truncated {
+        first.push_str(" The output was truncated.");
+    }
+    if ended.cause == Cause::Itself && ended.left_behind > 0 {
+        first.push_str(" What it left running was ended.");
+    }
+    let content = format!("{first}\n\nstdout:\n{stdout}\n\nstderr:\n{stderr}");
+    match ended.cause {
+        Cause::Itself if exit_code == 0 => ToolOutput { meta, ..ToolOutput::worked(content) },
+        Cause::Itself | Cause::Cancelled => ToolOutput { success: false, content, code: None, meta },
+        Cause::Timeout => ToolOutput { meta, ..ToolOutput::failed("TIMEOUT", content) },
+    }
+}

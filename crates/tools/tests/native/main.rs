@@ -1,0 +1,8 @@
+//! The native tools in a temporary workdir: the recorded cases, what each tool promises, and what a hostile
+//! agent or folder may try.
+
+mod hostile;
+mod patching;
+mod place;
+mod recorded;
+mod tools;

@@ -1,0 +1,89 @@
+//! A workdir with tools, beside a folder that must stay as it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::tool::{ToolCall, ToolOutput};
+use adjutant_host::http::Hosts;
+use adjutant_ports::{CancellationToken, Prepared, Tools};
+use adjutant_tools::{NativeTools, Options, Shell};
+use serde_json::Value;
+
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) tools: NativeTools,
+}
+
+pub(crate) fn call(name: &str, args: Value) -> ToolCall {
+    ToolCall { call_id: "c1".to_owned(), name: name.to_owned(), args, malformed: None }
+}
+
+impl Place {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        Self::with_shell(files, Shell::Enabled)
+    }
+
+    pub(crate) fn with_shell(files: &[(&str, &str)], shell: Shell) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("outside")).unwrap();
+        fs::write(folder.path().join("outside/secret"), "untouched").unwrap();
+        let workdir = folder.path().join("work");
+        fs::create_dir(&workdir).unwrap();
+        for (path, content) in files {
+            let path = workdir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let environment = vec![("PATH".into(), path), ("MY_TOKEN".into(), "secret".into())];
+        let tools = NativeTools::open(&workdir, Options { shell, hosts: Hosts::of(["api.dev"]), environment }).unwrap();
+        Self { folder, tools }
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join("work").join(path)
+    }
+
+    pub(crate) fn call(&self, name: &str, args: Value) -> ToolOutput {
+        let call = call(name, args);
+        let prepared = self.tools.prepare(&call);
+        self.call_prepared(&call, &prepared, CancellationToken::new())
+    }
+
+    pub(crate) fn call_prepared(&self, call: &ToolCall, prepared: &Prepared, cancel: CancellationToken) -> ToolOutput {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(self.tools.call(call, prepared, &|_| {}, cancel))
+    }
+
+    /// Every file below the workdir; links and special files are left out.
+    pub(crate) fn files(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        collect(&self.path(""), &self.path(""), &mut files);
+        files
+    }
+
+    #[track_caller]
+    pub(crate) fn check_outside_is_untouched(&self) {
+        let names: Vec<_> =
+            fs::read_dir(self.folder.path().join("outside")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["secret"]);
+        assert_eq!(fs::read_to_string(self.folder.path().join("outside/secret")).unwrap(), "untouched");
+        let mut beside: Vec<_> =
+            fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        beside.sort();
+        assert_eq!(beside, ["outside", "work"]);
+    }
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            collect(root, &entry.path(), files);
+        } else if kind.is_file() {
+            let name = entry.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            files.insert(name, String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned());
+        }
+    }
+}
