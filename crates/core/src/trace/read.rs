@@ -359,7 +359,8 @@ mod tests {
 
     #[test]
     fn a_file_is_split_at_line_feeds_and_numbered_from_one() {
-        let file = b"{\"type\":\"trace_version\",\"version\":5,\"brief_id\":\"b\"}\r\n\r\n\xff\n{\"type\":\"chat\"}\n\n";
+        let file =
+            b"{\"type\":\"trace_version\",\"version\":5,\"brief_id\":\"b\"}\r\n\r\n\xff\n{\"type\":\"chat\"}\n\n";
         let trace = read_bytes(file);
         assert_eq!(trace.version, Some(5));
         assert_eq!(trace.damaged, [3]);
@@ -369,7 +370,11 @@ mod tests {
 
     #[test]
     fn nesting_has_no_limit() {
-        let deep = format!(r#"{{"type":"tool_call","call_id":"c","name":"n","auth_decision":"allow","args":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let deep = format!(
+            r#"{{"type":"tool_call","call_id":"c","name":"n","auth_decision":"allow","args":{}{}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
         assert_eq!(read_lines([(1, deep.as_str())]).lines.len(), 1);
         let deep = deep.replace("\"n\"", &format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
         assert_eq!(read_lines([(1, deep.as_str())]).damaged, [1]);

@@ -11,8 +11,10 @@ const CELL_UNITS_MAX: usize = 200;
 /// spaces at the end of a line.
 #[must_use]
 pub(super) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
-    let rows: Vec<[String; N]> =
-        rows.iter().map(|row| row.each_ref().map(|cell| visible_line(&cut(cell, CELL_UNITS_MAX)).into_owned())).collect();
+    let rows: Vec<[String; N]> = rows
+        .iter()
+        .map(|row| row.each_ref().map(|cell| visible_line(&cut(cell, CELL_UNITS_MAX)).into_owned()))
+        .collect();
     let mut widths = head.map(units);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {

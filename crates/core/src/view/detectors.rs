@@ -34,8 +34,7 @@ pub fn of(trace: &Trace<'_>) -> Detectors {
     for line in trace.lines.iter().filter(|line| line.kind == "detector_fired") {
         *counts.entry(line.fields.word("detector").into_owned()).or_default() += 1;
     }
-    let mut detectors: Vec<_> =
-        counts.into_iter().map(|(detector, count)| DetectorCount { detector, count }).collect();
+    let mut detectors: Vec<_> = counts.into_iter().map(|(detector, count)| DetectorCount { detector, count }).collect();
     detectors.sort_by_key(|row| Reverse(row.count));
     Detectors { damaged: trace.damaged.clone(), detectors }
 }

@@ -76,9 +76,7 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
             let decision = f.text("answer").unwrap_or_else(|| w("decision"));
             ("auth_check", format!("{}/{}  {decision}  ({})", w("layer"), w("tool"), w("reason")))
         }
-        "auth_prompt" => {
-            ("auth_prompt", format!("[{}]  response={}", f.texts("categories").join(","), w("response")))
-        }
+        "auth_prompt" => ("auth_prompt", format!("[{}]  response={}", f.texts("categories").join(","), w("response"))),
         "role_invoke" => {
             let (role, source) = (w("role"), w("tokens_source"));
             ("role_invoke", format!("{role}  in={} out={} ({source})", n("tokens_in"), n("tokens_out")))
@@ -87,9 +85,7 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
         "budget_halt" => ("budget_halt", format!("{}={}/{}", w("metric"), n("used"), n("limit"))),
         "subtask_status" => ("subtask", format!("{}  {}", w("subtask_id"), w("status"))),
         "coordinator_state" => ("coord_state", w("state").into_owned()),
-        "mcp_server_started" => {
-            ("mcp_start", format!("transport={}  tools={}", w("transport"), n("tool_count")))
-        }
+        "mcp_server_started" => ("mcp_start", format!("transport={}  tools={}", w("transport"), n("tool_count"))),
         "mcp_server_shutdown" => ("mcp_stop", format!("reason={}", w("reason"))),
         "mcp_call_dispatched" => ("mcp_dispatch", format!("{}  call={}", w("tool"), w("call_id"))),
         "mcp_call_pending" => ("mcp_pending", format!("{}  elapsed={}ms", w("tool"), n("elapsed_ms"))),
@@ -131,9 +127,7 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
             ("perm_use", format!("grant={}  by_call={}", w("grant_id"), w("consuming_tool_call_id")))
         }
         "permission_revoked" => ("perm_revoke", format!("grant={}", w("grant_id"))),
-        "bridged_tool_call" => {
-            ("br_tool_call", format!("{}::{}  call={}", w("binary"), w("tool_name"), w("call_id")))
-        }
+        "bridged_tool_call" => ("br_tool_call", format!("{}::{}  call={}", w("binary"), w("tool_name"), w("call_id"))),
         "bridged_tool_result" => {
             ("br_tool_res", format!("{}  call={}  {}", w("binary"), w("call_id"), ok(!f.flag("is_error"))))
         }
@@ -182,7 +176,9 @@ fn with_ours(line: &TraceLine<'_>, (label, said): Said) -> Said {
         "auth_prompt" => {
             let calls: Vec<String> = f.numbers("calls").iter().map(u64::to_string).collect();
             let calls = if calls.is_empty() { String::new() } else { format!("calls={}", calls.join(",")) };
-            joined(&[&said, &calls])
+            let acts = f.texts("acts").join(",");
+            let acts = if acts.is_empty() { String::new() } else { format!("acts={acts}") };
+            joined(&[&said, &calls, &acts])
         }
         "tool_call" => joined(&[&said, &f.word("slot"), &format!("call={}", f.word("call_id"))]),
         "tool_result" => {
@@ -229,9 +225,8 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
         }
         "agent_reply" => {
             let usage = f.object("usage");
-            let tokens = |name: &str, word: &str| {
-                usage.number(name).map(|count| format!("{word}={count}")).unwrap_or_default()
-            };
+            let tokens =
+                |name: &str, word: &str| usage.number(name).map(|count| format!("{word}={count}")).unwrap_or_default();
             let calls = f.objects("calls").len();
             let (slot, stop, text) = (w("slot"), w("stop"), bytes(line, "text"));
             let detail = format!("{slot}  {stop}  {}ms  {text}B  calls={calls}", n("duration_ms"));

@@ -1,7 +1,7 @@
 //! The events of bridged tools, and of the set-up that lets a coding CLI reach them.
 
-use super::trace::{Events, event_of, push_event};
 use super::damage;
+use super::trace::{Events, event_of, push_event};
 use crate::trace::read::{Trace, TraceLine};
 
 fn belongs(line: &TraceLine<'_>) -> bool {

@@ -262,8 +262,9 @@ mod tests {
 
     #[test]
     fn a_file_without_a_version_is_of_the_first() {
-        let session = read(r#"{"meta":{"brief_id":"b","project":"p","started_at":"s","updated_at":"u","phase":"done"}}"#)
-            .expect("a session");
+        let session =
+            read(r#"{"meta":{"brief_id":"b","project":"p","started_at":"s","updated_at":"u","phase":"done"}}"#)
+                .expect("a session");
         assert_eq!((session.schema_version, session.tool_calls), (1, 0));
         assert_eq!(session.damaged_fields, Vec::<String>::new());
     }
@@ -301,7 +302,10 @@ mod tests {
             ("[]", "the session file has no `meta`"),
             (r#"{"meta":null}"#, "the session file has no `meta`"),
             (r#"{"meta":{"brief_id":7}}"#, "the session file has no `meta.brief_id`"),
-            (r#"{"schema_version":4,"meta":{}}"#, "the session file has version 4, and 3 is the newest that can be read"),
+            (
+                r#"{"schema_version":4,"meta":{}}"#,
+                "the session file has version 4, and 3 is the newest that can be read",
+            ),
             (
                 r#"{"schema_version":"3","meta":{}}"#,
                 "`schema_version` of the session file must be a whole number, not `\"3\"`",
@@ -315,7 +319,8 @@ mod tests {
 
     #[test]
     fn a_damaged_line_of_a_transcript_is_skipped() {
-        let file = "{\"message\":{\"role\":\"user\",\"content\":\"go\",\"meta\":{\"phase\":\"execute\"}}}\r\n\nnull\njunk\n";
+        let file =
+            "{\"message\":{\"role\":\"user\",\"content\":\"go\",\"meta\":{\"phase\":\"execute\"}}}\r\n\nnull\njunk\n";
         let (messages, damaged) = read_transcript(file);
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0].phase.as_deref(), Some("execute"));

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession};
 use super::visible::visible_line;
+use crate::session::detect::Reading;
 use crate::trace::read::Trace;
 
 /// What the detectors see in one text.
@@ -20,8 +21,16 @@ use crate::trace::read::Trace;
 pub struct Fired {
     /// Those that fire, by their names on the wire, in reading order.
     pub detectors: Vec<&'static str>,
-    /// What the blocker detector takes for the reason; empty if it doesn't fire.
-    pub blocker_reason: String,
+    /// What the blocker detector takes for the reason; absent if it doesn't fire.
+    pub blocker_reason: Option<String>,
+}
+
+/// What today's detectors see, as one reading of all of them has it.
+impl From<&Reading> for Fired {
+    fn from(reading: &Reading) -> Self {
+        let detectors = reading.fired().map(|(detector, _)| detector.name()).collect();
+        Self { detectors, blocker_reason: reading.blocker.reason.clone() }
+    }
 }
 
 /// What reading a run again showed.
@@ -108,7 +117,7 @@ pub fn of(
         let (is_blocked, is_complete) = (fired.contains(&"blocker"), fired.contains(&"completion"));
         replay.turns.push(ReplayedTurn { turn, fired, comparison });
         if is_blocked {
-            replay.blocker_reason = Some(blocker_reason);
+            replay.blocker_reason = Some(blocker_reason.unwrap_or_default());
             break;
         }
         if is_complete {

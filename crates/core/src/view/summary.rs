@@ -94,6 +94,8 @@ pub struct PhaseApproval {
     pub at: Option<String>,
     /// The categories in question.
     pub categories: Vec<String>,
+    /// What the agent had announced.
+    pub acts: Vec<String>,
     /// Whether it was a yes.
     pub approved: bool,
     /// Whether it holds for the rest of the run.
@@ -133,7 +135,8 @@ pub struct ToolCallCounts {
 /// The run that `trace` tells of.
 #[must_use]
 pub fn of(trace: &Trace<'_>) -> Summary {
-    let mut fold = Fold { summary: Summary { damaged: trace.damaged.clone(), ..Summary::default() }, ..Fold::default() };
+    let mut fold =
+        Fold { summary: Summary { damaged: trace.damaged.clone(), ..Summary::default() }, ..Fold::default() };
     for line in &trace.lines {
         fold.apply(line);
     }
@@ -143,7 +146,8 @@ pub fn of(trace: &Trace<'_>) -> Summary {
             let (part, slot, at) = (began.part.to_string(), began.fields.word("slot").into_owned(), at(began));
             if began.kind == "question" {
                 let question = began.fields.object("question");
-                let replies = question.objects("options").iter().map(|option| option.word("reply").into_owned()).collect();
+                let replies =
+                    question.objects("options").iter().map(|option| option.word("reply").into_owned()).collect();
                 let (kind, text) = (question.word("kind").into_owned(), question.word("text").into_owned());
                 summary.waiting.push(Waiting { part, slot, kind, text, replies, at });
             } else {
@@ -193,9 +197,15 @@ impl<'t, 'a> Fold<'t, 'a> {
             "phase_enter" => self.enter(line),
             "auth_prompt" => {
                 let response = f.word("response");
-                let categories = f.texts("categories").into_iter().map(Cow::into_owned).collect();
+                let words = |name: &str| f.texts(name).into_iter().map(Cow::into_owned).collect();
                 let approved = response.eq_ignore_ascii_case("y");
-                summary.approvals.push(PhaseApproval { at: at(line), categories, approved, for_run: response == "Y" });
+                summary.approvals.push(PhaseApproval {
+                    at: at(line),
+                    categories: words("categories"),
+                    acts: words("acts"),
+                    approved,
+                    for_run: response == "Y",
+                });
             }
             "message" => summary.messages += 1,
             "agent_reply" => {
@@ -274,7 +284,8 @@ pub fn head(summary: &Summary) -> String {
         let said = cut(&question.text, QUESTION_UNITS_MAX);
         push(format!("  {}  {}  {said}{}", question.slot, question.kind, within(&question.part)));
         if !question.replies.is_empty() {
-            let replies: Vec<&str> = question.replies.iter().map(|reply| if reply.is_empty() { "(empty)" } else { reply }).collect();
+            let replies: Vec<&str> =
+                question.replies.iter().map(|reply| if reply.is_empty() { "(empty)" } else { reply }).collect();
             push(format!("    replies: {}", replies.join(" | ")));
         }
     }
@@ -294,7 +305,11 @@ pub fn head(summary: &Summary) -> String {
     for approval in &summary.approvals {
         let word = if approval.approved { "APPROVED" } else { "DENIED" };
         let reach = if approval.for_run { "  (for the run)" } else { "" };
-        push(format!("  {}  {word}  {}{reach}", or_dash(&approval.at), approval.categories.join(", ")));
+        let mut asked: Vec<&str> = approval.categories.iter().map(String::as_str).collect();
+        asked.extend(
+            approval.acts.iter().map(String::as_str).filter(|act| !approval.categories.iter().any(|c| c == act)),
+        );
+        push(format!("  {}  {word}  {}{reach}", or_dash(&approval.at), asked.join(", ")));
     }
     push("Transitions:".to_owned());
     for change in &summary.transitions {

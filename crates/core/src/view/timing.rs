@@ -38,9 +38,7 @@ pub fn of(trace: &Trace<'_>) -> Timing {
             _ => continue,
         };
         let phase = line.fields.word("phase").into_owned();
-        let row = phases
-            .entry(phase.clone())
-            .or_insert_with(|| PhaseTiming { phase, ..PhaseTiming::default() });
+        let row = phases.entry(phase.clone()).or_insert_with(|| PhaseTiming { phase, ..PhaseTiming::default() });
         row.enters += u64::from(is_enter);
         if !is_enter {
             row.total_ms = row.total_ms.saturating_add(line.fields.count("duration_ms"));

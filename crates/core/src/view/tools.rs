@@ -198,7 +198,8 @@ fn native_cells(call: &NativeCall, is_ours: bool) -> [String; 6] {
         CallResult::Cancelled if !is_ours => CallResult::Pending,
         result => result,
     };
-    let measured = |number: Option<u64>, unit| number.map_or_else(|| "-".to_owned(), |number| format!("{number}{unit}"));
+    let measured =
+        |number: Option<u64>, unit| number.map_or_else(|| "-".to_owned(), |number| format!("{number}{unit}"));
     [
         at(&call.at),
         call.tool.clone(),

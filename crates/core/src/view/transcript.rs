@@ -73,7 +73,8 @@ pub fn of(trace: &Trace<'_>) -> Transcript {
             }
             _ => continue,
         };
-        let calls = if line.kind == "agent_reply" { f.objects("calls").iter().map(asked).collect() } else { Vec::new() };
+        let calls =
+            if line.kind == "agent_reply" { f.objects("calls").iter().map(asked).collect() } else { Vec::new() };
         entries.push(TranscriptEntry {
             speaker,
             at: line.at.as_deref().map(str::to_owned),

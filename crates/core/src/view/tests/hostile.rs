@@ -52,7 +52,8 @@ fn samples() -> Vec<Map<String, Value>> {
 
 #[test]
 fn a_field_of_another_type_never_shows() {
-    let wrong = [Value::Null, json!(7.5), json!(true), json!("text"), json!([null]), json!([[{}]]), json!({ "a": null })];
+    let wrong =
+        [Value::Null, json!(7.5), json!(true), json!("text"), json!([null]), json!([[{}]]), json!({ "a": null })];
     for sample in samples() {
         for name in sample.keys() {
             for value in &wrong {
@@ -76,7 +77,11 @@ fn a_field_that_a_view_prints_is_needed_or_may_be_absent_but_is_never_null_in_pr
             line.insert(name.clone(), Value::Null);
             let as_null = Value::Object(line.clone()).to_string();
             line.shift_remove(name);
-            assert_eq!(reads(&as_null), reads(&Value::Object(line).to_string()), "null is as good as absent: {as_null}");
+            assert_eq!(
+                reads(&as_null),
+                reads(&Value::Object(line).to_string()),
+                "null is as good as absent: {as_null}"
+            );
             for text in &every_text(&read_lines([(1, as_null.as_str())]))[..10] {
                 assert!(!text.contains("null"), "{as_null}\n{text}");
             }
@@ -118,10 +123,15 @@ fn no_text_of_a_trace_reaches_a_terminal_as_it_is() {
         project: Some(poison.into()),
         messages: vec![PeerMessage { role: "assistant".into(), ..message.clone() }, message],
         approvals: vec![peer_session::Approval { at: None, action: poison.into(), approved: true }],
-        transitions: vec![peer_session::Transition { at: None, from: poison.into(), to: poison.into(), reason: Some(poison.into()) }],
+        transitions: vec![peer_session::Transition {
+            at: None,
+            from: poison.into(),
+            to: poison.into(),
+            reason: Some(poison.into()),
+        }],
         ..PeerSession::default()
     };
-    let detect = |text: &str| Fired { detectors: vec!["blocker"], blocker_reason: text.to_owned() };
+    let detect = |text: &str| Fired { detectors: vec!["blocker"], blocker_reason: Some(text.to_owned()) };
     for text in [
         peer_summary::text(&session),
         transcript::peer_text(&session, &transcript::of_peer(&session, None)),
@@ -148,7 +158,10 @@ fn damage_of_every_kind_is_announced_by_its_line() {
     assert!(text.contains("execute  1"), "{text}");
     let noise = "x\n".repeat(1000);
     let text = timing::text(&timing::of(&read_bytes(noise.as_bytes())));
-    assert!(text.starts_with("(1000 corrupted trace line(s) skipped: 1, 2,") && text.contains("50 and 950 more)"), "{text}");
+    assert!(
+        text.starts_with("(1000 corrupted trace line(s) skipped: 1, 2,") && text.contains("50 and 950 more)"),
+        "{text}"
+    );
 }
 
 #[test]

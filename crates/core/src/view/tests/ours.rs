@@ -47,13 +47,14 @@ fn request(number: u32) -> Body {
 
 fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
     let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
-    let usage = Usage { input_tokens: Some(100), cache_read_tokens: Some(900), output_tokens: Some(7), ..Usage::default() };
+    let usage =
+        Usage { input_tokens: Some(100), cache_read_tokens: Some(900), output_tokens: Some(7), ..Usage::default() };
     let slot = format!("turn/{number}.1").parse().expect("a slot");
     Body::AgentReply { slot, text: text.into(), calls, usage: Some(usage), stop, duration_ms: 250 }
 }
 
 fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
-    Call { call_id: call_id.into(), name: name.into(), args, malformed: None }
+    Call { call_id: call_id.into(), name: name.into(), args, malformed: None, masked: false }
 }
 
 fn begin(slot: &str, call_id: &str, name: &str) -> Body {
@@ -115,14 +116,22 @@ fn check(answer: &str, layer: &str, number: u32) -> Body {
 /// A session from its summary to a question about a shell command, which is still open.
 fn opening() -> Vec<Body> {
     vec![
-        Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0.1.0".into(), brief_id: "2026-01-02-P1".into() },
+        Body::TraceVersion {
+            version: TRACE_VERSION,
+            adjutant_version: "0.1.0".into(),
+            brief_id: "2026-01-02-P1".into(),
+        },
         run_start(),
         Body::PartStart { kind: "session".into() },
         Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) },
         message(Role::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
         message(Role::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),
         request(1),
-        Body::AgentFailed { slot: "turn/1.1".parse().expect("a slot"), kind: FailureKind::Transient, message: "overload".into() },
+        Body::AgentFailed {
+            slot: "turn/1.1".parse().expect("a slot"),
+            kind: FailureKind::Transient,
+            message: "overload".into(),
+        },
         Body::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 },
         Body::Expired { slot: "wait/1.1".parse().expect("a slot") },
         request(2),
@@ -133,15 +142,32 @@ fn opening() -> Vec<Body> {
         answer("ask/1.1", Choice::Accept),
         Body::AnswerIgnored { slot: "ask/1.1".parse().expect("a slot"), id: "m2".into() },
         Body::ModeSet { mode: Mode::Auto },
-        Body::PhaseExit { phase: PhaseName::Intake, duration_ms: 900, to: Some(PhaseName::Execute), reason: Some("intake accepted".into()) },
+        Body::PhaseExit {
+            phase: PhaseName::Intake,
+            duration_ms: 900,
+            to: Some(PhaseName::Execute),
+            reason: Some("intake accepted".into()),
+        },
         Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
         request(3),
-        reply(3, "", vec![call("k1", "read_file", json!({ "path": "a.txt" })), call("k2", "shell_exec", json!({ "command": "make\n" }))]),
+        reply(
+            3,
+            "",
+            vec![
+                call("k1", "read_file", json!({ "path": "a.txt" })),
+                call("k2", "shell_exec", json!({ "command": "make\n" })),
+            ],
+        ),
         check("allow", "brief", 1),
         check("ask", "default", 2),
         begin("call/1.1", "k1", "read_file"),
         end("call/1.1", "k1", None),
-        Body::PhaseExit { phase: PhaseName::Execute, duration_ms: 40, to: Some(PhaseName::Destructive), reason: Some("destructive intent detected".into()) },
+        Body::PhaseExit {
+            phase: PhaseName::Execute,
+            duration_ms: 40,
+            to: Some(PhaseName::Destructive),
+            reason: Some("destructive intent detected".into()),
+        },
         Body::PhaseEnter { phase: PhaseName::Destructive, reason: None },
         ask("ask/2.1", QuestionKind::Destructive, "May `make` be run?\nIt needs shell_exec."),
     ]
@@ -152,8 +178,18 @@ fn ending() -> Vec<Body> {
     vec![
         Body::RunResume { options: None, accepted_damage: vec![3, 4] },
         answer("ask/2.1", Choice::ForRun),
-        Body::AuthPrompt { categories: vec!["shell_exec".into()], response: "Y".into(), calls: vec![2] },
-        Body::PhaseExit { phase: PhaseName::Destructive, duration_ms: 60_000, to: Some(PhaseName::Execute), reason: Some("tool approved (session)".into()) },
+        Body::AuthPrompt {
+            categories: vec!["shell_exec".into()],
+            response: "Y".into(),
+            calls: vec![2],
+            acts: vec!["git_push".into()],
+        },
+        Body::PhaseExit {
+            phase: PhaseName::Destructive,
+            duration_ms: 60_000,
+            to: Some(PhaseName::Execute),
+            reason: Some("tool approved (session)".into()),
+        },
         Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
         begin("call/2.1", "k2", "shell_exec"),
         Body::ToolCancelled {
@@ -163,12 +199,24 @@ fn ending() -> Vec<Body> {
             cancellation_source: "operator_signal".into(),
             partial_output: "héé".into(),
         },
-        Body::ToolRejected { call: 3, call_id: "k3".into(), name: "no_such".into(), rejection: Rejection::UnknownTool, content: "there is no such tool".into() },
+        Body::ToolRejected {
+            call: 3,
+            call_id: "k3".into(),
+            name: "no_such".into(),
+            rejection: Rejection::UnknownTool,
+            content: "there is no such tool".into(),
+        },
         begin("call/4.1", "k4", "shell_exec"),
         Body::Interrupted { slot: "call/4.1".parse().expect("a slot"), effect: Effect::Unknown },
         begin("call/5.1", "k5", "write_file"),
         end("call/5.1", "k5", Some("HUNK_FAILED")),
-        Body::LearnedSensitivityConsulted { detector: "blocker".into(), sensitivity: "loose".into(), fired: false, bypassed: true, turn: Some(3) },
+        Body::LearnedSensitivityConsulted {
+            detector: "blocker".into(),
+            sensitivity: "loose".into(),
+            fired: false,
+            bypassed: true,
+            turn: Some(3),
+        },
         Body::PhaseDrift { turn: 3, declared: PhaseName::Completion, phase: PhaseName::Execute },
         Body::OperatorMessage { id: "m3".into(), message: Message::Mode(Mode::Gated), by: "alice".into() },
         Body::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() },
@@ -187,9 +235,13 @@ fn journal_of(bodies: Vec<Body>, part_of: impl Fn(usize) -> &'static str) -> Str
     let mut journal = String::new();
     let mut prev: Option<String> = None;
     for (seq, body) in bodies.into_iter().enumerate() {
-        let is_root = matches!(body, Body::TraceVersion { .. } | Body::RunStart(_) | Body::RunResume { .. } | Body::RunEnd { .. });
+        let is_root = matches!(
+            body,
+            Body::TraceVersion { .. } | Body::RunStart(_) | Body::RunResume { .. } | Body::RunEnd { .. }
+        );
         let part = if is_root { "" } else { part_of(seq) }.parse().expect("a part");
-        let at = jiff::Timestamp::from_second(1_767_323_045 + i64::try_from(seq).expect("a small number")).expect("a time");
+        let at =
+            jiff::Timestamp::from_second(1_767_323_045 + i64::try_from(seq).expect("a small number")).expect("a time");
         let line = wire::encode(&Event { seq: seq as u64, at, part, body }, prev.as_deref());
         prev = Some(wire::line_hash(line.as_bytes()));
         journal += &line;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::session::detect::{self, Sensitivities};
 use crate::trace::read::{Trace, read_bytes};
 use crate::view::list::ListRow;
 use crate::view::peer_session::{self, PeerSession};
@@ -86,18 +87,9 @@ fn inspected(session: &PeerSession, lines: &Trace<'_>, flags: &[&str]) -> String
     }
 }
 
-/// As much of the detectors as the vector needs; the real ones have tests of their own.
+/// Today's detectors, at their defaults, with nothing authorized.
 fn detect(text: &str) -> Fired {
-    let words = [
-        ("confirmation", text.starts_with("## Phase 0")),
-        ("blocker", text.contains("I'm blocked")),
-        ("banned_phrases", text.contains("certainly")),
-        ("phase_marker", text.starts_with("Phase ") || text.starts_with("## Phase ")),
-        ("completion", text.starts_with("## Phase 4")),
-    ];
-    let detectors: Vec<_> = words.iter().filter(|(_, fires)| *fires).map(|(name, _)| *name).collect();
-    let reason = if detectors.contains(&"blocker") { text } else { "" };
-    Fired { detectors, blocker_reason: reason.to_owned() }
+    Fired::from(&detect::read(text, &[], &Sensitivities::default()))
 }
 
 fn replayed(session: &PeerSession, trace: &Trace<'_>) -> String {
@@ -167,31 +159,39 @@ fn check_replay(said: &[&str], events: &[&str], expected_drift: u64, expected_li
 #[test]
 fn what_fires_is_compared_with_as_many_events_on_record() {
     check_replay(&["Phase 1", "Phase 1"], &["phase_marker", "phase_marker"], 0, &["turn 2: phase_marker"]);
-    check_replay(&["Phase 1"], &["banned_phrases"], 1, &[
-        "  drift: now fires phase_marker (was not in original trace)",
-        "  drift: no longer fires banned_phrases (was in original trace)",
-    ]);
+    check_replay(
+        &["Phase 1"],
+        &["banned_phrases"],
+        1,
+        &[
+            "  drift: now fires phase_marker (was not in original trace)",
+            "  drift: no longer fires banned_phrases (was in original trace)",
+        ],
+    );
     check_replay(&["work", "Phase 1"], &["phase_marker"], 0, &["turn 1: no detector"]);
     check_replay(&["Phase 1", "Phase 1"], &["phase_marker"], 1, &[]);
 }
 
 #[test]
 fn the_first_blocker_or_completion_ends_a_replay() {
-    check_replay(&["## Phase 4", "Phase 1"], &["phase_marker", "completion"], 0, &[
-        "Phase 4 detected at turn 1",
-        "  assistant_turns:  1",
-        "  completed:        true",
-        "  drift_count:      0",
-    ]);
+    check_replay(
+        &["## Phase 4", "Phase 1"],
+        &["phase_marker", "completion"],
+        0,
+        &["Phase 4 detected at turn 1", "  assistant_turns:  1", "  completed:        true", "  drift_count:      0"],
+    );
 }
 
 #[test]
 fn where_the_trace_is_known_to_be_silent_nothing_is_compared() {
     let round = "Phase 1\n[tool: read_file({})]";
     check_replay(&[round, "[tool_result k1]\nx", "Phase 1"], &["phase_marker"], 0, &["turn 1: tool round, not read"]);
-    check_replay(&["Phase 1", "Phase 1"], &["phase_marker", "auth_prompt"], 0, &[
-        "turn 2: phase_marker (not recorded, not compared)",
-    ]);
+    check_replay(
+        &["Phase 1", "Phase 1"],
+        &["phase_marker", "auth_prompt"],
+        0,
+        &["turn 2: phase_marker (not recorded, not compared)"],
+    );
     check_replay(&["Phase 1"], &["coordinator_state"], 0, &["turn 1: phase_marker (not recorded, not compared)"]);
     check_replay(&["Phase 1"], &[], 0, &["turn 1: phase_marker (not recorded, not compared)"]);
 }
