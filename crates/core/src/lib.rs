@@ -18,3 +18,4 @@ pub mod gate;
 pub mod tool;
 pub mod patch;
 pub mod inbox;
+pub mod view;

@@ -4,9 +4,12 @@
 //! events follow the peer's traces where it has them, so that its traces can be read; what is ours adds
 //! to that. Nothing here touches a file.
 //!
-//! Begin with [`Body`]: every word a run can say. [`wire`] puts it on a line.
+//! Begin with [`Body`]: every word a run can say. [`wire`] puts it on a line; [`read`] takes lines,
+//! ours and the peer's, for those who only look.
 
 mod event;
+pub mod read;
+mod shape;
 pub mod wire;
 
 pub use event::{

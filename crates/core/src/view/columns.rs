@@ -1,0 +1,101 @@
+//! Plain tables, and the widths and cuts they are made with. Lengths are in UTF-16 units, as the peer
+//! counts them.
+
+use super::visible::visible_line;
+
+/// The longest cell of a table, in UTF-16 units. Ours: the peer has no limit, but one long name would
+/// pad every row of its table to that length. Longer than any value that it is made for.
+const CELL_UNITS_MAX: usize = 200;
+
+/// A table: columns as wide as their widest cell, two spaces between them, dashes under the head, no
+/// spaces at the end of a line.
+#[must_use]
+pub(super) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let rows: Vec<[String; N]> = rows
+        .iter()
+        .map(|row| row.each_ref().map(|cell| visible_line(&cut(cell, CELL_UNITS_MAX)).into_owned()))
+        .collect();
+    let mut widths = head.map(units);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(units(cell));
+        }
+    }
+    let mut text = String::new();
+    push_row(&mut text, &head, &widths);
+    push_row(&mut text, &widths.map(|width| "-".repeat(width)), &widths);
+    for row in &rows {
+        push_row(&mut text, row, &widths);
+    }
+    text
+}
+
+/// One line of a table whose columns have these `widths`; a cell that is longer takes the room it needs.
+pub(super) fn push_row(text: &mut String, cells: &[impl AsRef<str>], widths: &[usize]) {
+    let start = text.len();
+    for (cell, width) in cells.iter().zip(widths) {
+        if text.len() > start {
+            text.push_str("  ");
+        }
+        let cell = cell.as_ref();
+        text.push_str(cell);
+        text.extend(std::iter::repeat_n(' ', width.saturating_sub(units(cell))));
+    }
+    text.truncate(text.trim_end_matches(' ').len().max(start));
+    text.push('\n');
+}
+
+/// `text` cut to `units_max`, the last of them an ellipsis if anything is missing.
+#[must_use]
+pub(super) fn cut(text: &str, units_max: usize) -> String {
+    if units(text) <= units_max {
+        return text.to_owned();
+    }
+    let mut kept = head(text, units_max.saturating_sub(1)).to_owned();
+    kept.push('…');
+    kept
+}
+
+/// The first `units_max` units of `text`; half a character is left out.
+#[must_use]
+pub(super) fn head(text: &str, units_max: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        used += c.len_utf16();
+        used > units_max
+    });
+    end.map_or(text, |(end, _)| &text[..end])
+}
+
+/// The length of `text` in UTF-16 units.
+#[must_use]
+pub(super) fn units(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["é".to_owned(), String::new()], ["long".to_owned(), "x\ny".to_owned()]];
+        assert_eq!(table(["a", "bb"], &rows), "a     bb\n----  ----\né\nlong  x\\ny\n");
+        assert_eq!(table(["a", "bb"], &[]), "a  bb\n-  --\n");
+    }
+
+    #[test]
+    fn one_long_cell_does_not_widen_a_table_without_end() {
+        let text = table(["a", "b"], &[["x".repeat(1 << 20), "y".to_owned()], ["x".to_owned(), "y".to_owned()]]);
+        assert!(text.lines().all(|line| units(line) <= CELL_UNITS_MAX + 3));
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "ab…");
+        assert_eq!(cut("🌲🌲", 3), "🌲…");
+        assert_eq!(cut("🌲🌲", 2), "…");
+        assert_eq!(cut("ab", 0), "…");
+    }
+}

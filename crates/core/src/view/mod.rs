@@ -1,0 +1,37 @@
+//! What a run did, at a glance: views as pure projections of the lines of a trace.
+//!
+//! In: a [`Trace`](crate::trace::read::Trace), ours or the peer's, or the peer's session file. Out: for
+//! each view a typed model (`of`), which serializes for `--json`, and its text (`text`), in the columns
+//! that the peer's operators know; over the peer's files it is the peer's text, byte for byte. No view
+//! prints text that nobody has checked: control characters in it are shown, never sent to a terminal.
+//!
+//! One file per view. Begin with [`timing`], the smallest; [`label`] says how each event is called,
+//! `visible.rs` and `columns.rs` put untrusted text on lines and in tables.
+
+mod choice;
+mod columns;
+mod damage;
+pub mod label;
+mod phase;
+mod visible;
+
+pub mod cost;
+pub mod detectors;
+pub mod list;
+pub mod mcp;
+pub mod peer_session;
+pub mod peer_summary;
+pub mod permissions;
+pub mod replay;
+pub mod summary;
+pub mod timing;
+pub mod tools;
+pub mod trace;
+pub mod transcript;
+
+#[cfg(test)]
+mod tests;
+
+pub use choice::View;
+pub use phase::Phase;
+pub use visible::{visible_line, visible_text};

@@ -1,0 +1,321 @@
+//! What a run did and what it waits for, from its journal.
+//!
+//! A trace of the peer without a session file can be summarized too; it says less.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::columns::cut;
+use super::damage;
+use super::phase::Phase;
+use super::visible::visible_line;
+use crate::trace::read::{Fields, Trace, TraceLine};
+
+/// What follows the number of messages (the peer's words).
+pub(super) const MESSAGES_HINT: &str = "(use --transcript to print full transcript, or \
+    --trace/--timing/--cost/--detectors/--tools/--mcp/--permissions for focused views)";
+
+/// A question in a summary, in UTF-16 units. Ours: the whole of it is the inbox's to show.
+const QUESTION_UNITS_MAX: usize = 160;
+
+/// A run at a glance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The lines that can't be read.
+    pub damaged: Vec<u64>,
+    /// The run's name.
+    pub run_id: Option<String>,
+    /// The brief's id.
+    pub brief_id: Option<String>,
+    /// The brief's project.
+    pub project: Option<String>,
+    /// When the first event was recorded.
+    pub started_at: Option<String>,
+    /// When the last event was recorded.
+    pub updated_at: Option<String>,
+    /// The phase that was entered last, in any part.
+    pub phase: Option<Phase>,
+    /// How far it goes alone.
+    pub mode: Option<String>,
+    /// How it ended, in the words of [`Outcome`](crate::trace::Outcome); absent until it has.
+    pub outcome: Option<String>,
+    /// The questions that are open.
+    pub waiting: Vec<Waiting>,
+    /// What else has begun and not ended: in flight, or interrupted. The journal alone can't tell.
+    pub unfinished: Vec<Unfinished>,
+    /// The operator's answers in phase 3.
+    pub approvals: Vec<PhaseApproval>,
+    /// The changes of phase.
+    pub transitions: Vec<PhaseChange>,
+    /// How many turns the agents took.
+    pub turns: u64,
+    /// How many tool calls there were.
+    pub tool_calls: ToolCallCounts,
+    /// How many messages were exchanged, turns included.
+    pub messages: u64,
+}
+
+/// An open question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Where in the run.
+    pub part: String,
+    /// The slot that its answer will name.
+    pub slot: String,
+    /// What it is about.
+    pub kind: String,
+    /// What is asked.
+    pub text: String,
+    /// What may be typed.
+    pub replies: Vec<String>,
+    /// Since when.
+    pub at: Option<String>,
+}
+
+/// Something that has begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unfinished {
+    /// Where in the run.
+    pub part: String,
+    /// The slot that its end will name.
+    pub slot: String,
+    /// The type of the event that began it.
+    pub kind: String,
+    /// Since when.
+    pub at: Option<String>,
+}
+
+/// One answer of the operator in phase 3.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PhaseApproval {
+    /// When.
+    pub at: Option<String>,
+    /// The categories in question.
+    pub categories: Vec<String>,
+    /// What the agent had announced.
+    pub acts: Vec<String>,
+    /// Whether it was a yes.
+    pub approved: bool,
+    /// Whether it holds for the rest of the run.
+    pub for_run: bool,
+}
+
+/// One change of phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PhaseChange {
+    /// When.
+    pub at: Option<String>,
+    /// In which part.
+    pub part: String,
+    /// Whence; absent for the first of its part.
+    pub from: Option<Phase>,
+    /// Where to.
+    pub to: Phase,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// How many tool calls there were, by what came of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ToolCallCounts {
+    /// Began.
+    pub begun: u64,
+    /// Did what they were asked to.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Were cancelled.
+    pub cancelled: u64,
+    /// Never began, but got an answer.
+    pub rejected: u64,
+}
+
+/// The run that `trace` tells of.
+#[must_use]
+pub fn of(trace: &Trace<'_>) -> Summary {
+    let mut fold =
+        Fold { summary: Summary { damaged: trace.damaged.clone(), ..Summary::default() }, ..Fold::default() };
+    for line in &trace.lines {
+        fold.apply(line);
+    }
+    let Fold { mut summary, open, .. } = fold;
+    if summary.outcome.is_none() {
+        for began in open.into_iter().flatten() {
+            let (part, slot, at) = (began.part.to_string(), began.fields.word("slot").into_owned(), at(began));
+            if began.kind == "question" {
+                let question = began.fields.object("question");
+                let replies =
+                    question.objects("options").iter().map(|option| option.word("reply").into_owned()).collect();
+                let (kind, text) = (question.word("kind").into_owned(), question.word("text").into_owned());
+                summary.waiting.push(Waiting { part, slot, kind, text, replies, at });
+            } else {
+                summary.unfinished.push(Unfinished { part, slot, kind: began.kind.to_string(), at });
+            }
+        }
+    }
+    summary
+}
+
+#[derive(Default)]
+struct Fold<'t, 'a> {
+    summary: Summary,
+    /// What has begun, in order; nothing where it has ended.
+    open: Vec<Option<&'t TraceLine<'a>>>,
+    /// Where in `open` it is, by part and slot.
+    places: HashMap<(String, String), usize>,
+    /// The phase that each part is in.
+    phases: HashMap<String, Phase>,
+    /// Why each part left the phase it was in.
+    reasons: HashMap<String, String>,
+}
+
+impl<'t, 'a> Fold<'t, 'a> {
+    fn apply(&mut self, line: &'t TraceLine<'a>) {
+        let f = &line.fields;
+        let summary = &mut self.summary;
+        if line.at.is_some() {
+            summary.started_at = summary.started_at.take().or_else(|| at(line));
+            summary.updated_at = at(line);
+        }
+        match line.kind.as_ref() {
+            "trace_version" if summary.brief_id.is_none() => summary.brief_id = owned(f, "brief_id"),
+            "run_start" => {
+                summary.run_id = owned(f, "run_id");
+                summary.brief_id = owned(f, "brief_id");
+                summary.project = owned(f, "project");
+                summary.mode = owned(&f.object("options"), "mode");
+            }
+            "run_end" => summary.outcome = owned(f, "outcome"),
+            "mode_set" => summary.mode = owned(f, "mode"),
+            "phase_exit" => {
+                if let Some(reason) = owned(f, "reason") {
+                    self.reasons.insert(line.part.to_string(), reason);
+                }
+            }
+            "phase_enter" => self.enter(line),
+            "auth_prompt" => {
+                let response = f.word("response");
+                let words = |name: &str| f.texts(name).into_iter().map(Cow::into_owned).collect();
+                let approved = response.eq_ignore_ascii_case("y");
+                summary.approvals.push(PhaseApproval {
+                    at: at(line),
+                    categories: words("categories"),
+                    acts: words("acts"),
+                    approved,
+                    for_run: response == "Y",
+                });
+            }
+            "message" => summary.messages += 1,
+            "agent_reply" => {
+                summary.messages += 1;
+                summary.turns += 1;
+            }
+            "tool_call" => summary.tool_calls.begun += 1,
+            "tool_result" if f.flag("success") => summary.tool_calls.ok += 1,
+            "tool_result" => summary.tool_calls.failed += 1,
+            "tool_cancelled" => summary.tool_calls.cancelled += 1,
+            "tool_rejected" => summary.tool_calls.rejected += 1,
+            _ => {}
+        }
+        let Some(slot) = f.text("slot").filter(|_| line.is_known) else { return };
+        let key = (line.part.to_string(), slot.into_owned());
+        match line.kind.as_ref() {
+            "agent_request" | "question" | "tool_call" | "timer" => {
+                self.places.insert(key, self.open.len());
+                self.open.push(Some(line));
+            }
+            "answer_ignored" => {}
+            _ => {
+                if let Some(began) = self.places.remove(&key).and_then(|place| self.open.get_mut(place)) {
+                    *began = None;
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, line: &TraceLine<'_>) {
+        let to = Phase::named(&line.fields.word("phase"));
+        let part = line.part.to_string();
+        let from = self.phases.insert(part.clone(), to.clone());
+        let left_for = self.reasons.remove(&part);
+        let reason = owned(&line.fields, "reason").or(left_for);
+        self.summary.phase = Some(to.clone());
+        self.summary.transitions.push(PhaseChange { at: at(line), part, from, to, reason });
+    }
+}
+
+fn at(line: &TraceLine<'_>) -> Option<String> {
+    line.at.as_deref().map(str::to_owned)
+}
+
+fn owned(fields: &Fields<'_>, name: &str) -> Option<String> {
+    fields.text(name).map(Cow::into_owned)
+}
+
+/// Its text.
+#[must_use]
+pub fn text(summary: &Summary) -> String {
+    format!("{}\nMessages: {} {MESSAGES_HINT}\n", head(summary), summary.messages)
+}
+
+/// The part of the text that also stands before a transcript.
+#[must_use]
+pub fn head(summary: &Summary) -> String {
+    let mut text = damage::announced(&summary.damaged);
+    let mut push = |line: String| {
+        text.push_str(visible_line(&line).trim_end());
+        text.push('\n');
+    };
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let several = summary.transitions.iter().any(|change| change.part != summary.transitions[0].part);
+    let within = |part: &str| if several && !part.is_empty() { format!("  @{part}") } else { String::new() };
+    push(format!("Run:        {}", or_dash(&summary.run_id)));
+    push(format!("Brief:      {}", or_dash(&summary.brief_id)));
+    push(format!("Project:    {}", or_dash(&summary.project)));
+    push(format!("Started:    {}", or_dash(&summary.started_at)));
+    push(format!("Updated:    {}", or_dash(&summary.updated_at)));
+    push(format!("Phase:      {}", or_dash(&summary.phase.as_ref().map(Phase::to_string))));
+    push(format!("Mode:       {}", or_dash(&summary.mode)));
+    push(format!("Outcome:    {}", summary.outcome.as_deref().unwrap_or("none yet")));
+    push(format!("Waits for:  {}", if summary.waiting.is_empty() { "nobody" } else { "the operator" }));
+    for question in &summary.waiting {
+        let said = cut(&question.text, QUESTION_UNITS_MAX);
+        push(format!("  {}  {}  {said}{}", question.slot, question.kind, within(&question.part)));
+        if !question.replies.is_empty() {
+            let replies: Vec<&str> =
+                question.replies.iter().map(|reply| if reply.is_empty() { "(empty)" } else { reply }).collect();
+            push(format!("    replies: {}", replies.join(" | ")));
+        }
+    }
+    if !summary.unfinished.is_empty() {
+        push(format!("Unfinished: {}", summary.unfinished.len()));
+    }
+    for begun in &summary.unfinished {
+        push(format!("  {}  {}  since {}{}", begun.slot, begun.kind, or_dash(&begun.at), within(&begun.part)));
+    }
+    push(format!("Turns:      {}", summary.turns));
+    let calls = summary.tool_calls;
+    push(format!(
+        "Tool calls: {} ({} ok, {} failed, {} cancelled), {} rejected",
+        calls.begun, calls.ok, calls.failed, calls.cancelled, calls.rejected
+    ));
+    push(format!("Approvals:  {}", summary.approvals.len()));
+    for approval in &summary.approvals {
+        let word = if approval.approved { "APPROVED" } else { "DENIED" };
+        let reach = if approval.for_run { "  (for the run)" } else { "" };
+        let mut asked: Vec<&str> = approval.categories.iter().map(String::as_str).collect();
+        asked.extend(
+            approval.acts.iter().map(String::as_str).filter(|act| !approval.categories.iter().any(|c| c == act)),
+        );
+        push(format!("  {}  {word}  {}{reach}", or_dash(&approval.at), asked.join(", ")));
+    }
+    push("Transitions:".to_owned());
+    for change in &summary.transitions {
+        let from = change.from.as_ref().map_or_else(|| "start".to_owned(), Phase::to_string);
+        let reason = change.reason.as_ref().map(|reason| format!("  ({reason})")).unwrap_or_default();
+        push(format!("  {}  {from} -> {}{reason}{}", or_dash(&change.at), change.to, within(&change.part)));
+    }
+    text
+}

@@ -1,0 +1,350 @@
+//! The views over a journal of ours, made by hand of what a session can say.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::inbox::{Choice, Message, Offer, Question, QuestionKind};
+use crate::session::Mode;
+use crate::trace::read::{Trace, read_bytes};
+use crate::trace::{
+    Body, Call, Effect, Event, FailureKind, MessageKind, Outcome, PhaseName, Rejection, Role, RunOptions, RunStart,
+    Stop, TRACE_VERSION, Usage, Versions, wire,
+};
+use crate::view::list::ListRow;
+use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tools, trace, transcript};
+
+fn run_start() -> Body {
+    let options = RunOptions {
+        mode: None,
+        workdir: "/work".into(),
+        no_shell: false,
+        max_steps: 30,
+        adapter: "scripted".into(),
+        model: Some("small".into()),
+        script: None,
+        detectors: BTreeMap::new(),
+    };
+    Body::RunStart(Box::new(RunStart {
+        run_id: "2026-01-02-P1-r2".parse().expect("a name"),
+        brief_id: "2026-01-02-P1".parse().expect("a name"),
+        project: "orchard".into(),
+        brief_path: None,
+        brief: "# Objective\nPrune".into(),
+        options,
+        versions: Versions { adjutant: "0.1.0".into(), standing_orders: 1 },
+    }))
+}
+
+fn message(role: Role, kind: MessageKind, phase: PhaseName, step: u32, text: &str) -> Body {
+    Body::Message { role, kind, phase, step, text: text.into() }
+}
+
+fn request(number: u32) -> Body {
+    let slot = format!("turn/{number}.1").parse().expect("a slot");
+    Body::AgentRequest { slot, messages: (1, 2 * number), tools: 10, hash: Some("00ff".into()) }
+}
+
+fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
+    let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
+    let usage =
+        Usage { input_tokens: Some(100), cache_read_tokens: Some(900), output_tokens: Some(7), ..Usage::default() };
+    let slot = format!("turn/{number}.1").parse().expect("a slot");
+    Body::AgentReply { slot, text: text.into(), calls, usage: Some(usage), stop, duration_ms: 250 }
+}
+
+fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
+    Call { call_id: call_id.into(), name: name.into(), args, malformed: None, masked: false }
+}
+
+fn begin(slot: &str, call_id: &str, name: &str) -> Body {
+    Body::ToolCall {
+        slot: slot.parse().expect("a slot"),
+        call_id: call_id.into(),
+        name: name.into(),
+        args: json!({ "path": "a.txt" }),
+        auth_decision: "allow".into(),
+        changes: Vec::new(),
+    }
+}
+
+fn end(slot: &str, call_id: &str, code: Option<&str>) -> Body {
+    Body::ToolResult {
+        slot: slot.parse().expect("a slot"),
+        call_id: call_id.into(),
+        success: code.is_none(),
+        duration_ms: 12,
+        bytes: 5,
+        content: Some("apple".into()),
+        artifact: None,
+        code: code.map(str::to_owned),
+        exit_code: None,
+        settled: code.is_some(),
+    }
+}
+
+fn ask(slot: &str, kind: QuestionKind, text: &str) -> Body {
+    let options = vec![Offer::new(Choice::Once, "y", "runs it"), Offer::new(Choice::Deny, "n", "tells the agent no")];
+    let question = Question { kind, text: text.into(), options, default: Choice::Deny, deadline_ms: None };
+    Body::Question { slot: slot.parse().expect("a slot"), question }
+}
+
+fn answer(slot: &str, choice: Choice) -> Body {
+    Body::Answer {
+        slot: slot.parse().expect("a slot"),
+        id: "m1".into(),
+        choice,
+        text: Some("keep the \u{1b}[31mfolder".into()),
+        by: "alice".into(),
+        whence: "terminal".into(),
+    }
+}
+
+fn check(answer: &str, layer: &str, number: u32) -> Body {
+    Body::AuthCheckFired {
+        layer: layer.into(),
+        tool: "shell_exec".into(),
+        decision: if answer == "allow" { "allow" } else { "deny" }.into(),
+        reason: "shell_exec is not authorized".into(),
+        answer: Some(answer.into()),
+        call: Some(number),
+        missing: vec!["shell_exec".into()],
+        would_allow: Some("authorized_costs: shell_exec".into()),
+    }
+}
+
+/// A session from its summary to a question about a shell command, which is still open.
+fn opening() -> Vec<Body> {
+    vec![
+        Body::TraceVersion {
+            version: TRACE_VERSION,
+            adjutant_version: "0.1.0".into(),
+            brief_id: "2026-01-02-P1".into(),
+        },
+        run_start(),
+        Body::PartStart { kind: "session".into() },
+        Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) },
+        message(Role::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
+        message(Role::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),
+        request(1),
+        Body::AgentFailed {
+            slot: "turn/1.1".parse().expect("a slot"),
+            kind: FailureKind::Transient,
+            message: "overload".into(),
+        },
+        Body::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 },
+        Body::Expired { slot: "wait/1.1".parse().expect("a slot") },
+        request(2),
+        reply(2, "## Phase 0\nI will prune.", Vec::new()),
+        Body::DetectorFired { detector: "confirmation".into(), payload: json!({ "found": true }), turn: Some(1) },
+        Body::TurnRead { turn: 1, fired: vec!["confirmation".into(), "phase_marker".into()] },
+        ask("ask/1.1", QuestionKind::Confirmation, "Is this what you want?"),
+        answer("ask/1.1", Choice::Accept),
+        Body::AnswerIgnored { slot: "ask/1.1".parse().expect("a slot"), id: "m2".into() },
+        Body::ModeSet { mode: Mode::Auto },
+        Body::PhaseExit {
+            phase: PhaseName::Intake,
+            duration_ms: 900,
+            to: Some(PhaseName::Execute),
+            reason: Some("intake accepted".into()),
+        },
+        Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
+        request(3),
+        reply(
+            3,
+            "",
+            vec![
+                call("k1", "read_file", json!({ "path": "a.txt" })),
+                call("k2", "shell_exec", json!({ "command": "make\n" })),
+            ],
+        ),
+        check("allow", "brief", 1),
+        check("ask", "default", 2),
+        begin("call/1.1", "k1", "read_file"),
+        end("call/1.1", "k1", None),
+        Body::PhaseExit {
+            phase: PhaseName::Execute,
+            duration_ms: 40,
+            to: Some(PhaseName::Destructive),
+            reason: Some("destructive intent detected".into()),
+        },
+        Body::PhaseEnter { phase: PhaseName::Destructive, reason: None },
+        ask("ask/2.1", QuestionKind::Destructive, "May `make` be run?\nIt needs shell_exec."),
+    ]
+}
+
+/// What follows when the operator allows it, up to the end.
+fn ending() -> Vec<Body> {
+    vec![
+        Body::RunResume { options: None, accepted_damage: vec![3, 4] },
+        answer("ask/2.1", Choice::ForRun),
+        Body::AuthPrompt {
+            categories: vec!["shell_exec".into()],
+            response: "Y".into(),
+            calls: vec![2],
+            acts: vec!["git_push".into()],
+        },
+        Body::PhaseExit {
+            phase: PhaseName::Destructive,
+            duration_ms: 60_000,
+            to: Some(PhaseName::Execute),
+            reason: Some("tool approved (session)".into()),
+        },
+        Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
+        begin("call/2.1", "k2", "shell_exec"),
+        Body::ToolCancelled {
+            slot: "call/2.1".parse().expect("a slot"),
+            call_id: "k2".into(),
+            tool_name: "shell_exec".into(),
+            cancellation_source: "operator_signal".into(),
+            partial_output: "héé".into(),
+        },
+        Body::ToolRejected {
+            call: 3,
+            call_id: "k3".into(),
+            name: "no_such".into(),
+            rejection: Rejection::UnknownTool,
+            content: "there is no such tool".into(),
+        },
+        begin("call/4.1", "k4", "shell_exec"),
+        Body::Interrupted { slot: "call/4.1".parse().expect("a slot"), effect: Effect::Unknown },
+        begin("call/5.1", "k5", "write_file"),
+        end("call/5.1", "k5", Some("HUNK_FAILED")),
+        Body::LearnedSensitivityConsulted {
+            detector: "blocker".into(),
+            sensitivity: "loose".into(),
+            fired: false,
+            bypassed: true,
+            turn: Some(3),
+        },
+        Body::PhaseDrift { turn: 3, declared: PhaseName::Completion, phase: PhaseName::Execute },
+        Body::OperatorMessage { id: "m3".into(), message: Message::Mode(Mode::Gated), by: "alice".into() },
+        Body::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() },
+        Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30 },
+        Body::DeadlinePassed { deadline: "2026-01-03".into() },
+        Body::Warning { text: "no sandbox\nhere".into() },
+        Body::Error { error: "the disk is full".into(), phase: PhaseName::Execute },
+        Body::Withdrawn { slot: "ask/3.1".parse().expect("a slot") },
+        Body::PartEnd { outcome: Outcome::Stopped },
+        Body::RunEnd { outcome: Outcome::Stopped },
+    ]
+}
+
+/// The journal of these events, a second apart, in a part that `part_of` names.
+fn journal_of(bodies: Vec<Body>, part_of: impl Fn(usize) -> &'static str) -> String {
+    let mut journal = String::new();
+    let mut prev: Option<String> = None;
+    for (seq, body) in bodies.into_iter().enumerate() {
+        let is_root = matches!(
+            body,
+            Body::TraceVersion { .. } | Body::RunStart(_) | Body::RunResume { .. } | Body::RunEnd { .. }
+        );
+        let part = if is_root { "" } else { part_of(seq) }.parse().expect("a part");
+        let at =
+            jiff::Timestamp::from_second(1_767_323_045 + i64::try_from(seq).expect("a small number")).expect("a time");
+        let line = wire::encode(&Event { seq: seq as u64, at, part, body }, prev.as_deref());
+        prev = Some(wire::line_hash(line.as_bytes()));
+        journal += &line;
+        journal.push('\n');
+    }
+    journal
+}
+
+/// The journal of a session that waits, or of one that has ended.
+pub(super) fn journal(has_ended: bool) -> String {
+    let mut bodies = opening();
+    if has_ended {
+        bodies.extend(ending());
+    }
+    journal_of(bodies, |_| "session")
+}
+
+fn read(journal: &str) -> Trace<'_> {
+    let trace = read_bytes(journal.as_bytes());
+    assert_eq!(trace.damaged, Vec::<u64>::new(), "our own lines have the fields that viewers expect");
+    assert!(trace.lines.iter().all(|line| line.is_known), "our own events have labels");
+    trace
+}
+
+#[test]
+fn a_run_that_waits_says_for_what() {
+    let journal = journal(false);
+    let summary = summary::of(&read(&journal));
+    insta::assert_snapshot!(summary::text(&summary));
+    insta::assert_snapshot!("waiting_list", list::text(&list::of(vec![ListRow::from(&summary)])));
+}
+
+#[test]
+fn a_run_that_ended_says_how() {
+    let journal = journal(true);
+    let summary = summary::of(&read(&journal));
+    insta::assert_snapshot!(summary::text(&summary));
+    insta::assert_snapshot!("ended_json", serde_json::to_string_pretty(&summary).expect("serializes"));
+}
+
+#[test]
+fn each_event_has_its_line() {
+    let journal = journal(true);
+    let trace = read(&journal);
+    insta::assert_snapshot!(trace::text(&trace::of(&trace, trace::Extent::All)));
+    let last = trace::of(&trace, trace::Extent::Last(2));
+    insta::assert_snapshot!("last_events_json", serde_json::to_string_pretty(&last).expect("serializes"));
+}
+
+#[test]
+fn all_that_was_said_is_in_the_transcript() {
+    let journal = journal(true);
+    let trace = read(&journal);
+    insta::assert_snapshot!(transcript::text(&summary::of(&trace), &transcript::of(&trace)));
+}
+
+#[test]
+fn the_tables_show_a_run_of_ours() {
+    let journal = journal(true);
+    let trace = read(&journal);
+    let tables = [
+        timing::text(&timing::of(&trace)),
+        cost::text(&cost::of(&trace, Some(2.0))),
+        detectors::text(&detectors::of(&trace)),
+        tools::text(&tools::of(&trace)),
+        mcp::text(&mcp::of(&trace)),
+        permissions::text(&permissions::of(&trace)),
+    ];
+    insta::assert_snapshot!(tables.join("\n"));
+}
+
+#[test]
+fn parts_are_named_where_a_run_has_several() {
+    let crew = journal_of(opening(), |seq| if seq < 20 { "planner" } else { "subtask/1.1/executor" });
+    let trace = read(&crew);
+    insta::assert_snapshot!(summary::text(&summary::of(&trace)));
+    let text = trace::text(&trace::of(&trace, trace::Extent::Last(1)));
+    assert!(text.ends_with("  @subtask/1.1/executor\n"), "{text}");
+}
+
+#[test]
+fn what_began_and_has_not_ended_is_unfinished() {
+    let mut bodies = opening();
+    bodies.truncate(25);
+    let journal = journal_of(bodies, |_| "session");
+    let summary = summary::of(&read(&journal));
+    assert!(summary.waiting.is_empty());
+    assert_eq!(summary.unfinished.iter().map(|begun| begun.slot.as_str()).collect::<Vec<_>>(), ["call/1.1"]);
+}
+
+#[test]
+fn an_empty_trace_has_a_text_in_every_view() {
+    let trace = Trace::default();
+    for text in [
+        summary::text(&summary::of(&trace)),
+        trace::text(&trace::of(&trace, trace::Extent::default())),
+        timing::text(&timing::of(&trace)),
+        cost::text(&cost::of(&trace, None)),
+        detectors::text(&detectors::of(&trace)),
+        tools::text(&tools::of(&trace)),
+        mcp::text(&mcp::of(&trace)),
+        permissions::text(&permissions::of(&trace)),
+    ] {
+        assert!(text.ends_with('\n') && text.len() > 10, "{text:?}");
+    }
+}

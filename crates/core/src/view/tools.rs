@@ -1,0 +1,215 @@
+//! The tool calls of a run: its own, and those that a coding CLI made within it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::columns::table;
+use super::damage;
+use crate::trace::read::{Trace, TraceLine};
+
+/// The tool calls of a run, in the order in which they began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Tools {
+    /// The lines that can't be read.
+    pub damaged: Vec<u64>,
+    /// Whether the calls are from one of our journals.
+    #[serde(skip)]
+    pub is_ours: bool,
+    /// The calls that the runtime carried out.
+    pub native: Vec<NativeCall>,
+    /// The calls that a coding CLI carried out by itself.
+    pub bridged: Vec<BridgedCall>,
+}
+
+/// A call that the runtime carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NativeCall {
+    /// When it began.
+    pub at: Option<String>,
+    /// The agent's own name for it.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// What the gate said; `allow`, for a call that began.
+    pub auth: String,
+    /// What came of it.
+    pub result: CallResult,
+    /// How long it took, in milliseconds; absent until it has ended.
+    pub duration_ms: Option<u64>,
+    /// The bytes of its result; absent until it has ended.
+    pub bytes: Option<u64>,
+}
+
+/// A call that a coding CLI carried out by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BridgedCall {
+    /// When it began.
+    pub at: Option<String>,
+    /// The CLI's own name for it.
+    pub call_id: String,
+    /// The CLI.
+    pub binary: String,
+    /// The tool.
+    pub tool: String,
+    /// What came of it.
+    pub result: CallResult,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallResult {
+    /// It did what it was asked to.
+    Ok,
+    /// It failed.
+    Err,
+    /// Nothing is known of its end.
+    Pending,
+    /// It was cancelled.
+    Cancelled,
+    /// Its driver died while it was going on.
+    Interrupted,
+    /// It got its answer without being carried out.
+    Rejected,
+}
+
+impl CallResult {
+    const fn of(is_ok: bool) -> Self {
+        if is_ok { Self::Ok } else { Self::Err }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Err => "err",
+            Self::Pending => "pending",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// The tool calls in `trace`.
+#[must_use]
+pub fn of(trace: &Trace<'_>) -> Tools {
+    let mut tools = Tools { damaged: trace.damaged.clone(), is_ours: trace.is_ours(), ..Tools::default() };
+    // The calls that have begun and not ended, by name. Names come back, so a name is taken out when its
+    // call ends.
+    let mut native = HashMap::new();
+    let mut bridged = HashMap::new();
+    for line in &trace.lines {
+        let fields = &line.fields;
+        match line.kind.as_ref() {
+            "tool_call" => {
+                native.insert(name_of(line), tools.native.len());
+                tools.native.push(NativeCall {
+                    at: line.at.as_deref().map(str::to_owned),
+                    call_id: fields.word("call_id").into_owned(),
+                    tool: fields.word("name").into_owned(),
+                    auth: fields.word("auth_decision").into_owned(),
+                    result: CallResult::Pending,
+                    duration_ms: None,
+                    bytes: None,
+                });
+            }
+            "tool_result" | "tool_cancelled" | "interrupted" => {
+                let Some(call) = native.remove(&name_of(line)).and_then(|index| tools.native.get_mut(index)) else {
+                    continue;
+                };
+                call.duration_ms = fields.number("duration_ms");
+                call.bytes = fields.number("bytes");
+                call.result = match line.kind.as_ref() {
+                    "tool_result" => CallResult::of(fields.flag("success")),
+                    "tool_cancelled" => CallResult::Cancelled,
+                    _ => CallResult::Interrupted,
+                };
+            }
+            "tool_rejected" => tools.native.push(NativeCall {
+                at: line.at.as_deref().map(str::to_owned),
+                call_id: fields.word("call_id").into_owned(),
+                tool: fields.word("name").into_owned(),
+                auth: fields.word("rejection").into_owned(),
+                result: CallResult::Rejected,
+                duration_ms: None,
+                bytes: None,
+            }),
+            "bridged_tool_call" => {
+                bridged.insert(fields.word("call_id"), tools.bridged.len());
+                tools.bridged.push(BridgedCall {
+                    at: line.at.as_deref().map(str::to_owned),
+                    call_id: fields.word("call_id").into_owned(),
+                    binary: fields.word("binary").into_owned(),
+                    tool: fields.word("tool_name").into_owned(),
+                    result: CallResult::Pending,
+                });
+            }
+            "bridged_tool_result" => {
+                let index = bridged.remove(&fields.word("call_id"));
+                if let Some(call) = index.and_then(|index| tools.bridged.get_mut(index)) {
+                    call.result = CallResult::of(!fields.flag("is_error"));
+                }
+            }
+            _ => {}
+        }
+    }
+    tools
+}
+
+/// What a call and its end have in common: the part and the slot, or else the agent's own name for it.
+fn name_of(line: &TraceLine<'_>) -> (String, String) {
+    let name = line.fields.text("slot").unwrap_or_else(|| line.fields.word("call_id"));
+    (line.part.to_string(), name.into_owned())
+}
+
+/// Its text.
+///
+/// Over the peer's traces a cancelled call reads `pending`, as the peer has it; the model knows better.
+#[must_use]
+pub fn text(tools: &Tools) -> String {
+    let mut text = damage::announced(&tools.damaged);
+    if tools.native.is_empty() && tools.bridged.is_empty() {
+        return text + "no tool was called\n";
+    }
+    if !tools.native.is_empty() {
+        let runtime = if tools.is_ours { "Adjutant" } else { "OpenWar" };
+        text += &format!("Native tool calls ({runtime} runtime):\n\n");
+        let rows: Vec<_> = tools.native.iter().map(|call| native_cells(call, tools.is_ours)).collect();
+        text += &table(["at", "tool", "auth", "result", "duration", "bytes"], &rows);
+    }
+    if !tools.bridged.is_empty() {
+        if !tools.native.is_empty() {
+            text.push('\n');
+        }
+        text += "Bridged CLI tool calls (from inside the bridged CLI's run):\n\n";
+        let rows: Vec<_> = (tools.bridged.iter())
+            .map(|call| [at(&call.at), call.binary.clone(), call.tool.clone(), call.result.as_str().to_owned()])
+            .collect();
+        text += &table(["at", "binary", "tool", "result"], &rows);
+    }
+    text
+}
+
+fn native_cells(call: &NativeCall, is_ours: bool) -> [String; 6] {
+    let result = match call.result {
+        CallResult::Cancelled if !is_ours => CallResult::Pending,
+        result => result,
+    };
+    let measured =
+        |number: Option<u64>, unit| number.map_or_else(|| "-".to_owned(), |number| format!("{number}{unit}"));
+    [
+        at(&call.at),
+        call.tool.clone(),
+        call.auth.clone(),
+        result.as_str().to_owned(),
+        measured(call.duration_ms, "ms"),
+        measured(call.bytes, "B"),
+    ]
+}
+
+fn at(at: &Option<String>) -> String {
+    at.clone().unwrap_or_default()
+}
