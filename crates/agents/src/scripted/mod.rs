@@ -114,6 +114,7 @@ impl ScriptCall {
             name: self.tool.clone(),
             args: self.args.clone(),
             malformed: self.malformed.clone(),
+            masked: false,
         }
     }
 }

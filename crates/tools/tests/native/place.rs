@@ -16,7 +16,7 @@ pub(crate) struct Place {
 }
 
 pub(crate) fn call(name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: "c1".to_owned(), name: name.to_owned(), args, malformed: None }
+    ToolCall { call_id: "c1".to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
 }
 
 impl Place {
