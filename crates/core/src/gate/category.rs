@@ -1,4 +1,7 @@
 //! What a call would do, as a word: `filesystem_write`, `shell_exec`, `mcp_tool:<server>:<tool>`.
+//!
+//! The static words and what each of them means are a table here; whatever is not in it is either an
+//! `mcp_tool:` word or one that nothing requires. Matching is in `authorization.rs`.
 
 use std::fmt;
 
@@ -16,15 +19,109 @@ impl Category {
         Self(name.into())
     }
 
+    /// The category of one tool of an MCP server.
+    #[must_use]
+    pub fn mcp_tool(server: &str, tool: &str) -> Self {
+        Self(format!("{MCP_TOOL}:{server}:{tool}"))
+    }
+
     /// Its name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it needs no authorization: merely reading files (the peer's rule).
+    #[must_use]
+    pub fn is_default_allowed(&self) -> bool {
+        self.0 == FILESYSTEM_READ
     }
 }
 
 impl fmt::Display for Category {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Read files and folders of the workdir.
+pub const FILESYSTEM_READ: &str = "filesystem_read";
+/// Create and change files.
+pub const FILESYSTEM_WRITE: &str = "filesystem_write";
+/// Delete files and folders.
+pub const FILESYSTEM_DELETE: &str = "filesystem_delete";
+/// Run commands.
+pub const SHELL_EXEC: &str = "shell_exec";
+/// Fetch from the network.
+pub const HTTP_FETCH: &str = "http_fetch";
+/// Call something that costs money.
+pub const PAID_API_CALL: &str = "paid_api_call";
+/// Change a git repository without publishing it.
+pub const GIT_WRITE: &str = "git_write";
+/// Publish commits, branches or tags.
+pub const GIT_PUSH: &str = "git_push";
+/// Rewrite commits that exist.
+pub const GIT_HISTORY_REWRITE: &str = "git_history_rewrite";
+/// Add, remove or change packages.
+pub const PACKAGE_CHANGE: &str = "package_change";
+/// Change what runs in continuous integration.
+pub const CI_MODIFY: &str = "ci_modify";
+/// End processes that are not the call's own.
+pub const PROCESS_KILL: &str = "process_kill";
+/// Bring something into an environment that others use.
+pub const DEPLOY: &str = "deploy";
+/// Change a database.
+pub const DATABASE_WRITE: &str = "database_write";
+/// Say or send something to the outside.
+pub const EXTERNAL_MESSAGE: &str = "external_message";
+/// Act with another user's rights.
+pub const PRIVILEGE: &str = "privilege";
+
+/// How the categories of MCP tools begin: `mcp_tool:<server>:<tool>`.
+pub const MCP_TOOL: &str = "mcp_tool";
+
+/// Every static category with its meaning, in the order in which they are shown.
+pub const STATIC: [(&str, &str); 16] = [
+    (FILESYSTEM_READ, "read files and folders of the workdir; always allowed"),
+    (FILESYSTEM_WRITE, "create and change files"),
+    (FILESYSTEM_DELETE, "delete files and folders"),
+    (SHELL_EXEC, "run commands; what they delete, push or publish is asked for by its own category"),
+    (HTTP_FETCH, "fetch from the network"),
+    (PAID_API_CALL, "call something that costs money"),
+    (GIT_WRITE, "change a git repository without publishing it"),
+    (GIT_PUSH, "publish commits, branches or tags"),
+    (GIT_HISTORY_REWRITE, "rewrite commits that exist"),
+    (PACKAGE_CHANGE, "add, remove or change packages"),
+    (CI_MODIFY, "change what runs in continuous integration"),
+    (PROCESS_KILL, "end processes that are not the call's own"),
+    (DEPLOY, "bring something into an environment that others use"),
+    (DATABASE_WRITE, "change a database"),
+    (EXTERNAL_MESSAGE, "say or send something to the outside"),
+    (PRIVILEGE, "act with another user's rights"),
+];
+
+/// Whether `name` is a category that something may require, or an entry that covers some: what is
+/// neither is probably a typing error in a brief.
+#[must_use]
+pub fn is_known(name: &str) -> bool {
+    let is_mcp = name.strip_prefix(MCP_TOOL).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| !rest.is_empty());
+    name == "*" || is_mcp || STATIC.iter().any(|(known, _)| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_what_is_known() {
+        for (name, meaning) in STATIC {
+            assert!(is_known(name) && !meaning.is_empty(), "{name}");
+        }
+        for name in ["*", "mcp_tool:git", "mcp_tool:git:*", "mcp_tool:*"] {
+            assert!(is_known(name), "{name}");
+        }
+        for name in ["", "mcp_tool", "mcp_tool:", "file_write", "Shell_exec", "mcp_toolbox:x"] {
+            assert!(!is_known(name), "{name}");
+        }
     }
 }

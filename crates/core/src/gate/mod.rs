@@ -1,7 +1,28 @@
 //! The gate: allow, ask or refuse one tool call, with its reason.
+//!
+//! In: a call, and everything that was authorized, approved or forbidden. Out: a decision that names the
+//! check that decided and what would allow the call. It carries out nothing and asks nobody; what an
+//! operator answered comes in as an approval. It reads no shell yet: what a command line would do is
+//! handed in as effects.
+//!
+//! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
+//! `authorization.rs`, limits of roles in `role.rs`; `native.rs` and `effects.rs` say what a call needs.
+//! [`secrets`] keeps secrets out of what agents and journals see.
 
-mod category;
+pub mod authorization;
+pub mod category;
+mod decide;
+mod decision;
+mod effects;
+pub mod native;
+mod role;
+pub mod secrets;
+
+#[cfg(test)]
+mod tests;
 
 pub use category::Category;
-mod stub;
-pub use stub::*;
+pub use decide::decide;
+pub use decision::{Answer, Decision, Finding, Layer, OneOrMore, Request, judge, strictest};
+pub use effects::effects_of;
+pub use role::{Role, RoleScope};

@@ -1,0 +1,62 @@
+//! The gate from the shell: JSON in, JSON out.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::category::Category;
+use super::decision::{Request, judge};
+use super::effects::effects_of;
+use super::native;
+use super::role::Role;
+
+#[derive(Deserialize)]
+struct Input {
+    tool: String,
+    #[serde(default)]
+    arguments: Value,
+    #[serde(default)]
+    authorized_costs: Vec<Category>,
+    #[serde(default)]
+    session_approved: Vec<Category>,
+    #[serde(default)]
+    approved_call: bool,
+    #[serde(default)]
+    shell_disabled: bool,
+    #[serde(default)]
+    role: Value,
+}
+
+/// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
+/// role?}` and gives `{decision, required, missing, layer, reason, would_allow}`.
+///
+/// `role` is the name of one of [`Role::BUILT_IN`], or a role `{name, may_hold, may_read}`.
+///
+/// # Errors
+///
+/// A sentence that names what is missing, mistyped or unknown in the input.
+pub fn decide(input: &Value) -> Result<Value, String> {
+    let input = Input::deserialize(input).map_err(|error| format!("can't read the call: {error}"))?;
+    let role = role(&input.role)?;
+    let categories = native::categories(&input.tool).map_err(|error| error.to_string())?;
+    let decision = judge(&Request {
+        tool: &input.tool,
+        categories: &categories,
+        effects: &effects_of(&input.tool, &input.arguments),
+        role: role.as_ref(),
+        authorized: &input.authorized_costs,
+        approved_for_run: &input.session_approved,
+        call_is_approved: input.approved_call,
+        shell_is_disabled: input.shell_disabled,
+    });
+    serde_json::to_value(decision).map_err(|error| format!("can't write the decision: {error}"))
+}
+
+fn role(given: &Value) -> Result<Option<Role>, String> {
+    match given {
+        Value::Null => Ok(None),
+        Value::String(name) => Role::built_in(name).map(Some).ok_or_else(|| {
+            format!("`{name}` is no role that needs no definition: there are {}", Role::BUILT_IN.join(", "))
+        }),
+        defined => Role::deserialize(defined).map(Some).map_err(|error| format!("can't read the role: {error}")),
+    }
+}

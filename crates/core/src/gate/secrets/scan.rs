@@ -1,0 +1,176 @@
+//! One pass over a text that finds the runs a secret could be in, and skips everything else.
+//!
+//! No secret we know is shorter than [`RUN_BYTES_MIN`] characters without a break, and most of a text is
+//! shorter words: looking at every sixteenth byte is enough to find all such runs. What a run means
+//! depends on the run, at most [`CONTEXT_BYTES`] before it and three facts carried along; so the pass
+//! may stop before a run that has not ended and go on when more text has come, with the same result.
+
+use std::ops::Range;
+
+use super::shapes::{PRIVATE_KEY, secrets};
+
+/// No shape is shorter than this.
+const RUN_BYTES_MIN: usize = 16;
+/// How far back the meaning of a run may lie: a PEM header with encryption headers behind it.
+pub(super) const CONTEXT_BYTES: usize = 320;
+/// A longer run is looked at in pieces of this size, so that what is held back is bounded.
+const PIECE_BYTES: usize = 8192;
+/// How much of a piece is looked at again with the next one, so that a secret across the cut is seen.
+const OVERLAP_BYTES: usize = 512;
+/// The most separators between two lines of a PEM body: newlines, escapes, quotes, indentation.
+const SEPARATOR_BYTES_MAX: usize = 64;
+
+/// A part of the text to replace: by a marker, or by nothing if it belongs to the secret before.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Edit {
+    pub(super) range: Range<usize>,
+    pub(super) kind: Option<&'static str>,
+}
+
+/// What is carried along from run to run.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    /// The rest of the current run belongs to a secret that was cut.
+    in_secret: bool,
+    /// The lines that follow may belong to the body of a PEM block.
+    in_pem: bool,
+}
+
+/// Whether secrets are made of `byte`.
+const fn is_run(byte: u8) -> bool {
+    RUN[byte as usize]
+}
+
+static RUN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let c = byte as u8;
+        table[byte] = c.is_ascii_alphanumeric()
+            || matches!(c, b'_' | b'-' | b'+' | b'/' | b'.' | b'~' | b'%' | b'!' | b'@' | b'#' | b'$' | b'^' | b'*');
+        byte += 1;
+    }
+    table
+};
+
+impl Scanner {
+    /// Looks at `text` from `from` on, adds what to replace to `edits`, and returns how far the text is
+    /// decided; all of it if this is the `last` of it.
+    pub(super) fn scan(&mut self, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> usize {
+        let bytes = text.as_bytes();
+        let ended = if last { bytes.len() } else { start_of_last_run(bytes, from) };
+        let mut at = from;
+        loop {
+            if self.in_secret {
+                let end = end_of_run(bytes, at, bytes.len());
+                push(edits, at..end, None);
+                at = end;
+                if end == bytes.len() && !last {
+                    return at;
+                }
+                self.in_secret = false;
+            }
+            if self.in_pem {
+                match pem_line(bytes, at, last) {
+                    Line::Undecided => return at,
+                    Line::Body { end, more } => {
+                        push(edits, at..end, None);
+                        at = end;
+                        self.in_pem = more;
+                    }
+                    Line::Other => self.in_pem = false,
+                }
+                continue;
+            }
+            let run = match next_run(bytes, at, ended) {
+                Some(run) => run,
+                None if !last && bytes.len() - ended.max(at) >= PIECE_BYTES => ended.max(at)..ended.max(at) + PIECE_BYTES,
+                None => return ended.max(at),
+            };
+            at = self.look_at(text, run, edits);
+        }
+    }
+
+    /// Looks at one run, or at a piece of a longer one, and returns where to go on.
+    fn look_at(&mut self, text: &str, run: Range<usize>, edits: &mut Vec<Edit>) -> usize {
+        let is_piece = run.len() >= PIECE_BYTES;
+        let mut go_on = if is_piece { run.end - OVERLAP_BYTES } else { run.end };
+        let mut context = run.start.saturating_sub(CONTEXT_BYTES);
+        while !text.is_char_boundary(context) {
+            context += 1;
+        }
+        for (secret, kind) in secrets(&text[context..run.start], &text[run.clone()]) {
+            let range = run.start + secret.start..run.start + secret.end;
+            let reaches_end = range.end == run.end;
+            go_on = go_on.max(range.end);
+            self.in_secret = is_piece && reaches_end;
+            self.in_pem = kind == PRIVATE_KEY && reaches_end;
+            push(edits, range, Some(kind));
+        }
+        go_on
+    }
+}
+
+fn push(edits: &mut Vec<Edit>, range: Range<usize>, kind: Option<&'static str>) {
+    if !range.is_empty() {
+        edits.push(Edit { range, kind });
+    }
+}
+
+fn start_of_last_run(bytes: &[u8], from: usize) -> usize {
+    let run = bytes[from..].iter().rev().take_while(|byte| is_run(**byte)).count();
+    bytes.len() - run
+}
+
+fn end_of_run(bytes: &[u8], from: usize, limit: usize) -> usize {
+    from + bytes[from..limit].iter().take_while(|byte| is_run(**byte)).count()
+}
+
+/// The next run of at least [`RUN_BYTES_MIN`] bytes between `from` and `limit`, at most a piece of it.
+fn next_run(bytes: &[u8], from: usize, limit: usize) -> Option<Range<usize>> {
+    // A run that begins at or behind `from` and is long enough covers one of the probes.
+    let mut probe = from + (RUN_BYTES_MIN - 1);
+    while probe < limit {
+        if !is_run(bytes[probe]) {
+            probe += RUN_BYTES_MIN;
+            continue;
+        }
+        let start = probe - bytes[from..probe].iter().rev().take_while(|byte| is_run(**byte)).count();
+        let end = end_of_run(bytes, probe, limit.min(start + PIECE_BYTES));
+        if end - start >= RUN_BYTES_MIN {
+            return Some(start..end);
+        }
+        probe = end + RUN_BYTES_MIN;
+    }
+    None
+}
+
+/// What may follow in the body of a PEM block.
+enum Line {
+    /// Not enough text to tell.
+    Undecided,
+    /// A piece of the body up to `end`; `more` may follow.
+    Body { end: usize, more: bool },
+    /// Not the body.
+    Other,
+}
+
+fn pem_line(bytes: &[u8], at: usize, last: bool) -> Line {
+    let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b',' | b'=');
+    let separators = bytes[at..].iter().take(SEPARATOR_BYTES_MAX).take_while(|byte| is_separator(byte)).count();
+    let from = at + separators;
+    if separators == SEPARATOR_BYTES_MAX {
+        return Line::Other;
+    }
+    let end = end_of_run(bytes, from, bytes.len().min(from + PIECE_BYTES));
+    if end == bytes.len() && !last && end - from < PIECE_BYTES {
+        return Line::Undecided;
+    }
+    let body = bytes[from..end].iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')).count();
+    match body {
+        0 => Line::Other,
+        _ if from + body == end => Line::Body { end, more: body >= RUN_BYTES_MIN },
+        _ if body >= RUN_BYTES_MIN => Line::Body { end: from + body, more: false },
+        _ => Line::Other,
+    }
+}

@@ -1,0 +1,241 @@
+//! What secrets look like: fixed prefixes, assignments, headers, pairs.
+//!
+//! Everything here looks at one *run*, an unbroken string of the characters that secrets are made of,
+//! and at a bounded piece of the text before it. The prefixes are those that the providers document for
+//! their keys; lengths are lower bounds, so that a longer key of tomorrow is still one.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::base64::{decoded, encoded, is_base64};
+
+/// The kind of a value that something called a password, a token or the like is set to.
+pub(super) const ASSIGNED: &str = "assigned_secret";
+/// The kind of the body of a PEM block.
+pub(super) const PRIVATE_KEY: &str = "private_key";
+
+/// The shapes with a fixed prefix: how a match begins, and its kind. A longer prefix comes first.
+const PREFIXES: [(&str, &str); 27] = [
+    ("sk-ant-", "anthropic_key"),
+    ("sk-", "openai_key"),
+    ("ghp_", "github_token"),
+    ("gho_", "github_token"),
+    ("ghu_", "github_token"),
+    ("ghs_", "github_token"),
+    ("ghr_", "github_token"),
+    ("github_pat_", "github_token"),
+    ("AKIA", "aws_key_id"),
+    ("ASIA", "aws_key_id"),
+    ("xoxa-", "slack_token"),
+    ("xoxb-", "slack_token"),
+    ("xoxe-", "slack_token"),
+    ("xoxo-", "slack_token"),
+    ("xoxp-", "slack_token"),
+    ("xoxr-", "slack_token"),
+    ("xoxs-", "slack_token"),
+    ("AIza", "google_key"),
+    ("glpat-", "gitlab_token"),
+    ("npm_", "npm_token"),
+    ("hf_", "huggingface_token"),
+    ("xai-", "xai_key"),
+    ("sk_live_", "stripe_key"),
+    ("rk_live_", "stripe_key"),
+    ("sk_test_", "stripe_key"),
+    ("pypi-", "pypi_token"),
+    ("eyJ", "jwt"),
+];
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
+}
+
+static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        "sk-ant-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,}|gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}",
+        "|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abeoprs]-[A-Za-z0-9-]{12,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{16,}(?:[.][A-Za-z0-9_-]+)*",
+        "|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{40,}|[sr]k_live_[A-Za-z0-9]{16,}",
+        r"|sk_test_[A-Za-z0-9]{16,}|pypi-[A-Za-z0-9_-]{40,}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
+    ))
+});
+
+/// How the fixed prefixes look inside base64 data, wherever they stand in a group of three bytes.
+static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
+    let mut anchors: Vec<String> = Vec::new();
+    for (prefix, kind) in PREFIXES.iter().chain(&[("-----BEGIN", PRIVATE_KEY)]) {
+        if *kind != "jwt" {
+            anchors.extend((0..3).flat_map(|before| encoded(prefix.as_bytes(), before)));
+        }
+    }
+    // Some are as short as three characters: what an anchor hints at is always decoded and looked at.
+    regex(&anchors.iter().map(|anchor| regex::escape(anchor)).collect::<Vec<_>>().join("|"))
+});
+
+/// What stands right before an assigned value: a telling name, then `=` or `:`, quotes allowed.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        "(?i-u:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential",
+        "|(?:signing|encryption|account|service|auth)[_-]?key)",
+        r#"[A-Za-z0-9_-]{0,24}["'\\]{0,2}[ \t]{0,4}(?:=>|:=|=|:)[ \t]{0,4}["'`\\]{0,2}$"#
+    ))
+});
+
+static USER_OF_URL: LazyLock<Regex> = LazyLock::new(|| regex(r"://[A-Za-z0-9_.%+-]{0,64}:$"));
+static AWS_KEY_ID: LazyLock<Regex> = LazyLock::new(|| regex("(?:AKIA|ASIA)[A-Z0-9]{16}"));
+static PEM_HEADER: LazyLock<Regex> = LazyLock::new(|| regex("-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"));
+
+/// The secrets in one run, in order, apart from each other. `context` is the text before the run.
+pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static str)> {
+    let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
+    prefixed(context, run, &mut found);
+    if run.len() >= 40 {
+        pem_body(context, run, &mut found);
+        aws_secret(context, run, &mut found);
+    }
+    in_base64(run, &mut found);
+    if let Some(end) = url_password(context, run) {
+        found.push((0..end, "url_password"));
+    } else if is_authorization(context, run) {
+        found.push((0..run.len(), "authorization"));
+    } else if is_assigned(context, run) && found.iter().all(|(range, _)| *range != (0..run.len())) {
+        found.push((0..run.len(), ASSIGNED));
+    }
+    apart(found)
+}
+
+/// Of secrets that overlap keeps the one that begins first; of two that begin together, the longer.
+fn apart(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
+    found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
+    let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();
+    for (range, kind) in found {
+        match apart.last_mut() {
+            Some((last, _)) if range.start < last.end => last.end = last.end.max(range.end),
+            Some(_) | None => apart.push((range, kind)),
+        }
+    }
+    apart
+}
+
+fn prefixed(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    let mut last_end = None;
+    for shape in SHAPES.find_iter(run) {
+        let before = run[..shape.start()].bytes().last().or(context.bytes().last());
+        if before.is_some_and(|byte| byte.is_ascii_alphanumeric()) && last_end != Some(shape.start()) {
+            continue;
+        }
+        last_end = Some(shape.end());
+        let kind = kind_of(shape.as_str());
+        // Words are joined with hyphens too (`sk-spinner-large-dark`), but keys have digits.
+        if kind != "openai_key" || shape.as_str().bytes().any(|byte| byte.is_ascii_digit()) {
+            found.push((shape.range(), kind));
+        }
+    }
+}
+
+fn kind_of(shape: &str) -> &'static str {
+    let known = PREFIXES.iter().find(|(prefix, _)| shape.starts_with(prefix));
+    known.map_or("secret", |(_, kind)| kind)
+}
+
+fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    let bytes = run.as_bytes();
+    let mut read_to = 0;
+    for anchor in ENCODED.find_iter(run) {
+        if anchor.start() < read_to {
+            continue;
+        }
+        let from = bytes[..anchor.start()].iter().rposition(|byte| !is_base64(*byte)).map_or(0, |at| at + 1);
+        let length = bytes[from..].iter().take_while(|byte| is_base64(**byte)).count();
+        read_to = from + length;
+        let kind = (0..4).find_map(|offset| {
+            let plain = decoded(bytes.get(from + offset..read_to)?);
+            if plain.contains("-----BEGIN ") && plain.contains("PRIVATE KEY") {
+                return Some(PRIVATE_KEY);
+            }
+            SHAPES.find(&plain).map(|shape| kind_of(shape.as_str()))
+        });
+        found.extend(kind.map(|kind| (from..read_to, kind)));
+    }
+}
+
+/// The body of a PEM block begins with a long piece of base64 soon after a header.
+fn pem_body(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    let is_body = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let bytes = run.as_bytes();
+    // Of an escaped newline the `n` stands in the run.
+    let mut at = usize::from(context.ends_with('\\') && run.starts_with(['n', 'r']));
+    while at < bytes.len() {
+        let length = bytes[at..].iter().take_while(|byte| is_body(byte)).count();
+        if length >= 40 && follows_header(context, &run[..at]) {
+            found.push((at..at + length, PRIVATE_KEY));
+            return;
+        }
+        at += length + 1;
+    }
+}
+
+fn follows_header(context: &str, run_before: &str) -> bool {
+    if !context.contains("PRIVATE") {
+        return false;
+    }
+    let before = format!("{context}{run_before}");
+    let header = PEM_HEADER.find_iter(&before).last();
+    header.is_some_and(|header| !before[header.end()..].contains("-----END"))
+}
+
+/// The secret of a pair is 40 characters without a mark of its own: its key's id stands before it.
+fn aws_secret(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    let is_secret = run.len() == 40
+        && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+        && run.bytes().any(|byte| byte.is_ascii_uppercase())
+        && run.bytes().any(|byte| byte.is_ascii_lowercase());
+    if is_secret && AWS_KEY_ID.is_match(context) {
+        found.push((0..run.len(), "aws_secret_key"));
+    }
+}
+
+/// Where a URL's password ends that `run` begins with.
+fn url_password(context: &str, run: &str) -> Option<usize> {
+    if !context.ends_with(':') {
+        return None;
+    }
+    let authority = run.split('/').next().unwrap_or(run);
+    let end = authority.rfind('@').filter(|end| *end >= 3)?;
+    USER_OF_URL.is_match(tail(context, 80)).then_some(end)
+}
+
+fn is_authorization(context: &str, run: &str) -> bool {
+    let Some(before) = context.strip_suffix([' ', '\t']) else { return false };
+    let before = tail(before, 6).as_bytes();
+    let follows = |scheme: &[u8]| before.len() >= scheme.len() && before[before.len() - scheme.len()..].eq_ignore_ascii_case(scheme);
+    let has = |is: fn(&u8) -> bool| run.as_bytes().iter().any(is);
+    let is_random = has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && run.len() >= 20);
+    run.len() >= 16 && (follows(b"bearer") || follows(b"basic")) && is_random
+}
+
+/// Whether `value` is what something called a password, a token or the like is set to in `context`, and
+/// looks random enough to be one: at least 16 characters, with both cases and a digit, or with three
+/// digits and a letter, and at least eight different ones.
+pub(super) fn is_assigned(context: &str, value: &str) -> bool {
+    let bare = context.trim_end_matches([' ', '\t', '"', '\'', '`', '\\']);
+    if !bare.ends_with(['=', ':', '>']) || value.len() < 16 || value.contains(char::is_whitespace) {
+        return false;
+    }
+    let count = |is: fn(&u8) -> bool| value.as_bytes().iter().filter(|byte| is(byte)).count();
+    let digits = count(u8::is_ascii_digit);
+    let (upper, lower) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    let is_mixed = (upper > 0 && lower > 0 && digits > 0) || (digits >= 3 && upper + lower > 0);
+    let mut seen = [false; 256];
+    value.bytes().for_each(|byte| seen[usize::from(byte)] = true);
+    is_mixed && seen.iter().filter(|seen| **seen).count() >= 8 && NAME.is_match(tail(context, 96))
+}
+
+/// The last `bytes` of a text, a little less where that would cut a character.
+fn tail(text: &str, bytes: usize) -> &str {
+    let mut from = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
