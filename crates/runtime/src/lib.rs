@@ -13,4 +13,5 @@ mod request;
 mod setup;
 
 pub use driver::{DriveError, Driver, Ended, Ports};
-pub use setup::{StandingOrders, session_setup};
+pub use masking::Masks;
+pub use setup::session_setup;

@@ -1,0 +1,37 @@
+//! Secrets are masked before anything that left a tool or an agent is recorded, sent on or shown.
+
+use adjutant_core::gate::secrets::{self, Masker, SecretSet};
+use adjutant_core::tool::ToolCall;
+
+/// What is masked in one run: known shapes, and the values of the runtime's own keys.
+#[derive(Debug, Default)]
+pub struct Masks {
+    own: SecretSet,
+}
+
+impl Masks {
+    /// Masks for a runtime that holds these secrets itself.
+    #[must_use]
+    pub fn new(own: SecretSet) -> Self {
+        Self { own }
+    }
+
+    pub(crate) fn mask(&self, text: &str) -> String {
+        self.own.mask(text).into_owned()
+    }
+
+    /// The call with its arguments masked; `None` if there was nothing to mask.
+    pub(crate) fn mask_call(&self, call: &ToolCall) -> Option<ToolCall> {
+        let (args, changed) = secrets::mask_value_with(&call.args, &self.own);
+        let malformed = call.malformed.as_deref().map(|text| self.mask(text));
+        if !changed && malformed == call.malformed {
+            return None;
+        }
+        Some(ToolCall { args, malformed, masked: true, ..call.clone() })
+    }
+
+    /// Masks for text that arrives in pieces.
+    pub(crate) fn stream(&self) -> Masker {
+        Masker::new(self.own.clone())
+    }
+}
