@@ -1,0 +1,109 @@
+//! Contents that are too large for a line of a journal, named by their hash.
+//!
+//! In: bytes. Out: their blake3 hash, under which they are found again. What was kept never changes;
+//! what no longer is what its name says is not handed out.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::home::make_folder;
+
+/// The longest content that stays in its line, in bytes; anything longer is kept here (design section 4).
+pub const INLINE_BYTES_MAX: usize = 64 * 1024;
+
+/// The folder of contents: `<2 digits>/<hash>`.
+#[derive(Debug, Clone)]
+pub struct Artifacts {
+    folder: PathBuf,
+}
+
+impl Artifacts {
+    /// The contents in `folder`, which need not exist yet.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Keeps `content` and returns its hash, 64 hexadecimal digits. When this returns it is on the disk,
+    /// so that a line that names it never survives it.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written.
+    pub fn keep(&self, content: &[u8]) -> io::Result<String> {
+        let hash = blake3::hash(content).to_hex().to_string();
+        let path = self.path(&hash);
+        if self.kept(&hash).is_some() {
+            return Ok(hash);
+        }
+        let folder = path.parent().unwrap_or(&self.folder);
+        make_folder(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(content)?;
+        file.as_file().sync_data()?;
+        // A damaged file of that name is replaced: the content is known now.
+        file.persist(&path)?;
+        sync_folder(folder)?;
+        Ok(hash)
+    }
+
+    /// The content that was kept under `hash`; `None` if it isn't there, can't be read, or isn't what its
+    /// name says any more.
+    #[must_use]
+    pub fn kept(&self, hash: &str) -> Option<Vec<u8>> {
+        let is_hash = hash.len() == 64 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if !is_hash {
+            return None;
+        }
+        let content = fs::read(self.path(hash)).ok()?;
+        (blake3::hash(&content).to_hex().as_str() == hash).then_some(content)
+    }
+
+    fn path(&self, hash: &str) -> PathBuf {
+        self.folder.join(&hash[..2]).join(hash)
+    }
+}
+
+/// Returns when the names in `folder` are on the disk.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_by_its_hash() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let artifacts = Artifacts::new(temp.path().join("artifacts"));
+        for content in [&b""[..], b"x", &[7; INLINE_BYTES_MAX + 1]] {
+            let hash = artifacts.keep(content).expect("kept");
+            assert_eq!(artifacts.keep(content).expect("kept again"), hash);
+            assert_eq!(artifacts.kept(&hash).as_deref(), Some(content));
+            assert!(temp.path().join("artifacts").join(&hash[..2]).join(&hash).is_file());
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_is_not_handed_out_and_can_be_kept_again() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let artifacts = Artifacts::new(temp.path());
+        let hash = artifacts.keep(b"whole").expect("kept");
+        fs::write(temp.path().join(&hash[..2]).join(&hash), b"wh").expect("damaged");
+        assert_eq!(artifacts.kept(&hash), None);
+        assert_eq!(artifacts.keep(b"whole").expect("kept again"), hash);
+        assert_eq!(artifacts.kept(&hash).as_deref(), Some(&b"whole"[..]));
+    }
+
+    #[test]
+    fn a_name_that_is_no_hash_leads_nowhere() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let artifacts = Artifacts::new(temp.path().join("artifacts"));
+        fs::write(temp.path().join("secret"), b"s").expect("written");
+        for name in ["", "a", "../secret", "..", "é", &"A".repeat(64), &"../".repeat(30)] {
+            assert_eq!(artifacts.kept(name), None, "{name}");
+        }
+    }
+}

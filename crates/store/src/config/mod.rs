@@ -1,0 +1,235 @@
+//! What an operator set once: `config.toml` in the home, and `.adjutant/config.toml` in a project.
+//!
+//! In: a home and a project's folder. Out: settings, each with the place it came from, and notices. A
+//! mistake is an error with its place; nothing is skipped in silence. A project's file comes with the
+//! project, so it is read only once the operator trusts its very content.
+//!
+//! Begin with [`load`]; `keys.rs` has every key there is, `trust.rs` who is believed.
+
+mod keys;
+mod trust;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::session::Mode;
+use thiserror::Error;
+
+pub use keys::KEYS;
+pub use trust::{Trusted, trust};
+
+use crate::home::Home;
+
+/// The longest configuration that is read, in bytes: anything longer is something else.
+pub const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What an operator set. Everything may be absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    /// The adapter.
+    pub adapter: Option<Setting<String>>,
+    /// The model.
+    pub model: Option<Setting<String>>,
+    /// How far sessions go on their own.
+    pub mode: Option<Setting<Mode>>,
+    /// How many steps a session may take before a person is asked, from 1.
+    pub max_steps: Option<Setting<u32>>,
+    /// Whether `shell_exec` is switched off.
+    pub no_shell: Option<Setting<bool>>,
+    /// Detectors that are not at their default: name and sensitivity.
+    pub detectors: BTreeMap<String, Setting<String>>,
+}
+
+/// A value, and where it was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where.
+    pub from: Origin,
+}
+
+/// A place in a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+}
+
+impl Config {
+    /// This configuration, with what it lacks taken from `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let mut detectors = other.detectors;
+        detectors.extend(self.detectors);
+        Self {
+            adapter: self.adapter.or(other.adapter),
+            model: self.model.or(other.model),
+            mode: self.mode.or(other.mode),
+            max_steps: self.max_steps.or(other.max_steps),
+            no_shell: self.no_shell.or(other.no_shell),
+            detectors,
+        }
+    }
+}
+
+/// What was loaded.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Loaded {
+    /// The settings: the project's before the home's.
+    pub config: Config,
+    /// What the operator should know.
+    pub notices: Vec<Notice>,
+}
+
+/// Something about a configuration that the operator should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A project's configuration is not trusted, and was not read.
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untrusted { path } => write!(
+                f,
+                "`{}` is ignored: nobody has trusted what it says now. Read it, then trust it with `adjutant doctor --trust`",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// Why a configuration can't be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// It can't be read, or the list of trusted ones can't be read or written.
+    #[error("can't use `{path}`", path = path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is none to trust.
+    #[error("there is no `{path}` to trust", path = path.display())]
+    Absent {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// It is not TOML.
+    #[error("can't read {at}: {why}")]
+    NotToml {
+        /// Where.
+        at: Origin,
+        /// What the grammar says.
+        why: String,
+    },
+    /// There is no such key.
+    #[error("unknown key `{key}` in {at}")]
+    UnknownKey {
+        /// Where.
+        at: Origin,
+        /// The key.
+        key: String,
+        /// Keys that may have been meant.
+        nearest: Vec<String>,
+    },
+    /// A value is not what its key takes.
+    #[error("`{key}` in {at} must be {expected}, not {found}")]
+    BadValue {
+        /// Where.
+        at: Origin,
+        /// The key.
+        key: String,
+        /// What it takes.
+        expected: &'static str,
+        /// What it has.
+        found: String,
+    },
+}
+
+impl ConfigError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownKey { nearest, .. } if nearest.is_empty() => Some(format!("keys are {}", KEYS.join(", "))),
+            Self::UnknownKey { nearest, .. } => Some(format!("did you mean {}?", nearest.join(" or "))),
+            Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
+        }
+    }
+}
+
+/// Where the configuration of the project in `folder` is.
+#[must_use]
+pub fn project_config(folder: &Path) -> PathBuf {
+    folder.join(".adjutant").join("config.toml")
+}
+
+/// What is set in the home, and in the project's folder if there is one and its content is trusted.
+///
+/// # Errors
+///
+/// [`ConfigError`] about the first mistake in a file that is read.
+pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, ConfigError> {
+    let own = match content(&home.config())? {
+        Some(text) => keys::read(&home.config(), &text)?,
+        None => Config::default(),
+    };
+    let Some(path) = project_folder.map(project_config) else {
+        return Ok(Loaded { config: own, notices: Vec::new() });
+    };
+    match content(&path)? {
+        None => Ok(Loaded { config: own, notices: Vec::new() }),
+        Some(text) if trust::is_trusted(home, &text)? => {
+            Ok(Loaded { config: keys::read(&path, &text)?.or(own), notices: Vec::new() })
+        }
+        Some(_) => Ok(Loaded { config: own, notices: vec![Notice::Untrusted { path }] }),
+    }
+}
+
+/// What the file at `path` says; `None` if there is none.
+fn content(path: &Path) -> Result<Option<String>, ConfigError> {
+    let read = || -> io::Result<Option<String>> {
+        // Opening a pipe would wait for whoever writes into it.
+        let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        }
+        let mut text = String::new();
+        file.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > CONFIG_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than a configuration can be"));
+        }
+        Ok(Some(text))
+    };
+    read().map_err(|source| ConfigError::Unusable { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+#[path = "../config_tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+//! Where everything is kept: one folder, and the paths in it.
+//!
+//! In: explicit paths; whoever calls has read flags and environment. Out: paths, and folders made when
+//! something is first put into them, for their owner alone. Reads and writes no file.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::id::{RunId, Slug};
+
+/// How the name of a journal ends; the peer's traces have the same ending.
+pub const JOURNAL_ENDING: &str = ".trace.ndjson";
+
+/// How the name of a lease ends.
+pub const LEASE_ENDING: &str = ".lease";
+
+/// The folder of everything that outlives a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+    sessions: PathBuf,
+}
+
+impl Home {
+    /// The home at `root`; journals lie in `sessions` if it is given, else in a folder of the home.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, sessions: Option<PathBuf>) -> Self {
+        let root = root.into();
+        let sessions = sessions.unwrap_or_else(|| root.join("sessions"));
+        Self { root, sessions }
+    }
+
+    /// The home itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of journals and leases.
+    #[must_use]
+    pub fn sessions(&self) -> &Path {
+        &self.sessions
+    }
+
+    /// The folder of contents that are named by their hash.
+    #[must_use]
+    pub fn artifacts(&self) -> PathBuf {
+        self.root.join("artifacts")
+    }
+
+    /// The folder of what is remembered about a project.
+    #[must_use]
+    pub fn project(&self, project: &Slug) -> PathBuf {
+        self.root.join("projects").join(project.as_str())
+    }
+
+    /// The operator's configuration.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The list of project configurations that the operator trusts.
+    #[must_use]
+    pub fn trusted_projects(&self) -> PathBuf {
+        self.root.join("trusted_projects")
+    }
+
+    /// The journal of a run.
+    #[must_use]
+    pub fn journal(&self, run_id: &RunId) -> PathBuf {
+        self.sessions.join(format!("{run_id}{JOURNAL_ENDING}"))
+    }
+
+    /// The lease of a run.
+    #[must_use]
+    pub fn lease(&self, run_id: &RunId) -> PathBuf {
+        self.sessions.join(format!("{run_id}{LEASE_ENDING}"))
+    }
+}
+
+/// Makes `folder` and what is missing above it, for its owner alone; leaves what exists as it is.
+///
+/// # Errors
+///
+/// If it can't be made, or something that is no folder is in its place.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_folder_of_sessions_can_lie_elsewhere() {
+        let run_id: RunId = "a-r2".parse().expect("a name");
+        let home = Home::new("/h", None);
+        assert_eq!(home.journal(&run_id), Path::new("/h/sessions/a-r2.trace.ndjson"));
+        assert_eq!(home.lease(&run_id), Path::new("/h/sessions/a-r2.lease"));
+        let home = Home::new("/h", Some("/s".into()));
+        assert_eq!(home.journal(&run_id), Path::new("/s/a-r2.trace.ndjson"));
+        assert_eq!(home.project(&"orchard".parse().expect("a slug")), Path::new("/h/projects/orchard"));
+    }
+
+    #[test]
+    fn a_folder_is_made_for_its_owner_alone() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let folder = temp.path().join("a/b");
+        make_folder(&folder).expect("made");
+        make_folder(&folder).expect("made again");
+        let mode = folder.metadata().expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
+    }
+}

@@ -1,0 +1,506 @@
+//! The right to drive a run: a small file that says who has it, until when, and how far they wrote.
+//!
+//! In: who asks, and the time. Out: a [`Lease`], or who holds the run. A lease that is taken over is a
+//! *new file* under the old name; whoever held the old one finds that the name no longer leads to its
+//! file and is fenced off, however long it was asleep. What its holder changes (the expiry, the seal) it
+//! changes in place, over the same bytes.
+//!
+//! Taking a lease must happen under the journal's lock, which [`crate::FileJournal`] holds; renewing and
+//! letting go need none. Begin with [`Vacancy::look`].
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use adjutant_core::trace::wire;
+use adjutant_ports::Holder;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How long a lease lives without being renewed, in seconds: long enough that a busy machine does not lose
+/// a run, short enough that a person waits for a dead one.
+pub const LEASE_SECONDS: i64 = 30;
+
+/// How often a lease is renewed, in seconds: two renewals may fail before the third is too late.
+pub const RENEW_SECONDS: i64 = 10;
+
+/// A process, named so that no other process at any time has the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its machine.
+    pub host: String,
+    /// When it began, in clock ticks since the machine did; 0 where the system does not say.
+    pub started: u64,
+    /// The machine's present life; empty where the system does not say.
+    pub boot_id: String,
+    /// The space in which its number is unique; 0 where the system does not say.
+    pub pid_namespace: u64,
+}
+
+impl Owner {
+    /// This process.
+    #[must_use]
+    pub fn current() -> Self {
+        let line = |path| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+        let pid = std::process::id();
+        let mut host = line("/proc/sys/kernel/hostname");
+        host.retain(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        let mut boot_id = line("/proc/sys/kernel/random/boot_id");
+        boot_id.retain(|c| c.is_ascii_hexdigit() || c == '-');
+        Self {
+            pid,
+            host: if host.is_empty() { "unknown".to_owned() } else { host },
+            started: start_of(pid).unwrap_or(0),
+            boot_id,
+            pid_namespace: fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino()),
+        }
+    }
+
+    /// What others are told about it.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
+        Holder { pid: self.pid, host: self.host.clone() }
+    }
+
+    /// Whether `other` lives where this one can see its process: same machine, same life of it, same
+    /// space of numbers.
+    fn sees(&self, other: &Self) -> bool {
+        !self.boot_id.is_empty()
+            && self.host == other.host
+            && self.boot_id == other.boot_id
+            && self.pid_namespace == other.pid_namespace
+    }
+
+    /// Whether this process is known to be gone, as far as `seer` can tell.
+    fn is_gone(&self, seer: &Self) -> bool {
+        seer.sees(self) && self.started != 0 && start_of(self.pid) != Some(self.started)
+    }
+}
+
+/// When a living process began; `None` if there is none of that number, or it is dead and not yet reaped.
+fn start_of(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses, and may hold spaces and parentheses.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// How far the holder of a lease wrote: the last line's number and hash. Without it nobody could tell
+/// whether the last line of a journal is what was written, or whether lines after it are missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// The last line's sequence number.
+    pub seq: u64,
+    /// The last line's short hash.
+    pub hash: String,
+}
+
+impl Seal {
+    /// Its length as text: 20 digits, a space, the hash.
+    const CHARS: usize = 21 + wire::PREV_CHARS;
+
+    fn text(seal: Option<&Self>) -> String {
+        match seal {
+            Some(Self { seq, hash }) => format!("{seq:020} {hash}"),
+            None => " ".repeat(Self::CHARS),
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (seq, hash) = text.trim().split_once(' ')?;
+        Some(Self { seq: seq.parse().ok()?, hash: hash.to_owned() })
+    }
+}
+
+/// What a lease's file says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Content {
+    /// Grows by one with each driver.
+    pub token: u64,
+    /// Who holds the run.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Until when.
+    pub expires_at: Timestamp,
+    /// How far they wrote.
+    head: String,
+}
+
+impl Content {
+    /// What the file at `path` says; `None` if there is none, or nothing in it (a power cut leaves that).
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read, or is not a lease.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_slice(&bytes)?))
+    }
+
+    /// Whether somebody drives the run, as far as `seer` can tell at `now`.
+    #[must_use]
+    pub fn is_alive(&self, seer: &Owner, now: Timestamp) -> bool {
+        now < self.expires_at && !self.owner.is_gone(seer)
+    }
+
+    /// How far the holder wrote.
+    #[must_use]
+    pub fn seal(&self) -> Option<Seal> {
+        Seal::read(&self.head)
+    }
+}
+
+/// Why a run can't be driven now.
+#[derive(Debug, Error)]
+pub enum LeaseError {
+    /// Somebody drives it.
+    #[error("the run is driven by {holder} until {until} at least")]
+    Held {
+        /// Who.
+        holder: Holder,
+        /// When its right ends, if it does not renew it.
+        until: Timestamp,
+    },
+    /// The lease's file can't be read or written.
+    #[error("can't use the lease `{path}`", path = path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A run that nobody drives.
+#[derive(Debug)]
+#[must_use]
+pub struct Vacancy {
+    path: PathBuf,
+    token: u64,
+    /// How far the last driver wrote.
+    pub seal: Option<Seal>,
+    /// Whether the machine has been up since: then nothing that was written can have been lost.
+    pub same_boot: bool,
+}
+
+impl Vacancy {
+    /// Whether the lease at `path` can be taken by `owner` at `now`. The caller holds the journal's lock.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseError::Held`] while somebody else drives the run.
+    pub fn look(path: &Path, owner: &Owner, now: Timestamp) -> Result<Self, LeaseError> {
+        let read = Content::read(path).map_err(|source| LeaseError::Unusable { path: path.to_owned(), source })?;
+        match read {
+            None => Ok(Self { path: path.to_owned(), token: 0, seal: None, same_boot: false }),
+            Some(content) if content.is_alive(owner, now) => {
+                Err(LeaseError::Held { holder: content.owner.holder(), until: content.expires_at })
+            }
+            Some(content) => Ok(Self {
+                path: path.to_owned(),
+                token: content.token,
+                seal: content.seal(),
+                same_boot: !owner.boot_id.is_empty() && content.owner.boot_id == owner.boot_id,
+            }),
+        }
+    }
+
+    /// Takes the lease for `owner`, from `now` on, with the next token. The caller has held the journal's
+    /// lock since it looked.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseError::Unusable`] if it can't be written.
+    pub fn take(self, owner: &Owner, now: Timestamp, seal: Option<&Seal>) -> Result<Lease, LeaseError> {
+        let path = self.path.clone();
+        self.write(owner, now, seal).map_err(|source| LeaseError::Unusable { path, source })
+    }
+
+    fn write(self, owner: &Owner, now: Timestamp, seal: Option<&Seal>) -> io::Result<Lease> {
+        let expires_at = expiry(now);
+        let token = self.token.saturating_add(1);
+        let owner = serde_json::to_string(owner)?;
+        let mut text = format!(r#"{{"token":{token},{},"expires_at":""#, owner.trim_matches(['{', '}']));
+        let expiry_at = text.len() as u64;
+        text.push_str(&wire::timestamp(expires_at));
+        text.push_str(r#"","head":""#);
+        let seal_at = text.len() as u64;
+        text.push_str(&Seal::text(seal));
+        text.push_str("\"}\n");
+
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().prefix(".lease-").tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        let file = file.persist(&self.path)?;
+        let metadata = file.metadata()?;
+        let place = Place { path: self.path, inode: metadata.ino(), device: metadata.dev(), expiry_at };
+        Ok(Lease { file, place, seal_at, token, expires_at })
+    }
+}
+
+/// When a lease that is renewed at `now` ends. Times before 1970 would not keep their length as text.
+fn expiry(now: Timestamp) -> Timestamp {
+    let now = now.max(Timestamp::UNIX_EPOCH);
+    now.saturating_add(SignedDuration::from_secs(LEASE_SECONDS)).unwrap_or(Timestamp::MAX)
+}
+
+/// Which file a lease is, and where in it the expiry stands.
+#[derive(Debug, Clone)]
+struct Place {
+    path: PathBuf,
+    inode: u64,
+    device: u64,
+    expiry_at: u64,
+}
+
+impl Place {
+    /// Whether the lease's name still leads to this file: nobody has taken it over.
+    fn is_newest(&self) -> io::Result<bool> {
+        match fs::metadata(&self.path) {
+            // As long as this file is open no other can have its number.
+            Ok(metadata) => Ok(metadata.ino() == self.inode && metadata.dev() == self.device),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn set_expiry(&self, file: &File, at: Timestamp) -> io::Result<()> {
+        file.write_all_at(wire::timestamp(at).as_bytes(), self.expiry_at)
+    }
+}
+
+/// The right to drive a run. Let go when dropped, so that the next driver need not wait.
+#[derive(Debug)]
+#[must_use]
+pub struct Lease {
+    file: File,
+    place: Place,
+    seal_at: u64,
+    token: u64,
+    expires_at: Timestamp,
+}
+
+impl Lease {
+    /// The number of this driver among all that the run had, from 1.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// Until when, if it is not renewed.
+    #[must_use]
+    pub fn expires_at(&self) -> Timestamp {
+        self.expires_at
+    }
+
+    /// Whether nobody has taken the run over.
+    ///
+    /// # Errors
+    ///
+    /// If the file system doesn't say.
+    pub fn is_newest(&self) -> io::Result<bool> {
+        self.place.is_newest()
+    }
+
+    /// Who has taken the run over, if the file says so.
+    #[must_use]
+    pub fn successor(&self) -> Option<Holder> {
+        Content::read(&self.place.path).ok().flatten().map(|content| content.owner.holder())
+    }
+
+    /// Renews the lease at `now`, if [`RENEW_SECONDS`] have passed since it last was.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written; it then still lives until it expires.
+    pub fn renew_if_due(&mut self, now: Timestamp) -> io::Result<()> {
+        let due = SignedDuration::from_secs(LEASE_SECONDS - RENEW_SECONDS);
+        if self.expires_at.duration_since(now) <= due {
+            self.place.set_expiry(&self.file, expiry(now))?;
+            self.expires_at = expiry(now);
+        }
+        Ok(())
+    }
+
+    /// Says how far this driver wrote.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written; the seal is then behind, which is no damage.
+    pub fn set_seal(&self, seal: &Seal) -> io::Result<()> {
+        self.file.write_all_at(Seal::text(Some(seal)).as_bytes(), self.seal_at)
+    }
+
+    /// What renews this lease while its driver is busy.
+    ///
+    /// # Errors
+    ///
+    /// If the process has too many files open.
+    pub fn heartbeat(&self) -> io::Result<Heartbeat> {
+        Ok(Heartbeat { file: self.file.try_clone()?, place: self.place.clone() })
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Over a file that nobody reads any more this changes nothing; if it fails the lease expires.
+        self.place.set_expiry(&self.file, Timestamp::UNIX_EPOCH).ok();
+    }
+}
+
+/// Renews a lease from another thread than its driver's.
+#[derive(Debug)]
+pub struct Heartbeat {
+    file: File,
+    place: Place,
+}
+
+/// What became of a lease when it was to be renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// It is renewed.
+    Alive,
+    /// Its driver let it go.
+    LetGo,
+    /// Another driver has taken the run over.
+    Lost,
+}
+
+impl Heartbeat {
+    /// Renews the lease at `now`. To be called every [`RENEW_SECONDS`].
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read or written; worth another try until the lease expires.
+    pub fn renew(&self, now: Timestamp) -> io::Result<Pulse> {
+        if !self.place.is_newest()? {
+            return Ok(Pulse::Lost);
+        }
+        let epoch = wire::timestamp(Timestamp::UNIX_EPOCH);
+        let mut expires_at = vec![0; epoch.len()];
+        self.file.read_exact_at(&mut expires_at, self.place.expiry_at)?;
+        if expires_at == epoch.as_bytes() {
+            return Ok(Pulse::LetGo);
+        }
+        self.place.set_expiry(&self.file, expiry(now))?;
+        Ok(Pulse::Alive)
+    }
+}
+
+/// Opens the file that a lease is taken under the lock of: the run's journal.
+pub(crate) fn open_for_append(path: &Path, create: bool) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    OpenOptions::new().read(true).append(true).create_new(create).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).expect("a time")
+    }
+
+    fn elsewhere() -> Owner {
+        Owner { pid: 7, host: "elsewhere".into(), started: 9, boot_id: "b".into(), pid_namespace: 1 }
+    }
+
+    /// Whether a lease that `first` took at second 0 can be taken by this process at `second`.
+    #[track_caller]
+    fn check(first: &Owner, second: i64, expected: bool) {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("a.lease");
+        let held = Vacancy::look(&path, first, at(0)).expect("free").take(first, at(0), None).expect("taken");
+        let vacancy = Vacancy::look(&path, &Owner::current(), at(second));
+        assert_eq!(vacancy.is_ok(), expected, "{first:?} {second}: {vacancy:?}");
+        assert!(held.is_newest().expect("readable"));
+    }
+
+    #[test]
+    fn a_lease_is_held_until_it_expires() {
+        for first in [Owner::current(), elsewhere()] {
+            check(&first, 0, false);
+            check(&first, LEASE_SECONDS - 1, false);
+            check(&first, LEASE_SECONDS, true);
+        }
+    }
+
+    #[test]
+    fn a_lease_of_a_process_that_is_gone_is_free_at_once() {
+        let me = Owner::current();
+        check(&Owner { pid: u32::MAX - 1, ..me.clone() }, 0, true);
+        // The number was given to another process since.
+        check(&Owner { started: me.started + 1, ..me.clone() }, 0, true);
+        // Nothing is known about a process that can't be seen from here.
+        check(&Owner { pid: u32::MAX - 1, boot_id: "before".into(), ..me.clone() }, 0, false);
+        check(&Owner { pid: u32::MAX - 1, pid_namespace: 1, ..me.clone() }, 0, false);
+        check(&Owner { pid: u32::MAX - 1, started: 0, ..me }, 0, false);
+    }
+
+    #[test]
+    fn whoever_is_taken_over_finds_out_and_changes_nothing() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("a.lease");
+        let (first, second) = (elsewhere(), Owner::current());
+        let mut a = Vacancy::look(&path, &first, at(0)).expect("free").take(&first, at(0), None).expect("taken");
+        let beat = a.heartbeat().expect("a heartbeat");
+        assert_eq!(beat.renew(at(5)).expect("renewed"), Pulse::Alive);
+        assert!(Vacancy::look(&path, &second, at(34)).is_err());
+        let seal = Seal { seq: 41, hash: "00112233445566ff".into() };
+        a.set_seal(&seal).expect("sealed");
+
+        let vacancy = Vacancy::look(&path, &second, at(40)).expect("expired");
+        assert_eq!((vacancy.seal.as_ref(), vacancy.same_boot), (Some(&seal), false));
+        let b = vacancy.take(&second, at(40), Some(&seal)).expect("taken over");
+        assert_eq!((a.token(), b.token()), (1, 2));
+        let before = fs::read(&path).expect("there");
+        assert!(!a.is_newest().expect("readable"));
+        assert_eq!(beat.renew(at(41)).expect("readable"), Pulse::Lost);
+        assert_eq!(a.successor(), Some(second.holder()));
+        a.renew_if_due(at(60)).expect("written into its own file");
+        a.set_seal(&Seal { seq: 42, hash: "ffffffffffffffff".into() }).expect("written into its own file");
+        drop(a);
+        assert_eq!(fs::read(&path).expect("there"), before);
+        assert!(b.is_newest().expect("readable"));
+    }
+
+    #[test]
+    fn a_lease_that_was_let_go_is_free_and_its_token_still_grows() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("a.lease");
+        let me = Owner::current();
+        for token in 1..4 {
+            let lease = Vacancy::look(&path, &me, at(0)).expect("free").take(&me, at(0), None).expect("taken");
+            assert_eq!(lease.token(), token);
+            let beat = lease.heartbeat().expect("a heartbeat");
+            drop(lease);
+            assert_eq!(beat.renew(at(1)).expect("readable"), Pulse::LetGo);
+        }
+    }
+
+    #[test]
+    fn an_empty_lease_is_free_and_a_damaged_one_is_an_error() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("a.lease");
+        for (bytes, free) in [(&b""[..], true), (&[0; 200], true), (b"{", false), (b"null", false), (b"\xff", false)] {
+            fs::write(&path, bytes).expect("written");
+            assert_eq!(Vacancy::look(&path, &Owner::current(), at(0)).is_ok(), free, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! Reads a journal whole and says what still holds: every line has the next number and the hash of the
+//! line before.
+//!
+//! In: the bytes of a journal, and how far its last driver says it wrote. Out: the events, what could not
+//! be understood, and what is damaged, by line. Changes no file and refuses no damage: whether to go on
+//! is for whoever asked.
+//!
+//! Begin with [`read`]. Decoding is done in parallel, comparing in order.
+
+use std::fmt;
+use std::num::NonZero;
+use std::thread;
+
+use adjutant_core::trace::{Body, Event, Line, TRACE_VERSION, wire};
+use thiserror::Error;
+
+use crate::lease::Seal;
+
+/// Below how many bytes a journal is decoded by one thread: starting others takes longer.
+const PARALLEL_BYTES_MIN: usize = 256 * 1024;
+
+/// What a journal holds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reading {
+    /// The events that could be read, in the order of their lines.
+    pub events: Vec<Event>,
+    /// Lines of types that this version does not know.
+    pub unknown: Vec<UnknownLine>,
+    /// Damage that no operator has accepted yet.
+    pub damaged: Vec<DamagedLine>,
+    /// The numbers of damaged lines that an operator accepted when the run was last taken over.
+    pub accepted_before: Vec<u64>,
+    /// What stands after the last whole line.
+    pub tail: Tail,
+    /// The sequence number of the next line.
+    pub next_seq: u64,
+    /// The hash of the last line; `None` if there is none.
+    pub last_hash: Option<String>,
+    /// How many bytes the whole lines take.
+    pub whole_bytes: u64,
+}
+
+/// A line of a type that this version does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownLine {
+    /// Its number, from 1.
+    pub line: u64,
+    /// Its type.
+    pub kind: String,
+}
+
+/// A line that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedLine {
+    /// Its number, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub why: Why,
+}
+
+impl fmt::Display for DamagedLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// It can't be read as an event: the reason.
+    Unreadable(String),
+    /// It does not have the number after that of the line before.
+    Gap {
+        /// The number that it should have.
+        expected: u64,
+        /// The number that it has.
+        found: u64,
+    },
+    /// It does not carry the hash of the line before.
+    BrokenLink,
+    /// It is the last line, and not the one that was written last.
+    NotAsWritten,
+    /// Lines were written from here on, and are gone.
+    Missing {
+        /// The number of the last line that was written.
+        written: u64,
+    },
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(why) => f.write_str(why),
+            Self::Gap { expected, found } => write!(f, "its `seq` is {found} where {expected} should follow"),
+            Self::BrokenLink => {
+                f.write_str("its `prev` is not the hash of the line before: one of the two was changed, or lines between them are gone")
+            }
+            Self::NotAsWritten => f.write_str("it is not the line that was written last: it was changed"),
+            Self::Missing { written } => write!(f, "the lines up to `seq` {written} were written and are gone"),
+        }
+    }
+}
+
+/// What stands after the last line feed of a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tail {
+    /// Nothing.
+    #[default]
+    Clean,
+    /// A whole line that lacks only its line feed; it counts as a line.
+    Unterminated,
+    /// So many bytes of a line that was being written when its driver died.
+    Torn {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// Whether lines that were written may be gone without anybody having removed them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The machine went down since: what was not flushed may be lost, and nothing depended on it.
+    MayBe,
+    /// It did not: what was written is there, or was removed.
+    CantBe,
+}
+
+/// Why a journal is not read at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Foreign {
+    /// It is a trace of the peer, which has no sequence numbers.
+    #[error("it is a trace of the peer: it can be looked at, not gone on with")]
+    Peer,
+    /// It is of a later format.
+    #[error("it has format {version}, and this program knows formats up to {TRACE_VERSION}")]
+    Newer {
+        /// Which.
+        version: u32,
+    },
+}
+
+/// What the journal `bytes` holds. `seal` is how far its last driver says it wrote.
+///
+/// A line that can't be read takes the number that it should have had; after a gap the numbers are taken
+/// as they are found.
+///
+/// # Errors
+///
+/// [`Foreign`] if its header says that it is not one of ours.
+pub fn read(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<Reading, Foreign> {
+    let (mut lines, rest) = split(bytes);
+    let whole = bytes.len() - rest.len();
+    if !rest.is_empty() {
+        lines.push(rest);
+    }
+    if let Some(first) = lines.first() {
+        check_header(first)?;
+    }
+    let mut fold = Fold::default();
+    let mut decoded = decode_all(&lines, bytes.len());
+    let last = if rest.is_empty() { None } else { decoded.pop() };
+    fold.reading.whole_bytes = whole as u64;
+    for decoded in decoded {
+        fold.line(decoded);
+    }
+    if let Some(last) = last {
+        fold.rest(last, rest, seal);
+    }
+    Ok(fold.end(seal, loss))
+}
+
+/// The lines that end with a line feed, without it, and what stands after the last one.
+fn split(bytes: &[u8]) -> (Vec<&[u8]>, &[u8]) {
+    let mut lines = Vec::with_capacity(bytes.len() / 256);
+    let mut begin = 0;
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        lines.push(&bytes[begin..end]);
+        begin = end + 1;
+    }
+    (lines, &bytes[begin..])
+}
+
+/// Whether the first line says that this is somebody else's. A damaged one says nothing.
+fn check_header(first: &[u8]) -> Result<(), Foreign> {
+    let Some(head) = std::str::from_utf8(first).ok().and_then(|line| wire::head(line).ok()) else {
+        return Ok(());
+    };
+    if head.seq.is_none() {
+        return if head.kind == "trace_version" { Err(Foreign::Peer) } else { Ok(()) };
+    }
+    match wire::decode(std::str::from_utf8(first).unwrap_or("")) {
+        Ok(Line::Event(Event { body: Body::TraceVersion { version, .. }, .. })) if version > TRACE_VERSION => {
+            Err(Foreign::Newer { version })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A line as one thread reads it, knowing nothing of the others.
+struct Decoded<'a> {
+    hash: String,
+    prev: Option<&'a [u8]>,
+    line: Result<Line, Unreadable>,
+}
+
+struct Unreadable {
+    why: String,
+    seq: Option<u64>,
+}
+
+fn decode_all<'a>(lines: &[&'a [u8]], bytes: usize) -> Vec<Decoded<'a>> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    if bytes < PARALLEL_BYTES_MIN || threads == 1 {
+        return lines.iter().map(|line| decode(line)).collect();
+    }
+    thread::scope(|scope| {
+        let parts: Vec<_> = lines
+            .chunks(lines.len().div_ceil(threads).max(1))
+            .map(|part| (part, scope.spawn(move || part.iter().map(|line| decode(line)).collect::<Vec<_>>())))
+            .collect();
+        let mut all = Vec::with_capacity(lines.len());
+        for (part, thread) in parts {
+            // A thread that could not finish leaves its part to this one.
+            all.extend(thread.join().unwrap_or_else(|_| part.iter().map(|line| decode(line)).collect()));
+        }
+        all
+    })
+}
+
+fn decode(line: &[u8]) -> Decoded<'_> {
+    Decoded { hash: wire::line_hash(line), prev: prev(line), line: decode_text(line) }
+}
+
+fn decode_text(line: &[u8]) -> Result<Line, Unreadable> {
+    let text = std::str::from_utf8(line)
+        .map_err(|error| Unreadable { why: format!("it is not UTF-8 after {} bytes", error.valid_up_to()), seq: None })?;
+    wire::decode(text).map_err(|error| {
+        let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+        Unreadable { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
+    })
+}
+
+/// The hash that a line carries of the line before: always its last field, in this very form.
+fn prev(line: &[u8]) -> Option<&[u8]> {
+    const BEFORE: &[u8] = br#","prev":""#;
+    let rest = line.strip_suffix(br#""}"#)?;
+    let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(wire::PREV_CHARS)?)?;
+    rest.ends_with(BEFORE).then_some(prev)
+}
+
+/// Puts decoded lines together in their order.
+#[derive(Default)]
+struct Fold {
+    reading: Reading,
+    line: u64,
+    accepted: Vec<u64>,
+}
+
+impl Fold {
+    fn line(&mut self, decoded: Decoded<'_>) {
+        self.line += 1;
+        if let Some(why) = self.why_damaged(&decoded) {
+            self.reading.damaged.push(DamagedLine { line: self.line, why });
+        }
+        let seq = match &decoded.line {
+            Ok(Line::Event(Event { seq, .. }) | Line::Unknown { seq, .. }) => *seq,
+            Err(unreadable) => unreadable.seq.unwrap_or(self.reading.next_seq),
+        };
+        self.reading.next_seq = seq.saturating_add(1);
+        self.reading.last_hash = Some(decoded.hash);
+        match decoded.line {
+            Ok(Line::Event(event)) => {
+                if let Body::RunResume { accepted_damage, .. } = &event.body {
+                    self.accepted.extend(accepted_damage.iter().filter(|line| **line < self.line));
+                }
+                self.reading.events.push(event);
+            }
+            Ok(Line::Unknown { kind, .. }) => self.reading.unknown.push(UnknownLine { line: self.line, kind }),
+            Err(_) => {}
+        }
+    }
+
+    fn why_damaged(&self, decoded: &Decoded<'_>) -> Option<Why> {
+        let expected = self.reading.next_seq;
+        match &decoded.line {
+            Err(unreadable) => Some(Why::Unreadable(unreadable.why.clone())),
+            Ok(Line::Event(Event { seq: found, .. }) | Line::Unknown { seq: found, .. }) => {
+                if *found != expected {
+                    return Some(Why::Gap { expected, found: *found });
+                }
+                let linked = decoded.prev == self.reading.last_hash.as_ref().map(String::as_bytes);
+                (!linked).then_some(Why::BrokenLink)
+            }
+        }
+    }
+
+    /// What has no line feed. Written whole, or cut: a line is written with its line feed in one call, so
+    /// that what lacks it was torn, unless it is exactly the line that should follow.
+    fn rest(&mut self, last: Decoded<'_>, rest: &[u8], seal: Option<&Seal>) {
+        let sealed = seal.is_some_and(|seal| seal.hash == last.hash);
+        if last.line.is_ok() && (sealed || self.why_damaged(&last).is_none()) {
+            self.reading.tail = Tail::Unterminated;
+            self.reading.whole_bytes += rest.len() as u64;
+            self.line(last);
+        } else {
+            self.reading.tail = Tail::Torn { bytes: rest.len() as u64 };
+        }
+    }
+
+    fn end(mut self, seal: Option<&Seal>, loss: Loss) -> Reading {
+        if let Some(why) = seal.and_then(|seal| self.why_not_as_sealed(seal, loss)) {
+            let line = if matches!(why, Why::Missing { .. }) { self.line + 1 } else { self.line };
+            self.reading.damaged.push(DamagedLine { line, why });
+        }
+        let accepted = self.accepted;
+        self.reading.damaged.retain(|damaged| {
+            let known = accepted.contains(&damaged.line);
+            if known {
+                self.reading.accepted_before.push(damaged.line);
+            }
+            !known
+        });
+        self.reading
+    }
+
+    fn why_not_as_sealed(&self, seal: &Seal, loss: Loss) -> Option<Why> {
+        let after = seal.seq.saturating_add(1);
+        if self.reading.next_seq < after {
+            return (loss == Loss::CantBe).then_some(Why::Missing { written: seal.seq });
+        }
+        // A driver that died between a line and its seal leaves the seal behind.
+        let changed = self.reading.next_seq == after && self.reading.last_hash.as_ref() != Some(&seal.hash);
+        let told = self.reading.damaged.last().is_some_and(|damaged| damaged.line == self.line);
+        (changed && !told).then_some(Why::NotAsWritten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::procedure::Part;
+    use adjutant_core::trace::{Entry, MessageKind, Outcome, PhaseName, Role};
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(super) fn bodies() -> Vec<Body> {
+        let message = |text: &str| Body::Message {
+            role: Role::User,
+            kind: MessageKind::Intake,
+            phase: PhaseName::Intake,
+            step: 0,
+            text: text.to_owned(),
+        };
+        vec![
+            Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() },
+            Body::PhaseEnter { phase: PhaseName::Intake, reason: None },
+            message("first\nsecond \"quoted\" \u{e9}"),
+            Body::Warning { text: r#","prev":"0123456789abcdef"}"#.into() },
+            message(""),
+            Body::RunEnd { outcome: Outcome::Completed },
+        ]
+    }
+
+    /// A journal of `bodies`: its bytes, its events, its seal.
+    fn written(bodies: Vec<Body>) -> (Vec<u8>, Vec<Event>, Seal) {
+        let (mut bytes, mut events) = (Vec::new(), Vec::new());
+        let mut seal = Seal { seq: 0, hash: String::new() };
+        for (seq, body) in bodies.into_iter().enumerate() {
+            let event = Entry { part: Part::root(), body }
+                .at(seq as u64, Timestamp::from_second(1_800_000_000 + seq as i64).expect("a time"));
+            let line = wire::encode(&event, (seq > 0).then_some(seal.hash.as_str()));
+            seal = Seal { seq: seq as u64, hash: wire::line_hash(line.as_bytes()) };
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+            events.push(event);
+        }
+        (bytes, events, seal)
+    }
+
+    fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
+        split(bytes).0.into_iter().map(<[u8]>::to_vec).collect()
+    }
+
+    fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
+        lines.iter().flat_map(|line| [line.as_slice(), b"\n"].concat()).collect()
+    }
+
+    /// What is wrong with the sample journal after `change` was done to its lines.
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Vec<Vec<u8>>), expected: &[(u64, &str)]) {
+        let (bytes, _, seal) = written(bodies());
+        let mut lines = lines(&bytes);
+        change(&mut lines);
+        let reading = read(&joined(&lines), Some(&seal), Loss::CantBe).expect("ours");
+        let found: Vec<_> = reading.damaged.iter().map(|damaged| (damaged.line, damaged.why.to_string())).collect();
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for ((line, why), (expected_line, part)) in found.iter().zip(expected) {
+            assert!(line == expected_line && why.contains(part), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn damage_is_found_and_named_by_its_line() {
+        check(|_| {}, &[]);
+        check(|lines| drop(lines.remove(2)), &[(3, "`seq` is 3 where 2")]);
+        check(|lines| lines[2] = b"null".to_vec(), &[(3, "not a JSON object"), (4, "hash of the line before")]);
+        check(|lines| lines[2] = vec![0xff], &[(3, "not UTF-8 after 0 bytes"), (4, "hash of the line before")]);
+        check(|lines| lines[2][60] ^= 1, &[(3, ""), (4, "hash of the line before")]);
+        check(|lines| lines[4].push(b' '), &[(5, "hash of the line before"), (6, "hash of the line before")]);
+        check(|lines| lines[5].push(b' '), &[(6, "hash of the line before")]);
+        check(|lines| lines.truncate(4), &[(5, "up to `seq` 5 were written and are gone")]);
+        check(|lines| lines[5] = String::from_utf8_lossy(&lines[5]).replace("completed", "stopped").into(), &[(6, "was changed")]);
+    }
+
+    #[test]
+    fn lines_that_were_never_flushed_may_be_gone_after_a_power_cut() {
+        let (bytes, events, seal) = written(bodies());
+        let part = joined(&lines(&bytes)[..4]);
+        let reading = read(&part, Some(&seal), Loss::MayBe).expect("ours");
+        assert_eq!((reading.events.as_slice(), reading.damaged.len()), (&events[..4], 0));
+    }
+
+    #[test]
+    fn a_seal_that_is_behind_is_no_damage() {
+        let (bytes, events, _) = written(bodies());
+        let (_, _, behind) = written(bodies()[..5].to_vec());
+        let reading = read(&bytes, Some(&behind), Loss::CantBe).expect("ours");
+        assert_eq!((reading.events, reading.damaged), (events, Vec::new()));
+    }
+
+    #[test]
+    fn every_prefix_of_a_journal_holds_a_prefix_of_its_events() {
+        let (bytes, events, _) = written(bodies());
+        for cut in 0..=bytes.len() {
+            let reading = read(&bytes[..cut], None, Loss::MayBe).expect("ours");
+            assert_eq!(reading.events, events[..reading.events.len()], "cut at {cut}");
+            assert_eq!(reading.next_seq, reading.events.len() as u64, "cut at {cut}");
+            assert!(reading.damaged.is_empty(), "cut at {cut}: {:?}", reading.damaged);
+            let torn = if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 };
+            assert_eq!(reading.whole_bytes + torn, cut as u64);
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_is_found_or_changes_nothing() {
+        let (bytes, events, seal) = written(bodies());
+        for at in 0..bytes.len() {
+            for flip in [1, 2, 4, 8, 16, 32, 64, 128] {
+                let mut changed = bytes.clone();
+                changed[at] ^= flip;
+                let Ok(reading) = read(&changed, Some(&seal), Loss::CantBe) else { continue };
+                let found = !reading.damaged.is_empty() || !reading.unknown.is_empty() && reading.events != events;
+                assert!(found || reading.events == events, "byte {at} ^ {flip}: {reading:?}");
+                assert!(!reading.damaged.is_empty() || reading.events == events, "byte {at} ^ {flip}");
+            }
+        }
+    }
+
+    #[test]
+    fn accepted_damage_is_not_told_again() {
+        let (bytes, _, _) = written(bodies()[..4].to_vec());
+        let mut lines = lines(&bytes);
+        lines[2] = b"5".to_vec();
+        let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
+        let numbers: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
+        assert_eq!(numbers, [3, 4]);
+        let resume = Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: numbers.clone() } }
+            .at(reading.next_seq, Timestamp::UNIX_EPOCH);
+        lines.push(wire::encode(&resume, reading.last_hash.as_deref()).into());
+        let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
+        assert_eq!((reading.damaged, reading.accepted_before, reading.next_seq), (Vec::new(), numbers, 5));
+    }
+
+    #[test]
+    fn a_trace_of_the_peer_or_of_the_future_is_not_taken_for_ours() {
+        let peer = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/vectors/openwar/inspect/input-inspect/sessions/2024-04-05-ALL.trace.ndjson"
+        );
+        let peer = std::fs::read(peer).expect("the vector");
+        assert_eq!(read(&peer, None, Loss::MayBe), Err(Foreign::Peer));
+        let header = Body::TraceVersion { version: TRACE_VERSION + 1, adjutant_version: "9".into(), brief_id: "b".into() };
+        let (bytes, ..) = written(vec![header]);
+        assert_eq!(read(&bytes, None, Loss::MayBe), Err(Foreign::Newer { version: TRACE_VERSION + 1 }));
+    }
+
+    #[test]
+    fn a_line_of_an_unknown_type_keeps_its_place_in_the_chain() {
+        let (bytes, _, _) = written(bodies()[..2].to_vec());
+        let mut lines = lines(&bytes);
+        let prev = wire::line_hash(&lines[1]);
+        lines.push(format!(r#"{{"seq":2,"at":"2026-01-02T03:04:05.678Z","type":"later","x":1,"prev":"{prev}"}}"#).into());
+        let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
+        assert_eq!(reading.unknown, [UnknownLine { line: 3, kind: "later".into() }]);
+        assert_eq!((reading.damaged.len(), reading.next_seq), (0, 3));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_at_all_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), cut in 0usize..600) {
+            let (mut journal, ..) = written(bodies());
+            journal.truncate(cut);
+            journal.extend_from_slice(&bytes);
+            let reading = read(&journal, None, Loss::CantBe);
+            prop_assert!(reading.is_ok() || bytes.len() > 20);
+        }
+    }
+}

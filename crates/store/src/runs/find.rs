@@ -1,0 +1,128 @@
+//! Which run a person means by what they typed.
+
+use std::io;
+
+use adjutant_core::id::RunId;
+use thiserror::Error;
+
+use super::{names, run_number, summary};
+use crate::home::Home;
+use crate::nearest::nearest;
+
+/// What was found under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A run of ours.
+    Run(RunId),
+    /// A session of the peer, by the name of its files: to look at only.
+    Peer(String),
+}
+
+/// Why no run was found.
+#[derive(Debug, Error)]
+pub enum FindError {
+    /// No run's name begins like that.
+    #[error("there is no run `{given}`")]
+    Unknown {
+        /// What was typed.
+        given: String,
+        /// Names that may have been meant.
+        nearest: Vec<String>,
+    },
+    /// Runs of several briefs begin like that.
+    #[error("`{given}` may mean any of {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was typed.
+        given: String,
+        /// All that begin like that.
+        candidates: Vec<String>,
+    },
+    /// The folder can't be read.
+    #[error("can't read the folder of sessions")]
+    Unreadable(#[from] io::Error),
+}
+
+impl FindError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown { nearest, .. } if nearest.is_empty() => Some("`adjutant list` shows all runs".into()),
+            Self::Unknown { nearest, .. } => Some(format!("did you mean {}?", nearest.join(" or "))),
+            Self::Ambiguous { .. } => Some("type more of the name".into()),
+            Self::Unreadable(_) => None,
+        }
+    }
+}
+
+struct Candidate {
+    name: String,
+    /// The brief's id; for a session of the peer its own name.
+    brief_id: String,
+    number: u64,
+    is_peers: bool,
+}
+
+/// The run that `given` means, without regard to case. In this order: a run of that name; the latest run
+/// of the brief of that id, for a bare brief id names the first run too; with `-r1` the first; the run,
+/// or the latest run of the only brief, whose name begins so.
+///
+/// # Errors
+///
+/// [`FindError`], with the names that may have been meant.
+pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
+    let all = names(home)?;
+    let first_of = given.strip_suffix("-r1").or_else(|| given.strip_suffix("-R1")).filter(|brief| !brief.is_empty());
+    let begins = |name: &str, with: &str| name.get(..with.len()).is_some_and(|own| own.eq_ignore_ascii_case(with));
+    // A run's name begins with its brief's id, so that no other journal need be opened.
+    let mut candidates: Vec<Candidate> = all
+        .iter()
+        .filter(|(name, _)| !given.is_empty() && begins(name, first_of.unwrap_or(given)))
+        .map(|(name, files)| {
+            let brief_id = files.trace.as_deref().and_then(summary::brief_id);
+            let is_peers = brief_id.is_none() && (files.session.is_some() || name.parse::<RunId>().is_err());
+            let brief_id = brief_id.unwrap_or_else(|| name.clone());
+            let number = run_number(name, &brief_id).unwrap_or(0);
+            Candidate { name: name.clone(), brief_id, number, is_peers }
+        })
+        .collect();
+    candidates.sort_by(|a, b| a.number.cmp(&b.number).then_with(|| a.name.cmp(&b.name)));
+
+    if let Some(run) = candidates.iter().find(|run| run.name.eq_ignore_ascii_case(given))
+        && !run.brief_id.eq_ignore_ascii_case(given)
+    {
+        return found(run);
+    }
+    if let Some(latest) = of_brief(&candidates, given).last() {
+        return found(latest);
+    }
+    if let Some(first) = first_of.and_then(|brief_id| of_brief(&candidates, brief_id).find(|run| run.number == 1)) {
+        return found(first);
+    }
+    let begun: Vec<&Candidate> = candidates.iter().filter(|run| begins(&run.name, given)).collect();
+    match begun.as_slice() {
+        [] => Err(FindError::Unknown { given: shown(given), nearest: nearest(given, all.keys().map(String::as_str)) }),
+        [.., latest] if begun.iter().all(|run| run.brief_id.eq_ignore_ascii_case(&latest.brief_id)) => found(latest),
+        _ => {
+            let mut candidates: Vec<String> = begun.iter().map(|run| run.name.clone()).collect();
+            candidates.sort();
+            Err(FindError::Ambiguous { given: shown(given), candidates })
+        }
+    }
+}
+
+fn of_brief<'a>(candidates: &'a [Candidate], brief_id: &'a str) -> impl Iterator<Item = &'a Candidate> {
+    candidates.iter().filter(move |run| run.brief_id.eq_ignore_ascii_case(brief_id))
+}
+
+fn found(candidate: &Candidate) -> Result<Found, FindError> {
+    match candidate.name.parse() {
+        Ok(run_id) if !candidate.is_peers => Ok(Found::Run(run_id)),
+        _ => Ok(Found::Peer(candidate.name.clone())),
+    }
+}
+
+/// What was typed, cut to a length that can be shown.
+fn shown(given: &str) -> String {
+    given.chars().take(80).collect()
+}

@@ -1,0 +1,145 @@
+//! Which runs there are: their names, where each stands, and which one a person means.
+//!
+//! In: a [`Home`]. Out: summaries, newest first; a free name; the run behind a few typed letters. Reads
+//! the head and the tail of each journal and nothing between them if it is long. What can't be read is
+//! listed as such, and sessions of the peer in the same folder are recognised; neither is ever fatal.
+//!
+//! Begin with [`list`] and [`find`].
+
+mod find;
+mod summary;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use adjutant_core::id::{BriefId, RunId};
+use jiff::Timestamp;
+
+pub use find::{FindError, Found, find};
+pub use summary::{PeerSummary, RunSummary};
+
+use crate::home::{Home, JOURNAL_ENDING};
+use crate::lease::Owner;
+
+/// One entry of the folder of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// A run of ours.
+    Run(RunSummary),
+    /// A session of the peer.
+    Peer(PeerSummary),
+    /// A file that has the name of a journal and can't be read as one.
+    Unreadable {
+        /// Its name without its ending.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Listed {
+    fn updated_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Run(run) => Some(run.updated_at),
+            Self::Peer(peer) => peer.updated_at,
+            Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// The name under which it is listed.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Run(run) => run.run_id.as_str(),
+            Self::Peer(peer) => &peer.name,
+            Self::Unreadable { name, .. } => name,
+        }
+    }
+}
+
+/// Everything in the folder of sessions, newest first; what has no time comes last. `seer` and `now` are
+/// for telling whether a run's driver is alive.
+///
+/// # Errors
+///
+/// If there is a folder and it can't be read. No folder means no runs.
+pub fn list(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Listed>> {
+    let mut all: Vec<Listed> =
+        names(home)?.into_iter().map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
+    all.sort_by(|a, b| b.updated_at().cmp(&a.updated_at()).then_with(|| a.name().cmp(b.name())));
+    Ok(all)
+}
+
+/// The files that share a name.
+#[derive(Debug, Clone, Default)]
+struct Files {
+    /// `<name>.trace.ndjson`: ours or the peer's.
+    trace: Option<PathBuf>,
+    /// `<name>.json`: the peer's.
+    session: Option<PathBuf>,
+}
+
+/// All names in the folder of sessions, with their files.
+fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
+    let mut names: BTreeMap<String, Files> = BTreeMap::new();
+    let entries = match fs::read_dir(home.sessions()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        // Neither of us writes a name that is not ASCII.
+        let Some(name) = name.to_str() else { continue };
+        if let Some(name) = name.strip_suffix(JOURNAL_ENDING) {
+            names.entry(name.to_owned()).or_default().trace = Some(entry.path());
+        } else if let Some(name) = name.strip_suffix(".json") {
+            names.entry(name.to_owned()).or_default().session = Some(entry.path());
+        }
+    }
+    Ok(names)
+}
+
+/// The name that stands in the way of a new run `run_id`: the same without regard to case.
+pub(crate) fn taken_name(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
+    Ok(names(home)?.into_keys().find(|name| name.eq_ignore_ascii_case(run_id.as_str())))
+}
+
+/// The name for the next run of `brief_id`: the brief's own for the first, then `-r2`, `-r3`, one more
+/// than the highest there is, whatever was deleted before it. `None` if it would be too long. Only
+/// [`crate::FileJournal::create`] makes it taken.
+///
+/// # Errors
+///
+/// If there is a folder of sessions and it can't be read.
+pub fn next_run_id(home: &Home, brief_id: &BriefId) -> io::Result<Option<RunId>> {
+    let highest = names(home)?.keys().filter_map(|name| run_number(name, brief_id.as_str())).max();
+    let name = match highest {
+        None => brief_id.to_string(),
+        Some(highest) => format!("{brief_id}-r{}", highest.saturating_add(1)),
+    };
+    Ok(name.parse().ok())
+}
+
+/// Which run of the brief `brief_id` is called `name`: 1 for the brief's own name, N for `-rN`, without
+/// regard to case; `None` if it can't be one.
+fn run_number(name: &str, brief_id: &str) -> Option<u64> {
+    let (own, rest) = name.split_at_checked(brief_id.len())?;
+    if !own.eq_ignore_ascii_case(brief_id) {
+        return None;
+    }
+    if rest.is_empty() {
+        return Some(1);
+    }
+    let digits = rest.strip_prefix("-r").or_else(|| rest.strip_prefix("-R"))?;
+    (!digits.starts_with(['0', '+'])).then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+#[path = "../runs_tests.rs"]
+mod tests;

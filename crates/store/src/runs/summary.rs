@@ -1,0 +1,290 @@
+//! Where one run stands, from as little of its journal as tells it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::id::RunId;
+use adjutant_core::inbox::QuestionKind;
+use adjutant_core::procedure::Key;
+use adjutant_core::trace::{Body, Event, Line, Outcome, PhaseName, wire};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Files, Listed};
+use crate::home::Home;
+use crate::lease::{Content, Owner};
+
+/// How much of a journal's beginning is read, in bytes: header and start, the brief in it included.
+const HEAD_BYTES: u64 = 256 * 1024;
+
+/// How much of a journal's end is read, in bytes. What a run waits for is among the last things it said.
+const TAIL_BYTES: u64 = 1024 * 1024;
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its name.
+    pub run_id: RunId,
+    /// The brief's id, as the header has it.
+    pub brief_id: String,
+    /// The project; `None` if the run's start is not on record.
+    pub project: Option<String>,
+    /// When its journal begins.
+    pub started_at: Timestamp,
+    /// When its last event was recorded.
+    pub updated_at: Timestamp,
+    /// The phase entered last, by whichever session; `None` before the first.
+    pub phase: Option<PhaseName>,
+    /// How it ended; `None` if it has not.
+    pub outcome: Option<Outcome>,
+    /// What the operator is asked; `None` if nothing is.
+    pub waiting: Option<QuestionKind>,
+    /// Whether a process drives it now.
+    pub driver_alive: bool,
+    /// How many damaged lines were met. A journal longer than a megabyte is not read whole, and hashes are
+    /// not compared: taking a run over finds more.
+    pub damaged: usize,
+}
+
+/// A session of the peer, as far as its files say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PeerSummary {
+    /// The name of its files.
+    pub name: String,
+    /// The session file.
+    pub session: Option<PathBuf>,
+    /// The trace.
+    pub trace: Option<PathBuf>,
+    /// The project.
+    pub project: Option<String>,
+    /// The phase, in the peer's word.
+    pub phase: Option<String>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it last changed.
+    pub updated_at: Option<Timestamp>,
+}
+
+pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now: Timestamp) -> Listed {
+    let Some(path) = files.trace.clone() else { return Listed::Peer(peer(name, files)) };
+    let fold = match read(&path) {
+        Ok(fold) => fold,
+        Err(error) => return Listed::Unreadable { name, path, why: error.to_string() },
+    };
+    if fold.is_peers || (files.session.is_some() && fold.started_at.is_none()) {
+        return Listed::Peer(peer(name, files));
+    }
+    let run_id = match name.parse::<RunId>() {
+        Ok(run_id) => run_id,
+        Err(error) => return Listed::Unreadable { name, path, why: error.to_string() },
+    };
+    let (Some(brief_id), Some(started_at), Some(updated_at)) = (fold.brief_id, fold.started_at, fold.updated_at) else {
+        let why = if fold.damaged == 0 { "it is empty".to_owned() } else { "it has no header that can be read".to_owned() };
+        return Listed::Unreadable { name, path, why };
+    };
+    let lease = Content::read(&home.lease(&run_id)).ok().flatten();
+    Listed::Run(RunSummary {
+        run_id,
+        brief_id,
+        project: fold.project,
+        started_at,
+        updated_at,
+        phase: fold.phase,
+        outcome: fold.outcome,
+        waiting: fold.open.into_values().next(),
+        driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
+        damaged: fold.damaged,
+    })
+}
+
+/// The brief's id in the header of the journal at `path`; `None` if it is not one of ours.
+pub(super) fn brief_id(path: &Path) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let mut head = vec![0; 4096];
+    let read = file.read_at(&mut head, 0).ok()?;
+    let end = memchr::memchr(b'\n', head.get(..read)?)?;
+    match wire::decode(std::str::from_utf8(&head[..end]).ok()?).ok()? {
+        Line::Event(Event { body: Body::TraceVersion { brief_id, .. }, .. }) => Some(brief_id),
+        Line::Event(_) | Line::Unknown { .. } => None,
+    }
+}
+
+fn read(path: &Path) -> io::Result<Fold> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let mut fold = Fold::default();
+    if bytes <= HEAD_BYTES + TAIL_BYTES {
+        fold.lines(&part(&file, 0, bytes)?, Cut::Nowhere);
+    } else {
+        fold.lines(&part(&file, 0, HEAD_BYTES)?, Cut::Nowhere);
+        fold.next_seq = None;
+        fold.lines(&part(&file, bytes - TAIL_BYTES, TAIL_BYTES)?, Cut::InFirstLine);
+    }
+    Ok(fold)
+}
+
+fn part(file: &File, from: u64, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut part = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
+    let mut filled = 0;
+    while filled < part.len() {
+        match file.read_at(&mut part[filled..], from + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    part.truncate(filled);
+    Ok(part)
+}
+
+/// Whether a piece of a journal begins with a line or within one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Nowhere,
+    InFirstLine,
+}
+
+/// The types of events that a summary needs; all others are passed over unread.
+const NEEDED: &[&str] =
+    &["trace_version", "run_start", "run_resume", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn"];
+
+#[derive(Default)]
+struct Fold {
+    is_peers: bool,
+    brief_id: Option<String>,
+    project: Option<String>,
+    started_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    phase: Option<PhaseName>,
+    outcome: Option<Outcome>,
+    open: BTreeMap<Key, QuestionKind>,
+    next_seq: Option<u64>,
+    any: bool,
+    damaged: usize,
+}
+
+impl Fold {
+    /// Takes note of the whole lines of a piece; what has no line feed yet is being written.
+    fn lines(&mut self, piece: &[u8], cut: Cut) {
+        let mut begin = match cut {
+            Cut::Nowhere => 0,
+            Cut::InFirstLine => memchr::memchr(b'\n', piece).map_or(piece.len(), |end| end + 1),
+        };
+        let mut last = None;
+        for end in memchr::memchr_iter(b'\n', &piece[begin..]).map(|end| begin + end).collect::<Vec<_>>() {
+            let line = &piece[begin..end];
+            begin = end + 1;
+            if !line.is_empty() && !self.is_peers {
+                self.line(line);
+                last = Some(line);
+            }
+        }
+        let last = last.and_then(|line| std::str::from_utf8(line).ok()).and_then(|line| wire::head(line).ok());
+        if let Some(at) = last.and_then(|head| head.at?.parse().ok()) {
+            self.updated_at = Some(at);
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let Ok(line) = std::str::from_utf8(line) else {
+            self.damaged += 1;
+            self.next_seq = self.next_seq.map(|seq| seq + 1);
+            return;
+        };
+        match glance(line) {
+            Some((seq, kind)) if self.any && !NEEDED.contains(&kind) && line.ends_with('}') => self.numbered(seq),
+            _ => match wire::decode(line) {
+                Ok(Line::Event(event)) => {
+                    self.numbered(event.seq);
+                    self.event(event);
+                }
+                Ok(Line::Unknown { seq, .. }) => self.numbered(seq),
+                Err(_) if !self.any && wire::head(line).is_ok_and(|head| head.seq.is_none()) => self.is_peers = true,
+                Err(_) => {
+                    self.damaged += 1;
+                    self.next_seq = self.next_seq.map(|seq| seq + 1);
+                }
+            },
+        }
+        self.any = true;
+    }
+
+    fn numbered(&mut self, seq: u64) {
+        if self.next_seq.is_some_and(|expected| expected != seq) {
+            self.damaged += 1;
+        }
+        self.next_seq = Some(seq.saturating_add(1));
+    }
+
+    fn event(&mut self, event: Event) {
+        self.started_at.get_or_insert(event.at);
+        self.updated_at = Some(event.at);
+        if let Some(slot) = event.body.outcome() {
+            self.open.remove(&Key { part: event.part.clone(), slot: *slot });
+        }
+        match event.body {
+            Body::TraceVersion { brief_id, .. } => self.brief_id = Some(brief_id),
+            Body::RunStart(start) => {
+                self.brief_id = Some(start.brief_id.to_string());
+                self.project = Some(start.project);
+            }
+            Body::PhaseEnter { phase, .. } => self.phase = Some(phase),
+            Body::RunEnd { outcome } => self.outcome = Some(outcome),
+            Body::Question { slot, question } => {
+                self.open.insert(Key { part: event.part, slot }, question.kind);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The number and the type of a line in our fixed order of keys, without parsing it.
+fn glance(line: &str) -> Option<(u64, &str)> {
+    let rest = line.strip_prefix(r#"{"seq":"#)?;
+    let (seq, rest) = rest.split_once(r#","at":""#)?;
+    let (_, rest) = rest.split_at_checked(rest.find('"')?)?;
+    let rest = rest.strip_prefix(r#"","type":""#)?;
+    Some((seq.parse().ok()?, rest.get(..rest.find('"')?)?))
+}
+
+#[derive(Deserialize)]
+struct PeerSession {
+    #[serde(default)]
+    meta: PeerMeta,
+}
+
+/// Values as they come: a field of the wrong type is as good as none.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PeerMeta {
+    project: Value,
+    phase: Value,
+    started_at: Value,
+    updated_at: Value,
+}
+
+fn peer(name: String, files: Files) -> PeerSummary {
+    let meta = files
+        .session
+        .as_ref()
+        .and_then(|path| File::open(path).ok())
+        .and_then(|file| serde_json::from_reader::<_, PeerSession>(BufReader::new(file)).ok())
+        .map(|session| session.meta)
+        .unwrap_or_default();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let time = |value: &Value| value.as_str().and_then(|at| at.parse().ok());
+    PeerSummary {
+        name,
+        project: text(&meta.project),
+        phase: text(&meta.phase),
+        started_at: time(&meta.started_at),
+        updated_at: time(&meta.updated_at),
+        session: files.session,
+        trace: files.trace,
+    }
+}

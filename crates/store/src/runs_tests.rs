@@ -1,0 +1,211 @@
+use std::fs;
+
+use adjutant_core::inbox::{Choice, Question, QuestionKind};
+use adjutant_core::procedure::{Part, Slot, What};
+use adjutant_core::trace::{Body, Entry, Outcome, PhaseName, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_ports::{Durability, Journal as _};
+
+use super::*;
+use crate::FileJournal;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("a time")
+}
+
+fn home() -> (tempfile::TempDir, Home) {
+    let temp = tempfile::tempdir().expect("a folder");
+    let home = Home::new(temp.path(), None);
+    (temp, home)
+}
+
+fn brief(id: &str) -> BriefId {
+    id.parse().expect("a name")
+}
+
+/// The next run of a brief, begun at a second, with a header, a start and `more` on record.
+fn run(home: &Home, brief_id: &str, second: i64, more: Vec<Body>) -> FileJournal {
+    let (run_id, mut journal) =
+        FileJournal::create_next(home, &brief(brief_id), &Owner::current(), at(second)).expect("created");
+    let start = RunStart {
+        run_id,
+        brief_id: brief(brief_id),
+        project: "orchard".into(),
+        brief_path: None,
+        brief: "a brief".into(),
+        options: RunOptions::default(),
+        versions: Versions { adjutant: "0".into(), standing_orders: 1 },
+    };
+    let header = Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: brief_id.into() };
+    for body in [header, Body::RunStart(Box::new(start))].into_iter().chain(more) {
+        journal.append(Entry { part: Part::root(), body }, at(second), Durability::Written).expect("appended");
+    }
+    journal
+}
+
+fn question() -> Body {
+    let question = Question {
+        kind: QuestionKind::Confirmation,
+        text: "?".into(),
+        options: Vec::new(),
+        default: Choice::Decline,
+        deadline_ms: None,
+    };
+    Body::Question { slot: Slot::first(What::Ask, 1), question }
+}
+
+fn summaries(home: &Home) -> Vec<RunSummary> {
+    let listed = list(home, &Owner::current(), at(1)).expect("listed");
+    listed.into_iter().filter_map(|listed| if let Listed::Run(run) = listed { Some(run) } else { None }).collect()
+}
+
+#[test]
+fn a_run_is_summarised_by_where_it_stands() {
+    let (_temp, home) = home();
+    let intake = Body::PhaseEnter { phase: PhaseName::Intake, reason: None };
+    let answer = Body::Expired { slot: Slot::first(What::Ask, 1) };
+    drop(run(&home, "a", 0, vec![intake.clone(), question()]));
+    drop(run(&home, "b", 5, vec![intake.clone(), question(), answer, Body::RunEnd { outcome: Outcome::Stopped }]));
+    let driven = run(&home, "c", 3, vec![]);
+    let found: Vec<_> = summaries(&home)
+        .into_iter()
+        .map(|run| (run.run_id.to_string(), run.phase, run.outcome, run.waiting, run.driver_alive, run.damaged))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("b".to_owned(), Some(PhaseName::Intake), Some(Outcome::Stopped), None, false, 0),
+            ("c".to_owned(), None, None, None, true, 0),
+            ("a".to_owned(), Some(PhaseName::Intake), None, Some(QuestionKind::Confirmation), false, 0),
+        ]
+    );
+    drop(driven);
+    let first = summaries(&home).pop().expect("a run");
+    assert_eq!((first.brief_id.as_str(), first.project.as_deref()), ("a", Some("orchard")));
+    assert_eq!((first.started_at, first.updated_at), (at(0), at(0)));
+}
+
+#[test]
+fn only_the_ends_of_a_long_journal_are_read() {
+    let (_temp, home) = home();
+    let filler = || vec![Body::Warning { text: "x".repeat(40_000) }; 60];
+    let mut more = vec![Body::PhaseEnter { phase: PhaseName::Intake, reason: None }];
+    more.extend(filler());
+    more.extend([Body::PhaseEnter { phase: PhaseName::Execute, reason: None }, question()]);
+    drop(run(&home, "long", 0, more));
+    let found = &summaries(&home)[0];
+    assert_eq!((found.phase, found.waiting), (Some(PhaseName::Execute), Some(QuestionKind::Confirmation)));
+    assert_eq!((found.project.as_deref(), found.damaged), (Some("orchard"), 0));
+}
+
+#[test]
+fn what_cant_be_read_is_listed_as_such_and_never_fatal() {
+    let (_temp, home) = home();
+    drop(run(&home, "a", 0, vec![]));
+    let put = |name: &str, bytes: &[u8]| fs::write(home.sessions().join(name), bytes).expect("written");
+    put("empty.trace.ndjson", b"");
+    put("null.trace.ndjson", b"null\n5\n\"x\"\n");
+    put("binary.trace.ndjson", &[0xff; 100]);
+    put("no name.trace.ndjson", b"{}\n");
+    put("broken.json", b"{");
+    put("notes.txt", b"hello");
+    fs::create_dir(home.sessions().join("folder.trace.ndjson")).expect("made");
+    let listed = list(&home, &Owner::current(), at(1)).expect("listed");
+    let names: Vec<_> = listed.iter().map(|listed| (listed.name(), matches!(listed, Listed::Unreadable { .. }))).collect();
+    assert_eq!(
+        names,
+        [
+            ("a", false),
+            ("binary", true),
+            ("broken", false),
+            ("empty", true),
+            ("folder", true),
+            ("no name", true),
+            ("null", true)
+        ]
+    );
+}
+
+#[test]
+fn damaged_lines_are_counted() {
+    let (_temp, home) = home();
+    drop(run(&home, "a", 0, vec![question()]));
+    let path = home.sessions().join("a.trace.ndjson");
+    let mut text = fs::read_to_string(&path).expect("readable");
+    text.push_str("null\n{\"seq\":9,\"at\":\"2026-01-02T03:04:05.678Z\",\"type\":\"warning\",\"text\":\"w\"}\n{\"seq\":10,\"at");
+    fs::write(&path, text).expect("written");
+    let found = &summaries(&home)[0];
+    assert_eq!((found.damaged, found.waiting), (2, Some(QuestionKind::Confirmation)));
+    assert_eq!(found.updated_at, "2026-01-02T03:04:05.678Z".parse().expect("a time"));
+}
+
+#[test]
+fn sessions_of_the_peer_are_recognised() {
+    let vectors =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/inspect/input-inspect/sessions");
+    let (temp, _) = home();
+    let home = Home::new(temp.path(), Some(vectors.into()));
+    let listed = list(&home, &Owner::current(), at(1)).expect("listed");
+    let peers: Vec<&PeerSummary> =
+        listed.iter().filter_map(|listed| if let Listed::Peer(peer) = listed { Some(peer) } else { None }).collect();
+    assert_eq!(peers.len(), listed.len(), "{listed:?}");
+    let all = peers.iter().find(|peer| peer.name == "2024-04-05-ALL").expect("listed");
+    assert!(all.trace.is_some() && all.session.is_some());
+    assert_eq!((all.project.as_deref(), all.phase.as_deref()), (Some("orchard"), Some("done")));
+    assert!(peers.iter().any(|peer| peer.name == "2025-04-06-NOTRACE" && peer.trace.is_none()));
+    assert_eq!(find(&home, "2024").expect("found"), Found::Peer("2024-04-05-ALL".into()));
+}
+
+#[test]
+fn runs_of_a_brief_are_numbered_and_a_number_is_not_used_again() {
+    let (_temp, home) = home();
+    let next = |id: &str| next_run_id(&home, &brief(id)).expect("readable").expect("a name").to_string();
+    assert_eq!(next("a"), "a");
+    for _ in 0..3 {
+        drop(run(&home, "a", 0, vec![]));
+    }
+    assert_eq!(next("a"), "a-r4");
+    assert_eq!(next("A"), "A-r4");
+    fs::remove_file(home.sessions().join("a-r2.trace.ndjson")).expect("removed");
+    assert_eq!(next("a"), "a-r4");
+    fs::write(home.sessions().join("p.json"), "{}").expect("written");
+    assert_eq!(next("p"), "p-r2");
+    for (name, number) in [("a", Some(1)), ("a-r12", Some(12)), ("a-r01", None), ("a-r", None), ("a-rx", None), ("ab", None)] {
+        assert_eq!(run_number(name, "a"), number, "{name}");
+    }
+}
+
+#[test]
+fn a_name_that_differs_only_in_case_is_taken() {
+    let (_temp, home) = home();
+    drop(run(&home, "Brief", 0, vec![]));
+    let run_id: RunId = "bRIEF".parse().expect("a name");
+    let error = FileJournal::create(&home, &run_id, &Owner::current(), at(0)).expect_err("taken");
+    assert!(matches!(error, crate::CreateError::Exists { run_id } if run_id == "Brief"));
+}
+
+#[test]
+fn a_few_letters_find_the_run_that_is_meant() {
+    let (_temp, home) = home();
+    for id in ["2026-01-P1", "2026-01-P1", "2026-01-P1", "2026-02-P2", "other", "other-r7", "2026-01-P10"] {
+        drop(run(&home, id, 0, vec![]));
+    }
+    let check = |given: &str, expected: Result<&str, &[&str]>| match (find(&home, given), expected) {
+        (Ok(Found::Run(run)), Ok(expected)) => assert_eq!(run.as_str(), expected, "{given}"),
+        (Err(FindError::Ambiguous { candidates, .. }), Err(expected)) => assert_eq!(candidates, expected, "{given}"),
+        (Err(FindError::Unknown { nearest, .. }), Err(expected)) => assert_eq!(nearest, expected, "{given}"),
+        (found, _) => panic!("{given}: {found:?}"),
+    };
+    check("2026-01-P1", Ok("2026-01-P1-r3"));
+    check("2026-01-p1", Ok("2026-01-P1-r3"));
+    check("2026-01-P1-r1", Ok("2026-01-P1"));
+    check("2026-01-P1-r2", Ok("2026-01-P1-r2"));
+    check("2026-01-P1-", Ok("2026-01-P1-r3"));
+    check("2026-02", Ok("2026-02-P2"));
+    check("ot", Err(&["other", "other-r7"]));
+    check("other", Ok("other"));
+    check("other-r7", Ok("other-r7"));
+    check("2026-01", Err(&["2026-01-P1", "2026-01-P1-r2", "2026-01-P1-r3", "2026-01-P10"]));
+    check("othre", Err(&["other"]));
+    check("", Err(&[]));
+    check("\u{e9}", Err(&[]));
+}
