@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
-use crate::plain::plain;
+use adjutant_core::view::visible::visible_line;
 use crate::render::Renderer;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
@@ -222,7 +222,7 @@ pub fn confirm(text: &str) -> bool {
         return false;
     }
     let mut out = std::io::stderr().lock();
-    let written = write!(out, "{} (y/N) ", plain(text)).and_then(|()| out.flush());
+    let written = write!(out, "{} (y/N) ", visible_line(text)).and_then(|()| out.flush());
     let mut line = String::new();
     written.is_ok() && std::io::stdin().read_line(&mut line).is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }

@@ -11,8 +11,8 @@ mod console;
 mod diagnostics;
 mod exit;
 mod failure;
-mod plain;
 mod render;
+mod sitting;
 mod settings;
 
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ use crate::exit::Ending;
 /// goes on with new context; 4 waiting for an operator; 5 a limit was reached; 6 declined or stopped by
 /// the operator; 130 interrupted.
 #[derive(Debug, Parser)]
-#[command(name = "adjutant", version, max_term_width = 100, disable_help_subcommand = false)]
+#[command(name = "adjutant", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

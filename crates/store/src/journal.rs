@@ -597,6 +597,17 @@ impl<D: Disk> Journal for FileJournal<D> {
         Ok(event)
     }
 
+    fn keep_alive(&mut self, at: Timestamp) -> Result<(), AppendError> {
+        if !self.lease.is_newest().unwrap_or(false)
+            && let Some(holder) = self.lease.successor()
+        {
+            return Err(AppendError::Fenced { holder });
+        }
+        // A lease that can't be renewed now is tried again long before it expires.
+        self.lease.renew_if_due(at).ok();
+        Ok(())
+    }
+
     fn keep(&mut self, content: &[u8]) -> Result<String, AppendError> {
         self.place.artifacts.keep(content).map_err(|error| self.unwritable(error))
     }

@@ -2,3 +2,57 @@
 
 pub mod new;
 pub mod validate;
+pub mod run;
+pub mod resume;
+pub mod list;
+pub mod inspect;
+pub mod replay;
+pub mod decide;
+pub mod framework;
+pub mod tools;
+pub mod doctor;
+pub mod completions;
+pub mod version;
+
+use adjutant_core::trace::{Body, Event, Outcome};
+use adjutant_store::runs::FindError;
+use serde::Serialize;
+
+use crate::exit::Ending;
+use crate::failure::Failure;
+
+/// A run that was asked for and is not there.
+fn not_found(error: FindError) -> anyhow::Error {
+    let hint = error.hint();
+    let failure = Failure::ending(Ending::Failed, error.to_string());
+    match hint {
+        Some(hint) => failure.hint(hint).into(),
+        None => failure.into(),
+    }
+}
+
+/// How a run ended, if it has.
+fn outcome(events: &[Event]) -> Option<Outcome> {
+    events.iter().rev().find_map(|event| match event.body {
+        Body::RunEnd { outcome } => Some(outcome),
+        _ => None,
+    })
+}
+
+/// Prints one JSON value on stdout.
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints a text on stdout; a reader that went away is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

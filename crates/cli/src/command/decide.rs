@@ -1,0 +1,110 @@
+//! `adjutant decide`: the pure core from the shell, JSON lines in, JSON lines out.
+
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+
+use adjutant_core::session::detect;
+use adjutant_core::{brief, gate, patch};
+use serde_json::{Value, json};
+
+use crate::exit::Ending;
+
+/// The longest line that is read, in bytes; a longer one is answered with an error.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Make a pure decision for every JSON line on stdin
+///
+/// Writes one JSON line for each, in order; a line that can't be read gets `{"error": ...}` in its place
+/// and the rest goes on. Nothing is read or written but stdin and stdout.
+#[derive(Debug, clap::Args)]
+pub struct DecideArgs {
+    /// What is decided
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, clap::Subcommand)]
+enum What {
+    /// Read a brief: `{text}` gives `{valid, issues, frontmatter, sections}`
+    Brief,
+    /// Read a turn with all detectors: `{text, authorized_costs?, sensitivities?}`
+    Detect,
+    /// Judge a tool call: `{tool, arguments, authorized_costs, session_approved?, role?}`
+    Gate,
+    /// Apply a patch to files: `{files, patch}` gives `{files}` or `{rejected}`
+    Patch,
+}
+
+impl What {
+    fn decide(self, input: &Value) -> Result<Value, String> {
+        match self {
+            Self::Brief => brief::decide(input),
+            Self::Detect => detect::decide(input),
+            Self::Gate => gate::decide(input),
+            Self::Patch => patch::decide(input),
+        }
+    }
+
+    fn answer(self, line: &[u8]) -> Value {
+        let decided = serde_json::from_slice(line)
+            .map_err(|error| format!("not a JSON value: {error}"))
+            .and_then(|input: Value| self.decide(&input));
+        decided.unwrap_or_else(|error| json!({ "error": error }))
+    }
+}
+
+/// Decides line by line.
+pub fn run(args: &DecideArgs) -> anyhow::Result<Ending> {
+    let mut input = BufReader::with_capacity(256 * 1024, io::stdin().lock());
+    let mut output = BufWriter::with_capacity(256 * 1024, io::stdout().lock());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let answer = match next_line(&mut input, &mut line)? {
+            Line::End => break,
+            Line::TooLong => json!({ "error": format!("the line is longer than {LINE_BYTES_MAX} bytes") }),
+            Line::Whole if line.trim_ascii().is_empty() => continue,
+            Line::Whole => args.what.answer(&line),
+        };
+        serde_json::to_writer(&mut output, &answer)?;
+        output.write_all(b"\n")?;
+        // Whoever writes one line and waits for its answer gets it now; a stream stays fast.
+        if input.buffer().is_empty() {
+            output.flush()?;
+        }
+    }
+    output.flush()?;
+    Ok(Ending::Done)
+}
+
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// Reads the next line into `line`, without its line feed and without keeping more than a line may have.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+    let limit = LINE_BYTES_MAX as u64 + 1;
+    if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
+        return Ok(Line::End);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        return Ok(Line::Whole);
+    }
+    if line.len() <= LINE_BYTES_MAX {
+        return Ok(Line::Whole);
+    }
+    loop {
+        let chunk = input.fill_buf()?;
+        let (used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (chunk.len(), chunk.is_empty()),
+        };
+        input.consume(used);
+        if ended {
+            *line = Vec::new();
+            return Ok(Line::TooLong);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `adjutant inspect`: what a run did, from its journal or from the peer's files.
+
+use std::path::{Path, PathBuf};
+
+use adjutant_core::trace::read::{self, Trace};
+use adjutant_core::view::peer_session::{self, PeerSession};
+use adjutant_core::view::trace::Extent;
+use adjutant_core::view::{View, cost, detectors, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript};
+use adjutant_store::home::JOURNAL_ENDING;
+use adjutant_store::runs::{self, Found};
+use adjutant_store::scan::{self, Use};
+use adjutant_store::Home;
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// Show what a run did
+///
+/// Reads the journal and changes nothing; also reads the sessions of the peer in the same folder. Lines
+/// that can't be read are named and skipped. Of several views the first in the order below is shown.
+#[derive(Debug, clap::Args)]
+pub struct InspectArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+    /// Show the events, one line each
+    #[arg(long)]
+    trace: bool,
+    /// With --trace: how many of the last events to show [default: 100]
+    #[arg(long, value_name = "N")]
+    tail: Option<usize>,
+    /// With --trace: show all events
+    #[arg(long)]
+    full: bool,
+    /// Show how long each phase lasted
+    #[arg(long)]
+    timing: bool,
+    /// Show tokens by role
+    #[arg(long)]
+    cost: bool,
+    /// With --cost: what a thousand tokens cost
+    #[arg(long, value_name = "DOLLARS")]
+    dollar_per_1k: Option<f64>,
+    /// Show how often each detector fired
+    #[arg(long)]
+    detectors: bool,
+    /// Show the tool calls
+    #[arg(long)]
+    tools: bool,
+    /// Show the events of bridged tools
+    #[arg(long)]
+    mcp: bool,
+    /// Show the grants and what became of them
+    #[arg(long)]
+    permissions: bool,
+    /// Show everything that was said
+    #[arg(long)]
+    transcript: bool,
+    /// Print the view as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to look at.
+struct Files {
+    /// The peer's session, if it is one of the peer's.
+    peer: Option<PeerSession>,
+    peer_transcript: Option<String>,
+    lines: Vec<(u64, String)>,
+    /// Lines that could not even be handed out, by number.
+    unusable: Vec<u64>,
+    has_trace: bool,
+}
+
+/// Shows a run.
+pub fn run(args: &InspectArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let files = files(&home, &args.run)?;
+    let mut trace = read::read_lines(files.lines.iter().map(|(number, line)| (*number, line.as_str())));
+    trace.damaged.extend(&files.unusable);
+    trace.damaged.sort_unstable();
+    trace.damaged.dedup();
+    show(args, &files, &trace)?;
+    Ok(Ending::Done)
+}
+
+fn show(args: &InspectArgs, files: &Files, trace: &Trace<'_>) -> anyhow::Result<()> {
+    let asked = [
+        (args.trace, View::Trace),
+        (args.timing, View::Timing),
+        (args.cost, View::Cost),
+        (args.detectors, View::Detectors),
+        (args.tools, View::Tools),
+        (args.mcp, View::Mcp),
+        (args.permissions, View::Permissions),
+    ];
+    let asked: Vec<View> = asked.into_iter().filter_map(|(is_asked, view)| is_asked.then_some(view)).collect();
+    let view = View::first_of(&asked);
+    if view.is_some() && !files.has_trace {
+        return super::print("no trace was recorded for this session\n");
+    }
+    match view {
+        Some(View::Trace) => {
+            let extent = match (args.full, args.tail) {
+                (true, _) => Extent::All,
+                (false, Some(count)) => Extent::Last(count),
+                (false, None) => Extent::default(),
+            };
+            put(args.json, &trace::of(trace, extent), trace::text)
+        }
+        Some(View::Timing) => put(args.json, &timing::of(trace), timing::text),
+        Some(View::Cost) => put(args.json, &cost::of(trace, args.dollar_per_1k), cost::text),
+        Some(View::Detectors) => put(args.json, &detectors::of(trace), detectors::text),
+        Some(View::Tools) => put(args.json, &tools::of(trace), tools::text),
+        Some(View::Mcp) => put(args.json, &mcp::of(trace), mcp::text),
+        Some(View::Permissions) => put(args.json, &permissions::of(trace), permissions::text),
+        Some(View::History | View::Learned) | None => match &files.peer {
+            Some(session) if args.transcript => {
+                let said = transcript::of_peer(session, files.peer_transcript.as_deref());
+                put(args.json, &said, |said| transcript::peer_text(session, said))
+            }
+            Some(session) => put(args.json, session, peer_summary::text),
+            None if args.transcript => {
+                let head = summary::of(trace);
+                put(args.json, &transcript::of(trace), |said| transcript::text(&head, said))
+            }
+            None => put(args.json, &summary::of(trace), summary::text),
+        },
+    }
+}
+
+fn put<T: Serialize>(json: bool, model: &T, text: impl Fn(&T) -> String) -> anyhow::Result<()> {
+    if json { super::print_json(model) } else { super::print(&text(model)) }
+}
+
+/// Finds a run's files and reads them, in bounded memory for each line.
+fn files(home: &Home, given: &str) -> anyhow::Result<Files> {
+    let (trace, peer) = match runs::find(home, given).map_err(super::not_found)? {
+        Found::Run(run_id) => (home.journal(&run_id), None),
+        Found::Peer(name) => (home.sessions().join(format!("{name}{JOURNAL_ENDING}")), Some(name)),
+    };
+    let (session, said) = match &peer {
+        Some(name) => peer_files(home, name)?,
+        None => (None, None),
+    };
+    let mut lines = Vec::new();
+    let scanned = match scan::scan_file(&trace, |number, line| {
+        lines.push((number, line.to_owned()));
+        Use::Taken
+    }) {
+        Ok(scanned) => Some(scanned),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error).with_context(|| format!("can't read the trace `{}`", trace.display())),
+    };
+    let has_trace = scanned.as_ref().is_some_and(|scanned| scanned.lines > 0);
+    let unusable = scanned.map(|scanned| scanned.damaged.into_iter().map(|(number, _)| number).collect());
+    Ok(Files { peer: session, peer_transcript: said, lines, unusable: unusable.unwrap_or_default(), has_trace })
+}
+
+/// The peer's session file and transcript; a trace without a session file has neither.
+pub fn peer_files(home: &Home, name: &str) -> anyhow::Result<(Option<PeerSession>, Option<String>)> {
+    let path = home.sessions().join(format!("{name}.json"));
+    let Some(text) = read_if_there(&path)? else { return Ok((None, None)) };
+    let session = peer_session::read(&text).map_err(|error| {
+        anyhow::Error::new(error).context(Failure::ending(Ending::Failed, format!("can't read the session `{}`", path.display())))
+    })?;
+    let transcript: PathBuf = home.sessions().join(format!("{name}.transcript.jsonl"));
+    Ok((Some(session), read_if_there(&transcript)?))
+}
+
+fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("can't read `{}`", path.display())),
+    }
+}

@@ -1,0 +1,120 @@
+//! `adjutant replay`: re-decides a recorded run with today's rules.
+
+use std::str::FromStr;
+
+use adjutant_core::session::detect::{self, Detector, Sensitivity};
+use adjutant_core::session::replay;
+use adjutant_core::trace::read;
+use adjutant_core::view::replay as peer_replay;
+use adjutant_core::view::visible::visible_line;
+use adjutant_core::gate::Category;
+use adjutant_store::home::JOURNAL_ENDING;
+use adjutant_store::runs::{self, Found};
+use adjutant_store::{Home, journal};
+use anyhow::Context;
+use jiff::Timestamp;
+
+use super::resume;
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+use crate::sitting;
+
+/// Re-decide a recorded run with today's rules
+///
+/// No model, no tool and no operator is needed: what they said is in the journal. Every reading of a
+/// turn, every decision of the gate and every transition is compared with what would be decided today;
+/// exit code 1 if anything differs. Changes nothing.
+#[derive(Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+    /// Try a detector at another sensitivity, as `blocker=loose` (may be given several times)
+    #[arg(long, value_name = "DETECTOR=SENSITIVITY", value_parser = parse_change)]
+    detector: Vec<(Detector, Sensitivity)>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_change(text: &str) -> Result<(Detector, Sensitivity), String> {
+    let (detector, sensitivity) = text.split_once('=').ok_or("write it as `blocker=loose`")?;
+    let detector = Detector::from_str(detector).map_err(|error| error.to_string())?;
+    let sensitivity = Sensitivity::from_str(sensitivity).map_err(|error| error.to_string())?;
+    Ok((detector, sensitivity))
+}
+
+/// Replays a run.
+pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    match runs::find(&home, &args.run).map_err(super::not_found)? {
+        Found::Run(run_id) => {
+            let reading = journal::read_only(&home, &run_id)?;
+            let start = resume::start(&reading.events)?;
+            let mut options = resume::latest_options(&reading.events, &start.options).clone();
+            for (detector, sensitivity) in &args.detector {
+                options.detectors.insert(detector.name().to_owned(), sensitivity.to_string());
+            }
+            let procedure = sitting::procedure(&sitting::recorded_brief(&start.brief)?, &options);
+            let setup = procedure.child().setup().clone();
+            let report = replay::replay(&reading.events, procedure, |_, text| {
+                let reading = detect::read(text, &setup.authorized, &setup.sensitivities);
+                reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
+            });
+            let ending = if report.drift.is_empty() { Ending::Done } else { Ending::Failed };
+            if args.json {
+                super::print_json(&report)?;
+            } else {
+                super::print(&text(run_id.as_str(), &report, reading.damaged.len()))?;
+            }
+            Ok(ending)
+        }
+        Found::Peer(name) => peers(args, &home, &name),
+    }
+}
+
+fn text(run_id: &str, report: &replay::Report, damaged: usize) -> String {
+    let mut text = format!("replayed {run_id}: {} decisions, {} turns\n", report.decisions, report.turns);
+    if damaged > 0 {
+        text.push_str(&format!("{damaged} damaged lines were skipped\n"));
+    }
+    for drift in &report.drift {
+        let turn = drift.turn.map(|turn| format!("turn {turn}, ")).unwrap_or_default();
+        text.push_str(&format!("drift at {turn}event {} ({})\n", drift.seq, drift.part));
+        text.push_str(&format!("  recorded: {}\n  today:    {}\n", visible_line(&drift.recorded), visible_line(&drift.today)));
+    }
+    text.push_str(&match report.drift.len() {
+        0 => "no drift: today's rules decide the same\n".to_owned(),
+        count => format!("{count} decisions would differ today\n"),
+    });
+    text
+}
+
+/// The peer records no decisions but its detectors', so only those are compared.
+fn peers(args: &ReplayArgs, home: &Home, name: &str) -> anyhow::Result<Ending> {
+    let (session, _) = super::inspect::peer_files(home, name)?;
+    let Some(session) = session else {
+        return Err(Failure::ending(Ending::Failed, format!("`{name}` has no session file to replay")).into());
+    };
+    let path = home.sessions().join(format!("{name}{JOURNAL_ENDING}"));
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error).with_context(|| format!("can't read the trace `{}`", path.display())),
+    };
+    let trace = read::read_bytes(&bytes);
+    let authorized: Vec<Category> = session.authorized_costs.iter().map(Category::new).collect();
+    let mut sensitivities = detect::Sensitivities::default();
+    for (detector, sensitivity) in &args.detector {
+        sensitivities = sensitivities.with(*detector, *sensitivity);
+    }
+    let read = |text: &str| peer_replay::Fired::from(&detect::read(text, &authorized, &sensitivities));
+    let now = adjutant_core::trace::wire::timestamp(Timestamp::now());
+    let replayed = peer_replay::of(&session, &session.messages, &trace, &now, &read);
+    if args.json {
+        super::print_json(&replayed)?;
+    } else {
+        super::print(&peer_replay::text(&replayed))?;
+    }
+    Ok(if replayed.drift_count > 0 { Ending::Failed } else { Ending::Done })
+}

@@ -1,0 +1,194 @@
+//! `adjutant resume`: goes on where a run's journal stands.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use adjutant_core::inbox::{Choice, Message, QuestionKind};
+use adjutant_core::procedure::Part;
+use adjutant_core::session::Mode;
+use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
+use adjutant_runtime::{Ended, Driver};
+use adjutant_core::procedure::run::Run;
+use adjutant_core::session::Session;
+use adjutant_store::runs::{self, Found};
+use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner};
+use anyhow::Context;
+use jiff::Timestamp;
+
+use crate::answers::Answers;
+use crate::console::Console;
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::render::Renderer;
+use crate::settings::{self, Place};
+use crate::sitting::{self, Sitting};
+
+/// Resume a run where it stopped
+///
+/// Folds the run's journal and goes on from there with the options it was started with. A call that was
+/// interrupted is repeated only if it merely reads or its files show that it did not happen; otherwise
+/// the agent is told that its effect is unknown. Questions that are open are asked again.
+#[derive(Debug, clap::Args)]
+pub struct ResumeArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+    /// What a blocked agent should know: a text, or the name of a file that holds it
+    #[arg(long, value_name = "TEXT|FILE")]
+    context: Option<String>,
+    /// How many more steps the agent may take, if its limit was reached
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    extend: Option<u32>,
+    /// From here on go this far alone: `gated` or `auto`
+    #[arg(long, value_name = "MODE", value_parser = |text: &str| settings::mode(text).ok_or("a mode is `gated` or `auto`"))]
+    mode: Option<Mode>,
+    /// Work in another folder than before, such as one that was moved
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<PathBuf>,
+    /// Play another script than before
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Go on although the journal is damaged; what can't be read counts as never having happened
+    #[arg(long)]
+    accept_damage: bool,
+    /// Take answers to questions from a file, in order
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Resumes a run.
+pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let run_id = match runs::find(&home, &args.run).map_err(super::not_found)? {
+        Found::Run(run_id) => run_id,
+        Found::Peer(name) => {
+            return Err(Failure::usage(format!("`{name}` is a session of another program: it can be looked at, not resumed"))
+                .hint(format!("`adjutant inspect {name}` shows it"))
+                .into());
+        }
+    };
+    let answers = args.answers.as_deref().map(Answers::read).transpose()?;
+    let damage = if args.accept_damage { Damage::Accept } else { Damage::Refuse };
+    let (mut journal, recovered) =
+        FileJournal::take_over(&home, &run_id, &Owner::current(), Timestamp::now(), damage).map_err(cant_open)?;
+    let events = &recovered.events;
+    let start = start(events)?;
+    if let Some(outcome) = super::outcome(events) {
+        println!("run {run_id}: is over already ({outcome:?}); nothing to resume");
+        return Ok(sitting::outcome_ending(outcome));
+    }
+    let before = latest_options(events, &start.options);
+    let options = changed(args, before)?;
+    let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone())?;
+    let path = journal.path().to_owned();
+
+    let runtime = sitting::runtime()?;
+    let ended = runtime.block_on(async {
+        let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
+        console.with_renderer(|renderer| {
+            renderer.note(&format!("adjutant {} \u{b7} resuming {run_id} \u{b7} {}", env!("CARGO_PKG_VERSION"), sitting.agent_name()));
+            if recovered.torn_bytes > 0 {
+                renderer.note(&format!("an unfinished last line of {} bytes was cut off the journal", recovered.torn_bytes));
+            }
+        });
+        let mut driver = sitting.driver(events, &mut journal, &console);
+        let resume = Body::RunResume {
+            options: (options != *before).then_some(options),
+            accepted_damage: recovered.accepted_damage(),
+        };
+        driver.append(Entry { part: Part::root(), body: resume })?;
+        answer_from_flags(args, &mut driver)?;
+        for (_, question) in driver.open_questions() {
+            console.with_renderer(|renderer| renderer.question(&question));
+        }
+        driver.recover()?;
+        let ended = driver.run().await?;
+        console.with_renderer(|renderer| {
+            renderer.note("");
+            for line in sitting::closing(&ended, run_id.as_str(), Some(&path)) {
+                renderer.note(&line);
+            }
+        });
+        anyhow::Ok::<Ended>(ended)
+    })?;
+    runtime.shutdown_background();
+    journal.close().context("can't close the journal")?;
+    Ok(sitting::ending(&ended))
+}
+
+/// The beginning of a run, as its journal has it.
+pub fn start(events: &[Event]) -> anyhow::Result<&RunStart> {
+    let start = events.iter().find_map(|event| match &event.body {
+        Body::RunStart(start) => Some(&**start),
+        _ => None,
+    });
+    start.ok_or_else(|| {
+        Failure::ending(Ending::Failed, "the run was killed before its beginning was on record").hint("start it anew with `adjutant run --new`").into()
+    })
+}
+
+/// The options that held last.
+pub fn latest_options<'e>(events: &'e [Event], started: &'e RunOptions) -> &'e RunOptions {
+    let changed = events.iter().rev().find_map(|event| match &event.body {
+        Body::RunResume { options: Some(options), .. } => Some(options),
+        _ => None,
+    });
+    changed.unwrap_or(started)
+}
+
+fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions> {
+    let current = std::env::current_dir().context("can't tell the current folder")?;
+    let absolute = |path: &Path| current.join(path).display().to_string();
+    let mut options = before.clone();
+    if let Some(workdir) = &args.workdir {
+        options.workdir = absolute(workdir);
+    }
+    if let Some(script) = &args.script {
+        options.script = Some(absolute(script));
+    }
+    Ok(options)
+}
+
+/// Flags that answer an open question are answers like any other.
+fn answer_from_flags(args: &ResumeArgs, driver: &mut Driver<'_, Run<Session>>) -> anyhow::Result<()> {
+    let by = || "operator".to_owned();
+    let id = || uuid::Uuid::now_v7().to_string();
+    if let Some(mode) = args.mode {
+        driver.append(Entry { part: Part::root(), body: Body::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() } })?;
+    }
+    let context = args.context.as_ref().map(|given| context(given)).transpose()?;
+    for (kind, choice, text, flag) in [
+        (QuestionKind::Blocker, Choice::Context, context, "--context"),
+        (QuestionKind::Limit, Choice::Extend, args.extend.map(|more| more.to_string()), "--extend"),
+    ] {
+        let Some(text) = text else { continue };
+        let Some((key, _)) = driver.open_questions().into_iter().find(|(_, question)| question.kind == kind) else {
+            let what = if kind == QuestionKind::Blocker { "is not blocked" } else { "has not reached its limit" };
+            return Err(Failure::usage(format!("{flag} answers nothing: the run {what}")).hint("resume it without the flag").into());
+        };
+        let body = Body::Answer { slot: key.slot, id: id(), choice, text: Some(text), by: by(), whence: "resume".to_owned() };
+        driver.append(Entry { part: key.part, body })?;
+    }
+    Ok(())
+}
+
+/// A text as it is, or the content of the file of that name.
+fn context(given: &str) -> anyhow::Result<String> {
+    let path = Path::new(given);
+    if given.len() <= 1024 && !given.contains('\n') && path.is_file() {
+        return std::fs::read_to_string(path).with_context(|| format!("can't read the context `{given}`"));
+    }
+    Ok(given.to_owned())
+}
+
+fn cant_open(error: OpenError) -> anyhow::Error {
+    let hint = error.hint();
+    let failure = Failure::ending(Ending::Failed, error.to_string());
+    match hint {
+        Some(hint) => failure.hint(hint).into(),
+        None => failure.into(),
+    }
+}
+

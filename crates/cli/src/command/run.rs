@@ -1,0 +1,234 @@
+//! `adjutant run`: one agent, one brief.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use adjutant_core::brief::{self, Brief};
+use adjutant_core::id::BriefId;
+use adjutant_core::procedure::Part;
+use adjutant_core::session::{Mode, standing_orders};
+use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
+use adjutant_store::runs::{self, Listed};
+use adjutant_store::{FileJournal, Home, Owner};
+use anyhow::Context;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::answers::Answers;
+use crate::console::{Console, confirm};
+use crate::diagnostics::{self, Look, Source};
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::render::Renderer;
+use crate::settings::{self, Place, Typed};
+use crate::sitting::{self, Sitting};
+
+/// Run an agent on a brief
+///
+/// The agent first restates the brief and waits for your word; then it works step by step, asking before
+/// anything that the brief does not authorize. Everything is recorded in a journal, so that a run that is
+/// interrupted or killed goes on with `adjutant resume`. Files are changed in the working folder only.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// The brief: a markdown file with YAML front matter, or `-` for stdin
+    brief: PathBuf,
+    /// The folder that tools work in [default: the brief's `workdir`, else the current folder]
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<PathBuf>,
+    /// Work on a fresh copy of the working folder and leave the original as it is
+    #[arg(long)]
+    copy: bool,
+    /// How far the agent goes on its own: `gated` or `auto` [default: the brief's, else you are asked]
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    mode: Option<Mode>,
+    /// Switch `shell_exec` off, whatever the brief authorizes
+    #[arg(long)]
+    no_shell: bool,
+    /// Keep no journal once the run is over; such a run can't be resumed
+    #[arg(long)]
+    ephemeral: bool,
+    /// How many steps the agent may take before you are asked [default: 30]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: Option<u32>,
+    /// Who takes the turns [default: the brief's, else `scripted`]
+    #[arg(long, value_name = "ID")]
+    adapter: Option<String>,
+    /// The adapter's model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// The script that the scripted agent plays
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Take answers to questions from a file, in order
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// Start another run even if one of the same brief is unfinished
+    #[arg(long)]
+    new: bool,
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_mode(text: &str) -> Result<Mode, String> {
+    settings::mode(text).ok_or_else(|| "a mode is `gated` or `auto`".to_owned())
+}
+
+/// Runs a brief.
+pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let (text, brief) = match read_brief(&args.brief)? {
+        Some(read) => read,
+        None => return Ok(Ending::Usage),
+    };
+    let typed = Typed {
+        mode: args.mode,
+        workdir: args.workdir.clone(),
+        no_shell: args.no_shell,
+        max_steps: args.max_steps,
+        adapter: args.adapter.clone(),
+        model: args.model.clone(),
+        script: args.script.clone(),
+    };
+    let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
+    let settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
+    for notice in &settings.notices {
+        eprintln!("warning: {notice}");
+    }
+    let answers = args.answers.as_deref().map(Answers::read).transpose()?;
+    let brief_id = brief_id(&brief)?;
+    if !args.ephemeral && !args.new {
+        refuse_second(&home, &brief_id, args.answers.is_some())?;
+    }
+    let temporary = args.ephemeral.then(tempfile::tempdir).transpose().context("can't make a temporary home")?;
+    let home = temporary.as_ref().map_or(home, |folder| Home::new(folder.path(), None));
+
+    let mut options = settings.options();
+    let now = Timestamp::now();
+    let copied = if args.copy { Some(copy_workdir(&home, &brief_id, &settings.workdir.value, now)?) } else { None };
+    if let Some(copy) = &copied {
+        options.workdir = copy.display().to_string();
+    }
+    let sitting = Sitting::open(&home, brief, options)?;
+    let (run_id, mut journal) = FileJournal::create_next(&home, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
+    let path = journal.path().to_owned();
+
+    let runtime = sitting::runtime()?;
+    let ended = runtime.block_on(async {
+        let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
+        console.with_renderer(|renderer| {
+            renderer.note(&format!("adjutant {} \u{b7} run {run_id} \u{b7} {}", env!("CARGO_PKG_VERSION"), sitting.agent_name()));
+            renderer.note(&format!("workdir: {}", sitting.options.workdir));
+            if temporary.is_none() {
+                renderer.note(&format!("journal: {}", sitting::shown(&path).display()));
+            }
+        });
+        let mut driver = sitting.driver(&[], &mut journal, &console);
+        let header = Body::TraceVersion {
+            version: TRACE_VERSION,
+            adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
+            brief_id: brief_id.to_string(),
+        };
+        let start = Body::RunStart(Box::new(RunStart {
+            run_id: run_id.clone(),
+            brief_id: brief_id.clone(),
+            project: sitting.brief.project.to_string(),
+            brief_path: Some(args.brief.display().to_string()),
+            brief: text,
+            options: sitting.options.clone(),
+            versions: Versions { adjutant: env!("CARGO_PKG_VERSION").to_owned(), standing_orders: standing_orders::VERSION },
+        }));
+        for body in [header, start] {
+            driver.append(Entry { part: Part::root(), body })?;
+        }
+        let ended = driver.run().await?;
+        console.with_renderer(|renderer| {
+            renderer.note("");
+            for line in sitting::closing(&ended, run_id.as_str(), temporary.is_none().then_some(path.as_path())) {
+                renderer.note(&line);
+            }
+        });
+        anyhow::Ok(ended)
+    })?;
+    // Whatever still waits for a line at the terminal must not keep the process.
+    runtime.shutdown_background();
+    journal.close().context("can't close the journal")?;
+    Ok(sitting::ending(&ended))
+}
+
+/// Reads a brief and says what is wrong with it; nothing if it can't be run.
+fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin().lock()).context("can't read the brief from stdin")?
+    } else {
+        fs::read_to_string(path).map_err(|source| {
+            anyhow::Error::new(source).context(
+                Failure::usage(format!("can't read the brief `{}`", path.display()))
+                    .hint("`adjutant new` writes a template to begin with"),
+            )
+        })?
+    };
+    let reading = brief::read(&text);
+    if !reading.problems.is_empty() {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let name = path.display().to_string();
+        let look = Look::of(std::io::stderr().is_terminal(), no_color);
+        eprint!("{}", diagnostics::render(&reading.problems, Source { name: &name, text: &text }, look));
+    }
+    let is_valid = reading.is_valid();
+    Ok(reading.brief.filter(|_| is_valid).map(|brief| (text, brief)))
+}
+
+fn brief_id(brief: &Brief) -> anyhow::Result<BriefId> {
+    match &brief.brief_id {
+        Some(brief_id) => Ok(brief_id.clone()),
+        None => {
+            let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+            let random = uuid::Uuid::now_v7().simple().to_string();
+            Ok(brief::generated_id(today, &random[random.len() - 6..])?)
+        }
+    }
+}
+
+/// An unfinished run of the same brief asks before a second starts.
+fn refuse_second(home: &Home, brief_id: &BriefId, answered: bool) -> anyhow::Result<()> {
+    let listed = runs::list(home, &Owner::current(), Timestamp::now()).context("can't read the folder of sessions")?;
+    let unfinished = listed.into_iter().find_map(|listed| match listed {
+        Listed::Run(run) if run.brief_id == brief_id.as_str() && run.outcome.is_none() => Some(run.run_id),
+        Listed::Run(_) | Listed::Peer(_) | Listed::Unreadable { .. } => None,
+    });
+    let Some(run_id) = unfinished else { return Ok(()) };
+    if !answered && confirm(&format!("The run {run_id} of this brief is unfinished. Start another?")) {
+        return Ok(());
+    }
+    Err(Failure::ending(Ending::Waiting, format!("the run `{run_id}` of this brief is unfinished"))
+        .hint(format!("`adjutant resume {run_id}` goes on with it; `--new` starts another"))
+        .into())
+}
+
+/// Copies the working folder into the home, links as links; where the copy is.
+fn copy_workdir(home: &Home, brief_id: &BriefId, from: &Path, now: Timestamp) -> anyhow::Result<PathBuf> {
+    let stamp = now.strftime("%Y%m%dT%H%M%S%3f");
+    let to = home.root().join("workdirs").join(format!("{brief_id}-{stamp}"));
+    copy_folder(from, &to).with_context(|| format!("can't copy `{}` to `{}`", from.display(), to.display()))?;
+    Ok(to)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

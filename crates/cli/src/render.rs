@@ -1,0 +1,223 @@
+//! What a run looks like while it goes on: lines for a person, or one JSON object per event for a program.
+//!
+//! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
+//! outside drive the terminal.
+
+use std::io::{IsTerminal, Write};
+
+use adjutant_core::inbox::Question;
+use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, wire};
+use adjutant_core::view::visible::{visible_line, visible_text};
+use adjutant_ports::{Delta, Progress};
+
+/// How much of a call's arguments stands on a line, in characters (the peer's number).
+const ARGS_CHARS_MAX: usize = 120;
+
+/// Shows a run.
+pub struct Renderer {
+    look: Look,
+    out: Box<dyn Write + Send>,
+    /// Whether text of a turn stands on the last line.
+    mid_line: bool,
+    /// Whether the turn's text was shown as it arrived.
+    streamed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Coloured,
+    Plain,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Tone {
+    Heading,
+    Dim,
+    Good,
+    Bad,
+    Warning,
+}
+
+impl Renderer {
+    /// A renderer on stdout: coloured on a terminal unless `NO_COLOR` is set, plain when piped, or JSON.
+    #[must_use]
+    pub fn on_stdout(json: bool) -> Self {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let look = match json {
+            true => Look::Json,
+            false if std::io::stdout().is_terminal() && !no_color => Look::Coloured,
+            false => Look::Plain,
+        };
+        Self { look, out: Box::new(std::io::stdout()), mid_line: false, streamed: false }
+    }
+
+    /// Says something about the run that is no event.
+    pub fn note(&mut self, text: &str) {
+        if self.look == Look::Json {
+            eprintln!("{text}");
+        } else {
+            self.line(Tone::Dim, &visible_line(text));
+        }
+    }
+
+    /// Shows that an answer was taken from somewhere else than this terminal.
+    pub fn echo(&mut self, answer: &str, from: &str) {
+        if self.look != Look::Json {
+            self.fresh_line();
+            self.line(Tone::Dim, &format!("> {}  ({from})", visible_line(answer)));
+        }
+    }
+
+    /// Shows that an answer may be typed now.
+    pub fn prompt(&mut self) {
+        if self.look != Look::Json {
+            self.write("> ");
+            self.flush();
+            self.mid_line = false;
+        }
+    }
+
+    /// Shows what happened.
+    pub fn show(&mut self, progress: &Progress<'_>) {
+        match (self.look, progress) {
+            (Look::Json, Progress::Event(event)) => {
+                self.write(&wire::encode(event, None));
+                self.write("\n");
+                self.flush();
+            }
+            (Look::Json, _) => {}
+            (_, Progress::Event(event)) => self.event(event),
+            (_, Progress::Turn(_, Delta::Text(text))) if !text.is_empty() => {
+                self.streamed = true;
+                self.mid_line = !text.ends_with('\n');
+                self.write(&visible_text(text));
+                self.flush();
+            }
+            (_, Progress::Turn(..) | Progress::Output(..)) => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        if !matches!(event.body, Body::AgentReply { .. }) {
+            self.fresh_line();
+        }
+        match &event.body {
+            Body::PhaseEnter { phase, reason } => self.phase(*phase, reason.as_deref()),
+            Body::AgentRequest { .. } => self.streamed = false,
+            Body::AgentReply { text, .. } => {
+                if !self.streamed && !text.is_empty() {
+                    self.write(&visible_text(text));
+                    self.mid_line = true;
+                }
+                self.fresh_line();
+            }
+            Body::AgentFailed { kind, message, .. } => {
+                self.line(Tone::Bad, &format!("! the turn failed ({kind:?}): {}", visible_line(message)));
+            }
+            Body::Message { kind: MessageKind::Nudge, .. } => {
+                self.line(Tone::Warning, "! no Confirmation Summary; the agent is asked again");
+            }
+            Body::PhaseDrift { declared, phase, .. } => self.line(
+                Tone::Warning,
+                &format!("! the agent announces phase {} while the session is in {}", declared.as_str(), phase.as_str()),
+            ),
+            Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
+            Body::Error { error, .. } => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
+            Body::AuthCheckFired { decision, tool, reason, answer, .. } if decision != "allow" => {
+                let answer = answer.as_deref().unwrap_or("deny");
+                self.line(Tone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
+            }
+            Body::ToolCall { name, args, .. } => {
+                let args: String = args.to_string().chars().take(ARGS_CHARS_MAX).collect();
+                self.line(Tone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));
+            }
+            Body::ToolResult { success, duration_ms, bytes, code, content, settled, .. } => {
+                let how = if *settled { ", found out after an interruption" } else { "" };
+                if *success {
+                    self.line(Tone::Good, &format!("  \u{2713} ok, {duration_ms} ms, {bytes} bytes{how}"));
+                } else {
+                    let code = code.as_deref().unwrap_or("failed");
+                    let first = content.as_deref().and_then(|content| content.lines().next()).unwrap_or_default();
+                    self.line(Tone::Bad, &format!("  \u{2717} {code}, {duration_ms} ms: {}", visible_line(first)));
+                }
+            }
+            Body::ToolCancelled { .. } => self.line(Tone::Warning, "  \u{2717} cancelled"),
+            Body::ToolRejected { name, rejection, .. } => {
+                self.line(Tone::Warning, &format!("  \u{2717} {} was not called: {rejection:?}", visible_line(name)));
+            }
+            Body::Interrupted { slot, effect } => {
+                self.line(Tone::Warning, &format!("! {slot} was interrupted; its effect: {effect:?}"));
+            }
+            Body::Question { question, .. } => self.question(question),
+            Body::Expired { slot } => self.line(Tone::Warning, &format!("! the deadline of {slot} passed")),
+            Body::ModeSet { mode } => self.line(Tone::Dim, &format!("  mode: {mode}")),
+            Body::BudgetHalt { metric, used, limit } => {
+                self.line(Tone::Warning, &format!("! limit reached: {used} of {limit} {metric}"));
+            }
+            Body::DeadlinePassed { deadline } => {
+                self.line(Tone::Warning, &format!("! the brief's deadline, {}, has passed", visible_line(deadline)));
+            }
+            _ => {}
+        }
+    }
+
+    fn phase(&mut self, phase: PhaseName, reason: Option<&str>) {
+        let number = phase.number().map(|number| format!("Phase {number}: ")).unwrap_or_default();
+        let reason = match phase {
+            PhaseName::Blocker => reason.and_then(|reason| reason.lines().next()).map(|reason| format!(" ({reason})")),
+            _ => None,
+        };
+        let reason = reason.unwrap_or_default();
+        self.write("\n");
+        self.line(Tone::Heading, &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", phase.as_str(), visible_line(&reason)));
+    }
+
+    /// Shows a question that is put now, or that was put before and still waits.
+    pub fn question(&mut self, question: &Question) {
+        if self.look == Look::Json {
+            return;
+        }
+        self.write("\n");
+        self.line(Tone::Warning, &format!("? {}", visible_text(&question.text)));
+        let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
+        for offer in &question.options {
+            let reply = format!("{:width$}", offer.reply);
+            self.line(Tone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)));
+        }
+    }
+
+    fn fresh_line(&mut self) {
+        if self.mid_line {
+            self.write("\n");
+            self.mid_line = false;
+        }
+    }
+
+    fn line(&mut self, tone: Tone, text: &str) {
+        self.fresh_line();
+        if self.look == Look::Coloured {
+            let code = match tone {
+                Tone::Heading => "1",
+                Tone::Dim => "2",
+                Tone::Good => "32",
+                Tone::Bad => "31",
+                Tone::Warning => "33",
+            };
+            self.write(&format!("\u{1b}[{code}m{text}\u{1b}[0m\n"));
+        } else {
+            self.write(text);
+            self.write("\n");
+        }
+        self.flush();
+    }
+
+    /// Whoever reads may have gone away; the run goes on, its journal says all of this too.
+    fn write(&mut self, text: &str) {
+        self.out.write_all(text.as_bytes()).ok();
+    }
+
+    fn flush(&mut self) {
+        self.out.flush().ok();
+    }
+}

@@ -1,0 +1,214 @@
+//! Where things are and what holds, from flags, environment, brief and configuration together.
+//!
+//! First wins: flags, environment, brief, the project's configuration (if its content is trusted), the
+//! home's configuration, defaults. Each value remembers where it came from, for `doctor`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::brief::Brief;
+use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
+use adjutant_core::trace::RunOptions;
+use adjutant_store::Home;
+use adjutant_store::config::{self, Config, Notice};
+use anyhow::Context;
+
+use crate::failure::Failure;
+
+/// The adapter that is taken where nobody names one: it needs no model and no key.
+pub const ADAPTER_DEFAULT: &str = "scripted";
+
+/// Where everything is kept.
+#[derive(Debug, clap::Args)]
+pub struct Place {
+    /// The folder of journals, configuration and artifacts [default: ~/.adjutant]
+    #[arg(long, global = true, env = "ADJUTANT_HOME", value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// The folder of journals alone [default: sessions in the home]
+    #[arg(long, global = true, env = "ADJUTANT_SESSIONS_DIR", value_name = "DIR")]
+    sessions_dir: Option<PathBuf>,
+}
+
+impl Place {
+    /// The home.
+    ///
+    /// # Errors
+    ///
+    /// If none was given and the environment has no `HOME`.
+    pub fn home(&self) -> anyhow::Result<Home> {
+        let root = match &self.home {
+            Some(home) => home.clone(),
+            None => std::env::home_dir()
+                .filter(|home| !home.as_os_str().is_empty())
+                .map(|home| home.join(".adjutant"))
+                .ok_or_else(|| Failure::usage("there is no home folder to keep journals in").hint("set ADJUTANT_HOME, or pass --home"))?,
+        };
+        Ok(Home::new(root, self.sessions_dir.clone()))
+    }
+}
+
+/// What was typed for a run, before anything else is known.
+#[derive(Debug, Default, Clone)]
+pub struct Typed {
+    pub mode: Option<Mode>,
+    pub workdir: Option<PathBuf>,
+    pub no_shell: bool,
+    pub max_steps: Option<u32>,
+    pub adapter: Option<String>,
+    pub model: Option<String>,
+    pub script: Option<PathBuf>,
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone)]
+pub struct Sourced<T> {
+    pub value: T,
+    pub from: String,
+}
+
+/// What holds for a run.
+#[derive(Debug)]
+pub struct Settings {
+    pub mode: Option<Sourced<Mode>>,
+    pub workdir: Sourced<PathBuf>,
+    pub no_shell: Sourced<bool>,
+    pub max_steps: Sourced<u32>,
+    pub adapter: Sourced<String>,
+    pub model: Option<Sourced<String>>,
+    pub script: Option<Sourced<PathBuf>>,
+    pub detectors: BTreeMap<String, Sourced<String>>,
+    pub notices: Vec<Notice>,
+}
+
+/// The first of several values that is there, with where it came from.
+fn first<T>(candidates: impl IntoIterator<Item = Option<(T, String)>>) -> Option<Sourced<T>> {
+    candidates.into_iter().flatten().next().map(|(value, from)| Sourced { value, from })
+}
+
+fn set<T>(value: Option<T>, from: &str) -> Option<(T, String)> {
+    value.map(|value| (value, from.to_owned()))
+}
+
+fn configured<T: Clone>(setting: Option<&config::Setting<T>>) -> Option<(T, String)> {
+    setting.map(|setting| (setting.value.clone(), setting.from.to_string()))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Reads a variable of the environment as something; what can't be read is the operator's to mend.
+fn parsed<T>(name: &str, read: impl Fn(&str) -> Option<T>, expected: &str) -> anyhow::Result<Option<(T, String)>> {
+    let Some(text) = variable(name) else { return Ok(None) };
+    match read(&text) {
+        Some(value) => Ok(Some((value, name.to_owned()))),
+        None => Err(Failure::usage(format!("`{name}` must be {expected}, not `{text}`")).into()),
+    }
+}
+
+/// Reads a mode's name.
+pub fn mode(text: &str) -> Option<Mode> {
+    match text {
+        "gated" => Some(Mode::Gated),
+        "auto" => Some(Mode::Auto),
+        _ => None,
+    }
+}
+
+/// Combines everything. `brief` comes with the folder that paths in it are relative to.
+///
+/// # Errors
+///
+/// If a configuration or a variable can't be read, or there is no working folder.
+pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> anyhow::Result<Settings> {
+    let current = std::env::current_dir().context("can't tell the current folder")?;
+    let of_brief = brief.map(|(brief, _)| brief);
+    let workdir = first([
+        set(typed.workdir.clone(), "--workdir"),
+        set(of_brief.and_then(|brief| brief.workdir.as_ref().map(PathBuf::from)), "the brief"),
+        Some((current.clone(), "the current folder".to_owned())),
+    ])
+    .expect("the last candidate is there");
+    let workdir = Sourced { value: current.join(workdir.value), from: workdir.from };
+    let loaded = config::load(home, Some(&workdir.value)).map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::usage(error.to_string());
+        hint.map_or(failure, |hint| Failure::usage(error.to_string()).hint(hint))
+    })?;
+    let config: &Config = &loaded.config;
+
+    let script = first([
+        set(typed.script.as_ref().map(|script| current.join(script)), "--script"),
+        set(
+            brief.and_then(|(brief, folder)| brief.script.as_ref().map(|script| current.join(folder).join(script))),
+            "the brief",
+        ),
+    ]);
+    let mut detectors: BTreeMap<String, Sourced<String>> = BTreeMap::new();
+    for (name, setting) in &config.detectors {
+        let value = Sourced { value: setting.value.clone(), from: setting.from.to_string() };
+        detectors.insert(name.clone(), value);
+    }
+    for (detector, sensitivity) in of_brief.into_iter().flat_map(|brief| brief.detectors.set()) {
+        let value = Sourced { value: sensitivity.to_string(), from: "the brief".to_owned() };
+        detectors.insert(detector.name().to_owned(), value);
+    }
+    Ok(Settings {
+        mode: first([
+            set(typed.mode, "--mode"),
+            parsed("ADJUTANT_MODE", mode, "`gated` or `auto`")?,
+            set(of_brief.and_then(|brief| brief.mode), "the brief"),
+            configured(config.mode.as_ref()),
+        ]),
+        no_shell: first([
+            typed.no_shell.then(|| (true, "--no-shell".to_owned())),
+            configured(config.no_shell.as_ref()),
+            Some((false, "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        max_steps: first([
+            set(typed.max_steps, "--max-steps"),
+            parsed("ADJUTANT_MAX_STEPS", |text| text.parse().ok().filter(|steps| *steps > 0), "a number from 1")?,
+            set(of_brief.and_then(|brief| brief.max_steps), "the brief"),
+            configured(config.max_steps.as_ref()),
+            Some((MAX_STEPS_DEFAULT, "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        adapter: first([
+            set(typed.adapter.clone(), "--adapter"),
+            set(variable("ADJUTANT_ADAPTER"), "ADJUTANT_ADAPTER"),
+            set(of_brief.and_then(|brief| brief.adapter.clone()), "the brief"),
+            configured(config.adapter.as_ref()),
+            Some((ADAPTER_DEFAULT.to_owned(), "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        model: first([
+            set(typed.model.clone(), "--model"),
+            set(variable("ADJUTANT_MODEL"), "ADJUTANT_MODEL"),
+            set(of_brief.and_then(|brief| brief.model.clone()), "the brief"),
+            configured(config.model.as_ref()),
+        ]),
+        script,
+        workdir,
+        detectors,
+        notices: loaded.notices,
+    })
+}
+
+impl Settings {
+    /// What is put on record, so that a resume has the same.
+    #[must_use]
+    pub fn options(&self) -> RunOptions {
+        let path = |path: &Path| path.display().to_string();
+        RunOptions {
+            mode: self.mode.as_ref().map(|mode| mode.value),
+            workdir: path(&self.workdir.value),
+            no_shell: self.no_shell.value,
+            max_steps: self.max_steps.value,
+            adapter: self.adapter.value.clone(),
+            model: self.model.as_ref().map(|model| model.value.clone()),
+            script: self.script.as_ref().map(|script| path(&script.value)),
+            detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! One sitting of a run: agent, tools, operator and journal put together, driven to its end or to a
+//! question that nobody is there to answer, and what is said then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use adjutant_agents::ScriptedAgent;
+use adjutant_agents::scripted::Script;
+use adjutant_core::brief::{self, Brief};
+use adjutant_core::gate::secrets::SecretSet;
+use adjutant_core::inbox::{Question, QuestionKind};
+use adjutant_core::procedure::run::Run;
+use adjutant_core::procedure::{Key, Part};
+use adjutant_core::session::Session;
+use adjutant_core::trace::{Event, Outcome, RunOptions};
+use adjutant_host::environment;
+use adjutant_host::http::Hosts;
+use adjutant_ports::{Agent, Clock, Journal};
+use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
+use adjutant_store::Home;
+use adjutant_tools::{NativeTools, Options, Shell};
+use anyhow::Context;
+use jiff::Timestamp;
+
+use crate::console::Console;
+use crate::exit::Ending;
+use crate::failure::Failure;
+
+/// The part of a run that a session alone lives in.
+pub const SESSION: &str = "session";
+
+/// The clock of this machine.
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// Everything a driver needs besides the journal.
+pub struct Sitting {
+    pub brief: Brief,
+    pub options: RunOptions,
+    agent: Arc<dyn Agent>,
+    tools: Arc<NativeTools>,
+}
+
+impl Sitting {
+    /// Opens the workdir and makes the agent ready, before anything is on record.
+    ///
+    /// # Errors
+    ///
+    /// If the adapter, its script or the workdir is not there.
+    pub fn open(home: &Home, brief: Brief, options: RunOptions) -> anyhow::Result<Self> {
+        let agent = agent(&options)?;
+        let tools = NativeTools::open(
+            Path::new(&options.workdir),
+            Options {
+                shell: if options.no_shell { Shell::Disabled } else { Shell::Enabled },
+                hosts: hosts(home)?,
+                environment: std::env::vars_os().collect(),
+            },
+        )
+        .map_err(|source| {
+            anyhow::Error::new(source)
+                .context(Failure::usage(format!("can't work in the folder `{}`", options.workdir)).hint("name a folder that is there with --workdir"))
+        })?;
+        Ok(Self { brief, options, agent, tools: Arc::new(tools) })
+    }
+
+    /// The agent's adapter and model, for a person.
+    pub fn agent_name(&self) -> String {
+        let note = if self.agent.id() == "scripted" { "; a script, no model is talking" } else { "" };
+        format!("{} ({}{note})", self.agent.id(), self.agent.model())
+    }
+
+    /// A driver for the run that `journal` holds.
+    pub fn driver<'j>(&self, events: &[Event], journal: &'j mut dyn Journal, console: &Arc<Console>) -> Driver<'j, Run<Session>> {
+        let ports = Ports {
+            agent: self.agent.clone(),
+            tools: self.tools.clone(),
+            operator: console.clone(),
+            clock: Arc::new(SystemClock),
+        };
+        Driver::new(self.procedure(), events, journal, ports, masks())
+    }
+
+    /// The procedure of this run, before any event.
+    pub fn procedure(&self) -> Run<Session> {
+        procedure(&self.brief, &self.options)
+    }
+}
+
+/// The procedure of a run by one session.
+pub fn procedure(brief: &Brief, options: &RunOptions) -> Run<Session> {
+    let setup = session_setup(brief, options, adjutant_tools::catalog());
+    let part = Part::root().child(SESSION);
+    Run::new(Session::new(Arc::new(setup), part.clone()), part)
+}
+
+/// The brief that a journal holds.
+///
+/// # Errors
+///
+/// If this version can't read it any more.
+pub fn recorded_brief(text: &str) -> anyhow::Result<Brief> {
+    brief::read(text).brief.context("the brief in the journal can't be read by this version")
+}
+
+fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
+    match options.adapter.as_str() {
+        "scripted" | "mock" => Ok(match &options.script {
+            None => Arc::new(ScriptedAgent::builtin()),
+            Some(path) => {
+                let script = Script::read(Path::new(path)).map_err(|error| {
+                    let hint = error.hint();
+                    let failure = Failure::usage(error.to_string());
+                    match hint {
+                        Some(hint) => failure.hint(hint),
+                        None => failure,
+                    }
+                })?;
+                Arc::new(ScriptedAgent::new(script))
+            }
+        }),
+        other => {
+            let known: Vec<String> = adjutant_agents::adapters().into_iter().map(|adapter| adapter.id.to_string()).collect();
+            Err(Failure::usage(format!("there is no adapter `{other}` in this version"))
+                .hint(format!("the adapters are: {}", known.join(", ")))
+                .into())
+        }
+    }
+}
+
+/// The hosts that may be fetched from: the list in the home, closed if it can't be read.
+fn hosts(home: &Home) -> anyhow::Result<Hosts> {
+    let path = home.root().join("http-allow.json");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Hosts::parse(Some(&text))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Hosts::parse(None)),
+        Err(error) => Err(error).with_context(|| format!("can't read the host list `{}`", path.display())),
+    }
+}
+
+/// The values of the runtime's own secrets are masked wherever they turn up.
+fn masks() -> Masks {
+    let own = std::env::vars().filter(|(name, _)| environment::is_withheld(name)).map(|(_, value)| value);
+    Masks::new(own.collect::<SecretSet>())
+}
+
+/// How a sitting ended, as an exit code. What is open says which.
+pub fn ending(ended: &Ended) -> Ending {
+    match ended {
+        Ended::Finished(outcome) => outcome_ending(*outcome),
+        Ended::Interrupted => Ending::Interrupted,
+        Ended::Waiting(open) => {
+            let is_open = |kind| open.iter().any(|(_, question)| question.kind == kind);
+            if is_open(QuestionKind::Failure) {
+                Ending::Failed
+            } else if is_open(QuestionKind::Limit) {
+                Ending::LimitReached
+            } else if is_open(QuestionKind::Blocker) {
+                Ending::Blocked
+            } else {
+                Ending::Waiting
+            }
+        }
+    }
+}
+
+/// The exit code of a run that is over.
+pub const fn outcome_ending(outcome: Outcome) -> Ending {
+    match outcome {
+        Outcome::Completed => Ending::Done,
+        Outcome::Declined | Outcome::Stopped => Ending::Declined,
+        Outcome::Failed => Ending::Failed,
+    }
+}
+
+/// What is said at the end of a sitting: how it ended, where the journal is, how to go on.
+pub fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
+    let mut lines = vec![match ended {
+        Ended::Finished(Outcome::Completed) => format!("run {run_id}: completed"),
+        Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),
+        Ended::Finished(Outcome::Stopped) => format!("run {run_id}: stopped"),
+        Ended::Finished(Outcome::Failed) => format!("run {run_id}: failed"),
+        Ended::Interrupted => format!("run {run_id}: interrupted"),
+        Ended::Waiting(open) => format!("run {run_id}: waiting ({})", kinds(open)),
+    }];
+    let Some(journal) = journal else { return lines };
+    match ended {
+        Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {run_id}")),
+        Ended::Interrupted => lines.push(format!("go on: adjutant resume {run_id}")),
+        Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| question.kind) {
+            Some(QuestionKind::Blocker) => format!("go on: adjutant resume {run_id} --context \"what the agent should know\""),
+            Some(QuestionKind::Limit) => format!("go on: adjutant resume {run_id} --extend 10"),
+            _ => format!("go on: adjutant resume {run_id}"),
+        }),
+    }
+    lines.push(format!("journal: {}", journal.display()));
+    lines
+}
+
+fn kinds(open: &[(Key, Question)]) -> String {
+    open.iter().map(|(_, question)| question.kind.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The runtime that a sitting runs on. One thread: whatever takes long runs in processes of its own.
+///
+/// # Errors
+///
+/// If the system gives no event queue.
+pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("can't start the runtime")
+}
+
+/// A path as it is shown: below the home folder with `~`.
+pub fn shown(path: &Path) -> PathBuf {
+    match std::env::home_dir().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(below) => Path::new("~").join(below),
+        None => path.to_owned(),
+    }
+}
