@@ -7,7 +7,7 @@
 //! last gap is left to a pid namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use tokio::process::Child;
 pub(super) const TAG_NAME: &str = "CUSTODY_TAG";
 /// How often processes are looked for and killed before we give up on one that can't die (in the kernel).
 const ROUNDS_MAX: usize = 40;
+/// How much of an environment is read at once, in bytes: more than nearly all have.
+const ENVIRONMENT_PIECE: usize = 128 << 10;
 /// How long a killed process gets to be gone before it is looked for again.
 const ROUND: Duration = Duration::from_millis(5);
 
@@ -78,9 +80,9 @@ impl Tree {
         self.killed.len()
     }
 
-    /// Kills what is found; says whether anything was alive.
+    /// Kills what is found; says whether anything was alive, or may have been.
     fn kill_once(&mut self) -> bool {
-        let found = self.members(&processes());
+        let Members { found, is_unsure } = self.members(&processes());
         let alive: Vec<i32> = found.iter().filter(|process| process.state != 'Z').map(|process| process.id).collect();
         for process in &alive {
             if *process != self.leader.as_raw_pid() {
@@ -97,7 +99,7 @@ impl Tree {
                 .chain(self.killed.iter().copied())
                 .filter(|id| *id != self.leader.as_raw_pid()),
         );
-        !alive.is_empty()
+        is_unsure || !alive.is_empty()
     }
 
     /// Takes note of the deaths of orphans, so that none stays as a zombie. The leader is the child handle's.
@@ -106,6 +108,7 @@ impl Tree {
             let all = processes();
             let left: Vec<i32> = self
                 .members(&all)
+                .found
                 .iter()
                 .map(|process| process.id)
                 .filter(|id| *id != self.leader.as_raw_pid())
@@ -120,14 +123,27 @@ impl Tree {
     }
 
     /// The processes that are this command's.
-    fn members(&self, all: &BTreeMap<i32, Process>) -> Vec<Process> {
+    fn members(&self, all: &BTreeMap<i32, Process>) -> Members {
         let leader = self.leader.as_raw_pid();
         let us = rustix::process::getpid().as_raw_pid();
+        let our_session = all.get(&us).map_or(0, |process| process.session);
         let mut members: BTreeSet<i32> = BTreeSet::new();
-        for process in all.values() {
-            let is_ours = process.id == leader || process.session == leader || process.group == leader;
-            if is_ours || (process.started >= self.since && process.id != us && self.is_tagged(process.id)) {
+        let mut is_unsure = false;
+        for process in all.values().filter(|process| process.started >= self.since && process.id != us) {
+            // Once the leader is gone, its number may be another's.
+            let is_leader = process.id == leader && process.started == self.since;
+            if is_leader || process.session == leader || process.group == leader {
                 members.insert(process.id);
+                continue;
+            }
+            match self.mark(process.id) {
+                Mark::Ours => {
+                    members.insert(process.id);
+                }
+                Mark::Hidden => {
+                    is_unsure |= process.state != 'Z' && process.parent == us && process.session != our_session
+                }
+                Mark::Absent => {}
             }
         }
         // Descent, however long: each round adds the children of the last.
@@ -142,14 +158,34 @@ impl Tree {
             }
             members.extend(children);
         }
-        members.into_iter().filter_map(|id| all.get(&id).copied()).collect()
+        Members { found: members.into_iter().filter_map(|id| all.get(&id).copied()).collect(), is_unsure }
     }
 
-    fn is_tagged(&self, process: i32) -> bool {
-        let mark = format!("{TAG_NAME}={}", self.tag.as_str());
-        std::fs::read(format!("/proc/{process}/environ"))
-            .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+    fn mark(&self, process: i32) -> Mark {
+        let ours = format!("{TAG_NAME}={}", self.tag.as_str());
+        match environment(process) {
+            // Nothing, or an end in the middle of an entry: it was being replaced.
+            Ok(environment) if environment.last() != Some(&0) => Mark::Hidden,
+            Ok(environment) if environment.split(|byte| *byte == 0).any(|entry| entry == ours.as_bytes()) => Mark::Ours,
+            Ok(_) => Mark::Absent,
+            Err(_) => Mark::Hidden,
+        }
     }
+}
+
+/// What was found of a command's processes.
+struct Members {
+    found: Vec<Process>,
+    /// Whether an adopted orphan could not be told, so that it has to be looked at again.
+    is_unsure: bool,
+}
+
+/// What a process's environment says of whose it is.
+enum Mark {
+    Ours,
+    Absent,
+    /// It can't be seen: while a program replaces itself by another, it has no environment for a moment.
+    Hidden,
 }
 
 impl Drop for Tree {
@@ -160,6 +196,21 @@ impl Drop for Tree {
                     break;
                 }
             }
+        }
+    }
+}
+
+/// A process's environment in as few reads as possible: one that comes after the process replaced itself says
+/// that there is no more.
+fn environment(process: i32) -> io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(format!("/proc/{process}/environ"))?;
+    let mut environment = Vec::new();
+    let mut piece = vec![0; ENVIRONMENT_PIECE];
+    loop {
+        let read = file.read(&mut piece)?;
+        environment.extend_from_slice(piece.get(..read).unwrap_or(&[]));
+        if read < piece.len() {
+            return Ok(environment);
         }
     }
 }

@@ -115,6 +115,29 @@ async fn what_is_left_running_ends_with_the_command() {
 }
 
 #[tokio::test]
+async fn what_replaces_itself_all_the_time_is_found_too() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        fifo(folder.path(), "held");
+        // While a program is being replaced it shows no environment, and so no mark.
+        fs::write(folder.path().join("again.sh"), "exec sh again.sh\n").unwrap();
+        let line = "(setsid sh -c 'exec 3>held; echo up >&3; exec sh again.sh' &); read line < up; echo \"$line\"";
+        fifo(folder.path(), "up");
+        let path = folder.path().to_owned();
+        let passing = tokio::task::spawn_blocking(move || {
+            let mut held = fs::File::open(path.join("held")).unwrap();
+            held.read_exact(&mut [0; 3]).unwrap();
+            fs::write(path.join("up"), "up\n").unwrap();
+            // Ends only when nobody holds the fifo open any more.
+            held.read_to_end(&mut Vec::new()).unwrap();
+        });
+        let ended = run(command(folder.path(), line, LONG), &|_| {}, CancellationToken::new()).await.unwrap();
+        assert_eq!(ended.stdout.text(), "up\n");
+        passing.await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn dropping_the_future_kills_the_command() {
     let folder = tempfile::tempdir().unwrap();
     fifo(folder.path(), "held");
