@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
-use adjutant_core::view::visible::visible_line;
+use adjutant_core::view::visible_line;
 use crate::render::Renderer;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).

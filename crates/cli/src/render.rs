@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 
 use adjutant_core::inbox::Question;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, wire};
-use adjutant_core::view::visible::{visible_line, visible_text};
+use adjutant_core::view::{visible_line, visible_text};
 use adjutant_ports::{Delta, Progress};
 
 /// How much of a call's arguments stands on a line, in characters (the peer's number).

@@ -40,7 +40,7 @@ impl What {
             Self::Brief => brief::decide(input),
             Self::Detect => detect::decide(input),
             Self::Gate => gate::decide(input),
-            Self::Patch => patch::decide(input),
+            Self::Patch => Ok(patch::decide(input)),
         }
     }
 

@@ -6,7 +6,7 @@ use adjutant_core::session::detect::{self, Detector, Sensitivity};
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
 use adjutant_core::view::replay as peer_replay;
-use adjutant_core::view::visible::visible_line;
+use adjutant_core::view::visible_line;
 use adjutant_core::gate::Category;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};

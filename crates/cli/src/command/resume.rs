@@ -11,7 +11,7 @@ use adjutant_runtime::{Ended, Driver};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::Session;
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner};
+use adjutant_store::{Damage, FileJournal, OpenError, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
 

@@ -172,9 +172,9 @@ fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
     };
     let reading = brief::read(&text);
     if !reading.problems.is_empty() {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = std::env::var_os("NO_COLOR");
         let name = path.display().to_string();
-        let look = Look::of(std::io::stderr().is_terminal(), no_color);
+        let look = Look::of(std::io::stderr().is_terminal(), no_color.as_deref());
         eprint!("{}", diagnostics::render(&reading.problems, Source { name: &name, text: &text }, look));
     }
     let is_valid = reading.is_valid();
@@ -185,7 +185,7 @@ fn brief_id(brief: &Brief) -> anyhow::Result<BriefId> {
     match &brief.brief_id {
         Some(brief_id) => Ok(brief_id.clone()),
         None => {
-            let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+            let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
             let random = uuid::Uuid::now_v7().simple().to_string();
             Ok(brief::generated_id(today, &random[random.len() - 6..])?)
         }
