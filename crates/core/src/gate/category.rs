@@ -104,7 +104,8 @@ pub const STATIC: [(&str, &str); 16] = [
 /// neither is probably a typing error in a brief.
 #[must_use]
 pub fn is_known(name: &str) -> bool {
-    let is_mcp = name.strip_prefix(MCP_TOOL).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| !rest.is_empty());
+    let is_mcp =
+        name.strip_prefix(MCP_TOOL).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| !rest.is_empty());
     name == "*" || is_mcp || STATIC.iter().any(|(known, _)| *known == name)
 }
 

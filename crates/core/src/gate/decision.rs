@@ -185,7 +185,8 @@ fn required(request: &Request<'_>) -> Vec<Category> {
 
 fn beyond_role(role: &Role, required: &[Category]) -> Option<Finding> {
     let scope = role.scope_of(required);
-    let what = if scope.missing.is_empty() { "call tools".to_owned() } else { format!("hold {}", list(&scope.missing)) };
+    let what =
+        if scope.missing.is_empty() { "call tools".to_owned() } else { format!("hold {}", list(&scope.missing)) };
     (!scope.in_scope).then(|| Finding {
         answer: Answer::Refuse,
         layer: Layer::Role,
@@ -208,7 +209,8 @@ fn without_shell(request: &Request<'_>, required: &[Category]) -> Option<Finding
 
 /// Who covers what the call requires; of several that were needed, the one that says least is named.
 fn coverage(request: &Request<'_>, required: &[Category]) -> Finding {
-    let allow = |layer, reason| Finding { answer: Answer::Allow, layer, reason, missing: Vec::new(), would_allow: None };
+    let allow =
+        |layer, reason| Finding { answer: Answer::Allow, layer, reason, missing: Vec::new(), would_allow: None };
     let by_brief = authorization::check(required, request.authorized, &[]);
     if required.iter().all(Category::is_default_allowed) {
         return allow(Layer::Default, "the call needs no authorization".to_owned());
@@ -227,7 +229,10 @@ fn coverage(request: &Request<'_>, required: &[Category]) -> Finding {
         answer: Answer::Ask,
         layer: Layer::Brief,
         reason: format!("{} not authorized by the brief or approved for the run", is_or_are(&by_run.missing)),
-        would_allow: Some(format!("an operator's yes to this call or for the run, or {} in the brief's `authorized_costs`", list(&by_run.missing))),
+        would_allow: Some(format!(
+            "an operator's yes to this call or for the run, or {} in the brief's `authorized_costs`",
+            list(&by_run.missing)
+        )),
         missing: by_run.missing,
     }
 }

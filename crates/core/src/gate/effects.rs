@@ -101,7 +101,8 @@ fn is_ci_file(path: &str) -> bool {
         }
     }
     let Some((file, folders)) = segments.split_last() else { return false };
-    CI_FILES.contains(&file.as_str()) || CI_FOLDERS.iter().any(|ci| folders.windows(ci.len()).any(|window| window == *ci))
+    CI_FILES.contains(&file.as_str())
+        || CI_FOLDERS.iter().any(|ci| folders.windows(ci.len()).any(|window| window == *ci))
 }
 
 #[cfg(test)]
@@ -131,12 +132,22 @@ mod tests {
         check("apply_patch", json!({"diff": "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"}), &[FILESYSTEM_DELETE]);
         check("apply_patch", json!({"diff": "--- a/x\r\n+++ /dev/null\t2024\r\n"}), &[FILESYSTEM_DELETE]);
         check("apply_patch", json!({"diff": "diff --git a/x b/x\ndeleted file mode 100644\n"}), &[FILESYSTEM_DELETE]);
-        check("apply_patch", json!({"diff": "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n--- a/y\n+++ /dev/null\n"}), &[FILESYSTEM_DELETE]);
+        check(
+            "apply_patch",
+            json!({"diff": "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n--- a/y\n+++ /dev/null\n"}),
+            &[FILESYSTEM_DELETE],
+        );
     }
 
     #[test]
     fn a_ci_file_is_one_however_it_is_spelled() {
-        for path in [".github/workflows/ci.yml", "./.github//workflows/x/../ci.yml", "sub/.GitHub/Workflows/a", "a\\.gitlab-ci.yml", "/w/Jenkinsfile"] {
+        for path in [
+            ".github/workflows/ci.yml",
+            "./.github//workflows/x/../ci.yml",
+            "sub/.GitHub/Workflows/a",
+            "a\\.gitlab-ci.yml",
+            "/w/Jenkinsfile",
+        ] {
             check("write_file", json!({"path": path}), &[CI_MODIFY]);
         }
         check("apply_patch", json!({"diff": "--- a/.circleci/config.yml\n+++ b/.circleci/config.yml\n"}), &[CI_MODIFY]);
@@ -149,7 +160,13 @@ mod tests {
         for method in ["POST", "delete", "Put", "PATCH", "FROB"] {
             check("http_fetch", json!({"url": "https://x", "method": method}), &[EXTERNAL_MESSAGE]);
         }
-        for args in [json!({"url": "https://x"}), json!({"method": "get"}), json!({"method": "HEAD"}), json!({"method": 7}), json!(null)] {
+        for args in [
+            json!({"url": "https://x"}),
+            json!({"method": "get"}),
+            json!({"method": "HEAD"}),
+            json!({"method": 7}),
+            json!(null),
+        ] {
             check("http_fetch", args, &[]);
         }
     }

@@ -56,7 +56,8 @@ impl Role {
     #[must_use]
     pub fn scope_of(&self, required: &[Category]) -> RoleScope {
         let may = |category: &Category| {
-            (self.may_read && category.is_default_allowed()) || self.may_hold.iter().any(|entry| covers(entry, category))
+            (self.may_read && category.is_default_allowed())
+                || self.may_hold.iter().any(|entry| covers(entry, category))
         };
         let missing: Vec<Category> = required.iter().filter(|category| !may(category)).cloned().collect();
         let may_anything = self.may_read || !self.may_hold.is_empty();

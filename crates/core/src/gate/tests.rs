@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use super::category::{CI_MODIFY, FILESYSTEM_READ, HTTP_FETCH, SHELL_EXEC, STATIC};
 use super::*;
 
-const VECTORS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
+const VECTORS: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
 
 fn categories(value: &Value) -> Vec<Category> {
     serde_json::from_value(value.clone()).unwrap()
@@ -23,7 +24,8 @@ fn authorization_and_roles_decide_as_the_peers() {
                 json!(authorization::covers(&entry, &required))
             }
             "auth_check" => {
-                let [required, costs, approved] = ["required", "authorized_costs", "session_approved"].map(|name| categories(&input[name]));
+                let [required, costs, approved] =
+                    ["required", "authorized_costs", "session_approved"].map(|name| categories(&input[name]));
                 json!(authorization::check(&required, &costs, &approved))
             }
             "role_scope" => {
@@ -54,7 +56,11 @@ fn an_entry_covers_by_name_or_wildcard() {
         ("mcp_toolbox:*", "mcp_tool:git", false),
         ("", "git_push", false),
     ] {
-        assert_eq!(authorization::covers(&Category::new(entry), &Category::new(required)), covered, "{entry} {required}");
+        assert_eq!(
+            authorization::covers(&Category::new(entry), &Category::new(required)),
+            covered,
+            "{entry} {required}"
+        );
     }
 }
 
@@ -84,7 +90,10 @@ fn what_nobody_authorized_is_asked_for() {
         json!({"tool": "write_file", "arguments": args, "authorized_costs": [], "session_approved": ["filesystem_write"]}),
         json!({"decision": "allow", "layer": "approval"}),
     );
-    check(json!({"tool": "write_file", "arguments": args, "approved_call": true}), json!({"decision": "allow", "layer": "approval"}));
+    check(
+        json!({"tool": "write_file", "arguments": args, "approved_call": true}),
+        json!({"decision": "allow", "layer": "approval"}),
+    );
     check(json!({"tool": "read_file", "arguments": {"path": "a"}}), json!({"decision": "allow", "layer": "default"}));
     check(json!({"tool": "request_permission"}), json!({"decision": "allow", "required": []}));
     check(
@@ -111,13 +120,19 @@ fn a_roles_limit_is_refused_and_fatal() {
         json!({"tool": "shell_exec", "arguments": {"cmd": "ls"}, "authorized_costs": ["*"], "role": "reviewer"}),
         json!({"decision": "refuse", "layer": "role", "missing": ["shell_exec"]}),
     );
-    check(json!({"tool": "request_permission", "role": "planner"}), json!({"decision": "refuse", "layer": "role", "missing": []}));
+    check(
+        json!({"tool": "request_permission", "role": "planner"}),
+        json!({"decision": "refuse", "layer": "role", "missing": []}),
+    );
     check(json!({"tool": "read_file", "role": "critic"}), json!({"decision": "allow"}));
     check(
         json!({"tool": "http_fetch", "role": {"name": "scout", "may_hold": ["http_fetch"]}}),
         json!({"decision": "ask", "layer": "brief"}),
     );
-    check(json!({"tool": "read_file", "role": {"name": "scout", "may_hold": ["http_fetch"]}}), json!({"decision": "refuse"}));
+    check(
+        json!({"tool": "read_file", "role": {"name": "scout", "may_hold": ["http_fetch"]}}),
+        json!({"decision": "refuse"}),
+    );
 }
 
 #[test]
@@ -185,7 +200,7 @@ fn some_categories() -> impl Strategy<Value = Vec<Category>> {
 }
 
 fn some_role() -> impl Strategy<Value = Option<Role>> {
-    let built_in = proptest::sample::select(Role::BUILT_IN.to_vec()).prop_map(|name| Role::built_in(name));
+    let built_in = proptest::sample::select(Role::BUILT_IN.to_vec()).prop_map(Role::built_in);
     let defined = (some_categories(), any::<bool>())
         .prop_map(|(may_hold, may_read)| Some(Role { name: "scout".to_owned(), may_hold, may_read }));
     prop_oneof![Just(None), built_in, defined]
@@ -227,5 +242,8 @@ fn an_ordinary_call_needs_only_what_its_tool_needs() {
     for (tool, needed) in [("read_file", FILESYSTEM_READ), ("http_fetch", HTTP_FETCH), ("shell_exec", SHELL_EXEC)] {
         check(json!({"tool": tool, "arguments": {}}), json!({"required": [needed]}));
     }
-    check(json!({"tool": "write_file", "arguments": {"path": ".github/workflows/ci.yml"}}), json!({"missing": ["filesystem_write", CI_MODIFY]}));
+    check(
+        json!({"tool": "write_file", "arguments": {"path": ".github/workflows/ci.yml"}}),
+        json!({"missing": ["filesystem_write", CI_MODIFY]}),
+    );
 }

@@ -84,7 +84,9 @@ impl Scanner {
             }
             let run = match next_run(bytes, at, ended) {
                 Some(run) => run,
-                None if !last && bytes.len() - ended.max(at) >= PIECE_BYTES => ended.max(at)..ended.max(at) + PIECE_BYTES,
+                None if !last && bytes.len() - ended.max(at) >= PIECE_BYTES => {
+                    ended.max(at)..ended.max(at) + PIECE_BYTES
+                }
                 None => return ended.max(at),
             };
             at = self.look_at(text, run, edits);
@@ -166,7 +168,8 @@ fn pem_line(bytes: &[u8], at: usize, last: bool) -> Line {
     if end == bytes.len() && !last && end - from < PIECE_BYTES {
         return Line::Undecided;
     }
-    let body = bytes[from..end].iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')).count();
+    let body =
+        bytes[from..end].iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')).count();
     match body {
         0 => Line::Other,
         _ if from + body == end => Line::Body { end, more: body >= RUN_BYTES_MIN },

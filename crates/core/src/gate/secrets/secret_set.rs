@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::base64::encoded;
-use super::{Masker, mask, marker};
+use super::{Masker, marker, mask};
 
 /// The shortest value that is masked, in bytes: what is shorter stands in too many ordinary words.
 pub const VALUE_BYTES_MIN: usize = 8;
@@ -113,11 +113,13 @@ impl SecretSet {
         let mut firsts = [false; 256];
         self.needles.keys().for_each(|key| firsts[usize::from(key[0])] = true);
         let bytes = text.as_bytes();
-        (from..bytes.len().saturating_sub(VALUE_BYTES_MIN - 1)).filter(|at| firsts[usize::from(bytes[*at])]).find_map(|at| {
-            let needles = self.needles.get(&[bytes[at], bytes[at + 1]])?;
-            let found = needles.iter().find(|needle| bytes[at..].starts_with(needle.as_bytes()))?;
-            Some(at..at + found.len())
-        })
+        (from..bytes.len().saturating_sub(VALUE_BYTES_MIN - 1)).filter(|at| firsts[usize::from(bytes[*at])]).find_map(
+            |at| {
+                let needles = self.needles.get(&[bytes[at], bytes[at + 1]])?;
+                let found = needles.iter().find(|needle| bytes[at..].starts_with(needle.as_bytes()))?;
+                Some(at..at + found.len())
+            },
+        )
     }
 
     /// Where the earliest end of `text` begins that may be the beginning of a value.
@@ -127,9 +129,10 @@ impl SecretSet {
         let begins_value = |at: &usize| {
             let end = &bytes[*at..];
             let range = [end[0], *end.get(1).unwrap_or(&0)]..=[end[0], *end.get(1).unwrap_or(&u8::MAX)];
-            self.needles.range(range).flat_map(|(_, needles)| needles).any(|needle| {
-                needle.len() > end.len() && needle.as_bytes().starts_with(end)
-            })
+            self.needles
+                .range(range)
+                .flat_map(|(_, needles)| needles)
+                .any(|needle| needle.len() > end.len() && needle.as_bytes().starts_with(end))
         };
         (first..bytes.len()).find(begins_value).unwrap_or(bytes.len())
     }

@@ -208,9 +208,12 @@ fn url_password(context: &str, run: &str) -> Option<usize> {
 fn is_authorization(context: &str, run: &str) -> bool {
     let Some(before) = context.strip_suffix([' ', '\t']) else { return false };
     let before = tail(before, 6).as_bytes();
-    let follows = |scheme: &[u8]| before.len() >= scheme.len() && before[before.len() - scheme.len()..].eq_ignore_ascii_case(scheme);
+    let follows = |scheme: &[u8]| {
+        before.len() >= scheme.len() && before[before.len() - scheme.len()..].eq_ignore_ascii_case(scheme)
+    };
     let has = |is: fn(&u8) -> bool| run.as_bytes().iter().any(is);
-    let is_random = has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && run.len() >= 20);
+    let is_random =
+        has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && run.len() >= 20);
     run.len() >= 16 && (follows(b"bearer") || follows(b"basic")) && is_random
 }
 

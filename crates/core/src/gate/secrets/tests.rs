@@ -84,7 +84,9 @@ fn authorization_headers_keep_their_scheme() {
 #[test]
 fn assigned_values_are_masked_if_they_look_random() {
     let value = random(24);
-    for before in ["password=", "DB_PASSWORD=", "\"api_key\": \"", "secret: ", "client-secret := '", "access_token=>", "?token="] {
+    for before in
+        ["password=", "DB_PASSWORD=", "\"api_key\": \"", "secret: ", "client-secret := '", "access_token=>", "?token="]
+    {
         check(&format!("{before}{value}"), &format!("{before}[masked:assigned_secret]"));
     }
     for text in [
@@ -108,7 +110,8 @@ fn a_password_in_a_url_is_masked() {
 
 fn pem(separator: &str) -> (String, String) {
     let lines: Vec<String> = [64, 64, 64, 22].map(random).to_vec();
-    let (header, footer) = (format!("-----BEGIN RSA {} KEY-----", "PRIVATE"), format!("-----END RSA {} KEY-----", "PRIVATE"));
+    let (header, footer) =
+        (format!("-----BEGIN RSA {} KEY-----", "PRIVATE"), format!("-----END RSA {} KEY-----", "PRIVATE"));
     let whole = format!("a {header}{separator}{}=={separator}{footer} b", lines.join(separator));
     let masked = format!("a {header}{separator}[masked:private_key]=={separator}{footer} b");
     (whole, masked)
@@ -122,7 +125,11 @@ fn the_body_of_a_private_key_is_masked_in_any_layout() {
     }
     let (whole, _) = pem("");
     assert!(!mask(&whole).contains(&random(64)));
-    let encrypted = pem("\n").0.replacen('\n', "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF0123456789ABCDEF\n\n", 1);
+    let encrypted = pem("\n").0.replacen(
+        '\n',
+        "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF0123456789ABCDEF\n\n",
+        1,
+    );
     assert!(!mask(&encrypted).contains(&random(64)));
     let talk = "Begin with -----BEGIN PRIVATE KEY----- and the base64 lines follow.";
     check(talk, talk);
