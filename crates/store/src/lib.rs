@@ -3,12 +3,22 @@
 //! In: a [`Home`] and the time, both as arguments; nothing here reads the environment or a clock. Out:
 //! files that survive the death of whoever wrote them. Decides nothing about a run: what an event means
 //! is `core`'s.
+//!
+//! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
+//! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
+//! [`scan`] reads any file of lines in bounded memory.
 
 pub mod home;
+pub mod journal;
+pub mod recover;
+pub mod lease;
 pub mod disk;
 pub mod artifacts;
+pub mod runs;
 pub mod scan;
 pub mod nearest;
 
 pub use artifacts::Artifacts;
 pub use home::Home;
+pub use journal::{CreateError, Damage, FileJournal, OpenError, Recovered};
+pub use lease::{Heartbeat, Owner};
