@@ -51,7 +51,7 @@ pub(crate) async fn turn(key: Key, request: TurnRequest, ports: Ports, masks: Ar
         ports.operator.show(Progress::Turn(&key.part, delta));
     };
     let result = ports.agent.turn(&request, &show, cancel).await;
-    let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).finish();
     ports.operator.show(Progress::Turn(&key.part, Delta::Text(rest)));
     Landing { key, landed: Landed::Turn { result, duration_ms: elapsed_ms(began) } }
 }
@@ -73,8 +73,6 @@ pub(crate) async fn call(
     };
     let mut output = ports.tools.call(&call, &prepared, &show, cancel).await;
     output.content = masks.mask(&output.content);
-    let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    ports.operator.show(Progress::Output(&key, &rest));
     Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
 }
 

@@ -13,5 +13,4 @@ mod request;
 mod setup;
 
 pub use driver::{DriveError, Driver, Ended, Ports};
-pub use masking::Masks;
-pub use setup::session_setup;
+pub use setup::{StandingOrders, session_setup};

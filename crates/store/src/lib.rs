@@ -6,7 +6,7 @@
 //!
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
 //! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
-//! [`scan`] reads any file of lines in bounded memory.
+//! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set.
 
 pub mod home;
 pub mod journal;
@@ -16,6 +16,7 @@ pub mod disk;
 pub mod artifacts;
 pub mod runs;
 pub mod scan;
+pub mod config;
 pub mod nearest;
 
 pub use artifacts::Artifacts;

@@ -132,11 +132,10 @@ impl<'t, 'a> Placer<'t, 'a> {
 
     /// Where the lines of a hunk stand exactly, if they do.
     fn exact(&mut self, hunk: &Hunk<'_>, old: &[OldLine<'_>], expected: Option<i64>) -> Result<Option<usize>, Misfit> {
-        if let Some(start) = expected.and_then(|expected| usize::try_from(expected).ok())
-            && self.fits(old, start)?
-            && self.is_free(hunk, start, old.len())
-        {
-            return Ok(Some(start));
+        if let Some(start) = expected.and_then(|expected| usize::try_from(expected).ok()) {
+            if self.fits(old, start)? && self.is_free(hunk, start, old.len()) {
+                return Ok(Some(start));
+            }
         }
         let mut starts = Vec::new();
         let mut taken = None;

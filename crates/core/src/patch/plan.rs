@@ -109,9 +109,6 @@ pub fn plan(patch: &str, files: &dyn Fn(&str) -> Lookup) -> Result<Plan, Rejecte
     Ok(Plan { files })
 }
 
-/// A file that is there: its path and its content.
-type Present = (String, Arc<[u8]>);
-
 /// The files as the patch leaves them so far.
 struct Tree<'f> {
     files: &'f dyn Fn(&str) -> Lookup,
@@ -186,7 +183,7 @@ impl Tree<'_> {
     }
 
     /// The first meaning of a header's name at which there is a file.
-    fn existing(&mut self, name: &str, git: bool) -> Result<Option<Present>, Rejected> {
+    fn existing(&mut self, name: &str, git: bool) -> Result<Option<(String, Arc<[u8]>)>, Rejected> {
         for meaning in meanings(name, git) {
             let path = checked(&meaning)?;
             if let Some(content) = self.now(&path)? {
@@ -300,7 +297,7 @@ impl Tree<'_> {
         }
     }
 
-    fn existing_as_written(&mut self, name: &str) -> Result<Option<Present>, Rejected> {
+    fn existing_as_written(&mut self, name: &str) -> Result<Option<(String, Arc<[u8]>)>, Rejected> {
         let path = checked(name)?;
         match self.now(&path)? {
             Some(content) => Ok(Some((path, content))),

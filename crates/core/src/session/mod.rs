@@ -15,7 +15,6 @@ mod mode;
 pub mod prompts;
 pub mod replay;
 mod setup;
-pub mod standing_orders;
 mod state;
 pub mod transcript;
 

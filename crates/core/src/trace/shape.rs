@@ -27,8 +27,6 @@ enum Shape {
     Numbers,
     Object(&'static [Field]),
     Objects(&'static [Field]),
-    /// The name of something asked for.
-    Slot,
     /// What serde reads as one of our own types.
     Typed(fn(&str) -> bool),
 }
@@ -63,10 +61,6 @@ const fn numbers(name: &'static str) -> Field {
     Field::needed(name, Shape::Numbers)
 }
 
-const fn slot() -> Field {
-    Field::needed("slot", Shape::Slot)
-}
-
 const fn typed<T: DeserializeOwned>(name: &'static str) -> Field {
     Field::needed(name, Shape::Typed(reads_as::<T>))
 }
@@ -97,7 +91,6 @@ impl Shape {
             Self::Objects(expected) => items_of(json).is_some_and(|items| {
                 items.into_iter().all(|item| object_of(item).is_some_and(|fields| hold(expected, &fields)))
             }),
-            Self::Slot => text_of(json).is_some_and(|text| text.parse::<Slot>().is_ok()),
             Self::Typed(reads) => reads(json),
         }
     }
@@ -143,7 +136,9 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
             const { &[text("phase"), number("duration_ms"), text("to").or_absent(), text("reason").or_absent()] }
         }
         "detector_fired" => const { &[text("detector"), number("turn").or_absent()] },
-        "tool_call" => const { &[text("call_id"), text("name"), text("auth_decision"), slot().or_absent()] },
+        "tool_call" => {
+            const { &[text("call_id"), text("name"), text("auth_decision"), typed::<Slot>("slot").or_absent()] }
+        }
         "tool_result" => {
             const {
                 &[
@@ -151,7 +146,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     flag("success"),
                     number("duration_ms"),
                     number("bytes"),
-                    slot().or_absent(),
+                    typed::<Slot>("slot").or_absent(),
                     text("content").or_absent(),
                     text("artifact").or_absent(),
                     text("code").or_absent(),
@@ -166,7 +161,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     text("tool_name"),
                     text("cancellation_source"),
                     text("partial_output"),
-                    slot().or_absent(),
+                    typed::<Slot>("slot").or_absent(),
                 ]
             }
         }
@@ -293,11 +288,11 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                 ]
             }
         }
-        "agent_request" => const { &[slot(), numbers("messages"), number("tools")] },
+        "agent_request" => const { &[typed::<Slot>("slot"), numbers("messages"), number("tools")] },
         "agent_reply" => {
             const {
                 &[
-                    slot(),
+                    typed::<Slot>("slot"),
                     text("text"),
                     Field::needed("calls", Shape::Objects(CALL)).or_absent(),
                     Field::needed("usage", Shape::Object(USAGE)).or_absent(),
@@ -306,20 +301,29 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                 ]
             }
         }
-        "agent_failed" => const { &[slot(), typed::<FailureKind>("kind"), text("message")] },
+        "agent_failed" => const { &[typed::<Slot>("slot"), typed::<FailureKind>("kind"), text("message")] },
         "turn_read" => const { &[number("turn"), texts("fired")] },
         "phase_drift" => const { &[number("turn"), typed::<PhaseName>("declared"), typed::<PhaseName>("phase")] },
-        "question" => const { &[slot(), typed::<Question>("question")] },
+        "question" => const { &[typed::<Slot>("slot"), typed::<Question>("question")] },
         "answer" => {
-            const { &[slot(), text("id"), typed::<Choice>("choice"), text("text").or_absent(), text("by"), text("whence")] }
+            const {
+                &[
+                    typed::<Slot>("slot"),
+                    text("id"),
+                    typed::<Choice>("choice"),
+                    text("text").or_absent(),
+                    text("by"),
+                    text("whence"),
+                ]
+            }
         }
-        "expired" | "withdrawn" => const { &[slot()] },
-        "answer_ignored" => const { &[slot(), text("id")] },
+        "expired" | "withdrawn" => const { &[typed::<Slot>("slot")] },
+        "answer_ignored" => const { &[typed::<Slot>("slot"), text("id")] },
         "tool_rejected" => {
             const { &[number("call"), text("call_id"), text("name"), typed::<Rejection>("rejection"), text("content")] }
         }
-        "interrupted" => const { &[slot(), typed::<Effect>("effect")] },
-        "timer" => const { &[slot(), number("length_ms")] },
+        "interrupted" => const { &[typed::<Slot>("slot"), typed::<Effect>("effect")] },
+        "timer" => const { &[typed::<Slot>("slot"), number("length_ms")] },
         "operator_message" => const { &[text("id"), typed::<Message>("message"), text("by")] },
         "deadline_passed" => const { &[text("deadline")] },
         "warning" => const { &[text("text")] },

@@ -45,8 +45,6 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 /// A running command's processes. Dropping it kills them.
 pub(super) struct Tree {
     leader: Pid,
-    /// When the leader began: what is older is not its child, and need not be looked at closely.
-    since: u64,
     tag: Tag,
     killed: BTreeSet<i32>,
     is_over: bool,
@@ -57,8 +55,7 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn of(child: &Child, tag: Tag, alive: std::sync::mpsc::Sender<()>) -> Option<Self> {
         let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()))?;
-        let since = process(leader.as_raw_pid()).map_or(0, |process| process.started);
-        Some(Self { leader, since, tag, killed: BTreeSet::new(), is_over: false, _alive: alive })
+        Some(Self { leader, tag, killed: BTreeSet::new(), is_over: false, _alive: alive })
     }
 
     /// Asks the command's own group to end.
@@ -126,7 +123,7 @@ impl Tree {
         let mut members: BTreeSet<i32> = BTreeSet::new();
         for process in all.values() {
             let is_ours = process.id == leader || process.session == leader || process.group == leader;
-            if is_ours || (process.started >= self.since && process.id != us && self.is_tagged(process.id)) {
+            if is_ours || (process.id != us && self.is_tagged(process.id)) {
                 members.insert(process.id);
             }
         }
@@ -180,8 +177,6 @@ struct Process {
     parent: i32,
     group: i32,
     session: i32,
-    /// When it began, in ticks since the system did.
-    started: u64,
 }
 
 /// All processes there are. Those that end while we look are left out.
@@ -190,11 +185,11 @@ fn processes() -> BTreeMap<i32, Process> {
         return BTreeMap::new();
     };
     let ids = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    ids.filter_map(|id| Some((id, process(id)?))).collect()
-}
-
-fn process(id: i32) -> Option<Process> {
-    read_stat(id, &std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    ids.filter_map(|id| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        Some((id, read_stat(id, &stat)?))
+    })
+    .collect()
 }
 
 /// Reads `/proc/<id>/stat`: the name in brackets may itself hold brackets and spaces.
@@ -202,10 +197,7 @@ fn read_stat(id: i32, stat: &str) -> Option<Process> {
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let mut number = || fields.next()?.parse::<i32>().ok();
-    let (parent, group, session) = (number()?, number()?, number()?);
-    // The 22nd field of all; the session is the sixth.
-    let started = fields.nth(15)?.parse().ok()?;
-    Some(Process { id, state, parent, group, session, started })
+    Some(Process { id, state, parent: number()?, group: number()?, session: number()? })
 }
 
 #[cfg(test)]
@@ -214,9 +206,9 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_is_no_trouble() {
-        let process = read_stat(7, "7 (a) b) c) S 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 13 14 15 16 99 1")
-            .map(|process| (process.state, process.parent, process.group, process.session, process.started));
-        assert_eq!(process, Some(('S', 1, 2, 3, 99)));
+        let process = read_stat(7, "7 (a) b) c) S 1 2 3 0 -1")
+            .map(|process| (process.state, process.parent, process.group, process.session));
+        assert_eq!(process, Some(('S', 1, 2, 3)));
         assert!(read_stat(7, "7 (a").is_none());
         assert!(read_stat(7, "").is_none());
     }

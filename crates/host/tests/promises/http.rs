@@ -140,7 +140,7 @@ async fn the_deadline_covers_the_body() {
     let port = listener.local_addr().unwrap().port();
     let serving = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        assert!(stream.read(&mut [0; 10_000]).await.unwrap() > 0);
+        stream.read(&mut [0; 10_000]).await.unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nstart").await.unwrap();
         // The end comes from the other side, which gives up.
         let mut rest = Vec::new();
@@ -159,7 +159,7 @@ async fn a_cancel_keeps_what_was_read() {
     let cancel = CancellationToken::new();
     let serving = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        assert!(stream.read(&mut [0; 10_000]).await.unwrap() > 0);
+        stream.read(&mut [0; 10_000]).await.unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n").await.unwrap();
         cancel.cancel();
     };

@@ -17,7 +17,7 @@ use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tool
 fn run_start() -> Body {
     let options = RunOptions {
         mode: None,
-        workdir: "orchard".into(),
+        workdir: "/work".into(),
         no_shell: false,
         max_steps: 30,
         adapter: "scripted".into(),

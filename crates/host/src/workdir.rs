@@ -5,22 +5,159 @@
 //! symbolic link in any component leads out, even if it is put there between two steps. Only plain files
 //! are read, and never more than asked for: a fifo or device can't make us wait.
 
-mod error;
-mod path;
-
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use thiserror::Error;
 
-pub use error::WorkdirError;
-pub use path::{WorkPath, resolve_below};
-
+/// The longest path and the longest name in one, in bytes: what Linux allows.
+const PATH_BYTES_MAX: usize = 4096;
+const NAME_BYTES_MAX: usize = 255;
 /// The mode bits that a rewritten file keeps: permissions, not set-uid and its like.
 const KEPT_MODE_BITS: u32 = 0o777;
+
+/// A path below the workdir: relative, without `.` and `..`; empty for the workdir itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkPath(String);
+
+impl WorkPath {
+    /// The path as text with `/` between its segments; `.` for the workdir itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        if self.0.is_empty() { "." } else { &self.0 }
+    }
+
+    /// The last segment; `.` for the workdir itself.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.as_str().rsplit('/').next().unwrap_or(".")
+    }
+
+    /// The path of `name` in this folder, or none if `name` is no single plain name.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Option<Self> {
+        let is_plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']);
+        is_plain.then(|| Self(if self.0.is_empty() { name.to_owned() } else { format!("{}/{name}", self.0) }))
+    }
+
+    fn split(&self) -> (&str, &str) {
+        self.0.rsplit_once('/').unwrap_or(("", &self.0))
+    }
+}
+
+impl fmt::Display for WorkPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a path could not be used.
+#[derive(Debug, Error)]
+pub enum WorkdirError {
+    /// It leads out of the workdir, as text or through a symbolic link.
+    #[error("`{path}` leads out of the working directory")]
+    Escapes {
+        /// The path as given.
+        path: String,
+    },
+    /// It can't be a path.
+    #[error("`{path}` can't be a path: {why}")]
+    Unusable {
+        /// The path as given, cut.
+        path: String,
+        /// Why.
+        why: &'static str,
+        /// The stable code.
+        code: &'static str,
+    },
+    /// It is a folder where a file is needed.
+    #[error("`{path}` is a folder")]
+    IsFolder {
+        /// The path.
+        path: String,
+    },
+    /// It is neither a plain file nor a folder.
+    #[error("`{path}` is {what}, not a plain file")]
+    NotPlain {
+        /// The path.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The system refused.
+    #[error("can't use `{path}`")]
+    Io {
+        /// The path.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl WorkdirError {
+    /// The stable name that a tool result carries; the system's own where it has one.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Escapes { .. } => "PATH_ESCAPE",
+            Self::Unusable { code, .. } => code,
+            Self::IsFolder { .. } => "EISDIR",
+            Self::NotPlain { .. } => "NOT_REGULAR",
+            Self::Io { source, .. } => errno_name(source),
+        }
+    }
+
+    /// The message with its cause.
+    #[must_use]
+    pub fn explained(&self) -> String {
+        match self {
+            Self::Io { source, .. } => format!("{self}: {source}"),
+            Self::Escapes { .. } | Self::Unusable { .. } | Self::IsFolder { .. } | Self::NotPlain { .. } => {
+                self.to_string()
+            }
+        }
+    }
+
+    fn io(path: &WorkPath, source: io::Error) -> Self {
+        let path = path.as_str().to_owned();
+        // The handle reports a way out as a refusal of its own, without a number of the system's.
+        let is_escape = source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error().is_none();
+        if is_escape || source.raw_os_error() == Some(rustix::io::Errno::XDEV.raw_os_error()) {
+            return Self::Escapes { path };
+        }
+        Self::Io { path, source }
+    }
+}
+
+/// The system's name for an error, `EIO` for those that need no name of their own.
+fn errno_name(error: &io::Error) -> &'static str {
+    use rustix::io::Errno;
+    const NAMES: [(Errno, &str); 16] = [
+        (Errno::NOENT, "ENOENT"),
+        (Errno::ACCESS, "EACCES"),
+        (Errno::PERM, "EPERM"),
+        (Errno::EXIST, "EEXIST"),
+        (Errno::NOTDIR, "ENOTDIR"),
+        (Errno::ISDIR, "EISDIR"),
+        (Errno::NOTEMPTY, "ENOTEMPTY"),
+        (Errno::LOOP, "ELOOP"),
+        (Errno::NAMETOOLONG, "ENAMETOOLONG"),
+        (Errno::NOSPC, "ENOSPC"),
+        (Errno::DQUOT, "EDQUOT"),
+        (Errno::ROFS, "EROFS"),
+        (Errno::FBIG, "EFBIG"),
+        (Errno::MFILE, "EMFILE"),
+        (Errno::BUSY, "EBUSY"),
+        (Errno::NXIO, "ENXIO"),
+    ];
+    let number = error.raw_os_error();
+    NAMES.iter().find(|(errno, _)| Some(errno.raw_os_error()) == number).map_or("EIO", |(_, name)| name)
+}
 
 /// What stands at a path; a symbolic link is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -372,4 +509,46 @@ fn write_temporary(parent: &Dir, content: &[u8], mode: Option<u32>) -> io::Resul
 /// Removes a temporary file after a failure, which is the error worth telling.
 fn remove_quietly(parent: &Dir, name: &str) {
     parent.remove_file(name).ok();
+}
+
+/// The path below `root` that `given` means as text: the rule of [`Workdir::resolve`].
+///
+/// # Errors
+///
+/// As there.
+pub fn resolve_below(root: &Path, given: &str) -> Result<WorkPath, WorkdirError> {
+    let shown = || given.chars().take(200).collect::<String>();
+    if given.contains('\0') {
+        return Err(WorkdirError::Unusable {
+            path: shown().replace('\0', "\u{fffd}"),
+            why: "it holds a NUL",
+            code: "PATH_INVALID",
+        });
+    }
+    if given.len() > PATH_BYTES_MAX || given.split('/').any(|name| name.len() > NAME_BYTES_MAX) {
+        return Err(WorkdirError::Unusable { path: shown(), why: "it is too long", code: "ENAMETOOLONG" });
+    }
+    let mut segments: Vec<&str> = Vec::new();
+    let base: Vec<&str> = if given.starts_with('/') { Vec::new() } else { named_components(root) };
+    segments.extend(&base);
+    for segment in given.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            name => segments.push(name),
+        }
+    }
+    // By whole segments, not by text: `/work-2` is not below `/work`, and `..foo` is a name.
+    match segments.strip_prefix(named_components(root).as_slice()) {
+        Some(below) => Ok(WorkPath(below.join("/"))),
+        None => Err(WorkdirError::Escapes { path: shown() }),
+    }
+}
+
+fn named_components(path: &Path) -> Vec<&str> {
+    path.components()
+        .filter_map(|component| if let Component::Normal(name) = component { name.to_str() } else { None })
+        .collect()
 }
