@@ -28,11 +28,15 @@ fn check(text: &str, message: &str, hint: Option<&str>) {
 
 #[test]
 fn a_mistake_is_told_with_its_place() {
-    check("adapter = \"a\"\nmodle = \"b\"", "unknown key `modle` in ~/config.toml:2:1", Some("did you mean mode or model?"));
+    check(
+        "adapter = \"a\"\nmodle = \"b\"",
+        "unknown key `modle` in ~/config.toml:2:1",
+        Some("did you mean mode or model?"),
+    );
     check(
         "colour = 1",
         "unknown key `colour` in ~/config.toml:1:1",
-        Some("keys are adapter, model, mode, max_steps, no_shell, detectors"),
+        Some("known are adapter, model, mode, max_steps, no_shell, detectors"),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
     check("max_steps = 0", "`max_steps` in ~/config.toml:1:13 must be a number from 1 on, not `0`", None);
@@ -41,11 +45,20 @@ fn a_mistake_is_told_with_its_place() {
     check("model = []", "`model` in ~/config.toml:1:9 must be the name of a model, not a list", None);
     check("no_shell = 1", "`no_shell` in ~/config.toml:1:12 must be `true` or `false`, not `1`", None);
     check(
+        "[detectors]\nbloker = 'loose'",
+        "unknown key `detectors.bloker` in ~/config.toml:2:1",
+        Some("did you mean blocker?"),
+    );
+    check(
         "[detectors]\nblocker = 'off'",
         "`detectors.blocker` in ~/config.toml:2:11 must be `default`, `strict`, `loose` or `disabled`, not `'off'`",
         None,
     );
-    check("detectors = 1", "`detectors` in ~/config.toml:1:13 must be a table of detectors and sensitivities, not `1`", None);
+    check(
+        "detectors = 1",
+        "`detectors` in ~/config.toml:1:13 must be a table of detectors and sensitivities, not `1`",
+        None,
+    );
 }
 
 #[test]
@@ -81,7 +94,8 @@ fn a_project_is_read_once_its_content_is_trusted_and_until_it_changes() {
     let model = config.model.expect("set");
     assert_eq!((model.value.as_str(), model.from), ("theirs", Origin { path: path.clone(), line: 1, column: 9 }));
     assert_eq!(config.adapter.expect("set").from.path, home.config());
-    let detectors: Vec<_> = config.detectors.iter().map(|(name, set)| (name.as_str(), set.value.as_str())).collect();
+    let detectors: Vec<_> =
+        config.detectors.iter().map(|(detector, set)| (detector.name(), set.value.name())).collect();
     assert_eq!(detectors, [("blocker", "strict"), ("completion", "strict")]);
 
     fs::write(&path, "mode = 'auto'").expect("changed");

@@ -1,11 +1,16 @@
+use std::fs;
 use std::sync::{Arc, Barrier};
 
+use adjutant_core::id::{BriefId, RunId};
 use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{Body, Outcome, TRACE_VERSION};
 use proptest::prelude::*;
 
 use super::*;
 use crate::disk::Status;
+use crate::home::Home;
+use crate::lease::{LeaseError, Owner};
+use crate::recover::Foreign;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("a time")
@@ -61,7 +66,9 @@ impl Bench {
     fn sample(&self) -> (Vec<u8>, Vec<Event>) {
         let mut journal = self.create();
         let mut events = Vec::new();
-        for entry in [header(), said("one\n\u{e9}"), intent(1), said(""), entry(Body::RunEnd { outcome: Outcome::Completed })] {
+        for entry in
+            [header(), said("one\n\u{e9}"), intent(1), said(""), entry(Body::RunEnd { outcome: Outcome::Completed })]
+        {
             events.push(journal.append(entry, at(events.len() as i64), Durability::Written).expect("appended"));
         }
         journal.close().expect("closed");
@@ -116,7 +123,10 @@ fn a_run_begins_once_and_has_one_driver() {
     let again = FileJournal::create(&bench.home, &bench.run_id, &Owner::current(), at(0));
     assert!(matches!(again, Err(CreateError::Exists { .. })));
     let error = bench.take_over(1, Damage::Refuse).expect_err("held");
-    assert!(matches!(&error, OpenError::Lease(LeaseError::Held { holder, .. }) if holder.pid == std::process::id()), "{error}");
+    assert!(
+        matches!(&error, OpenError::Lease(LeaseError::Held { holder, .. }) if holder.pid == std::process::id()),
+        "{error}"
+    );
     drop(journal);
     assert!(bench.take_over(1, Damage::Refuse).is_ok());
 }
@@ -149,7 +159,10 @@ fn appending_and_the_heartbeat_keep_the_lease_alive() {
     assert!(bench.take_over(50, Damage::Refuse).is_err());
     journal.heartbeat().expect("a heartbeat").renew(at(50)).expect("renewed");
     assert!(bench.take_over(79, Damage::Refuse).is_err());
-    assert!(bench.take_over(80, Damage::Refuse).is_ok());
+    journal.keep_alive(at(75)).expect("alive");
+    assert!(bench.take_over(104, Damage::Refuse).is_err());
+    let (_taken, _) = bench.take_over(105, Damage::Refuse).expect("expired");
+    assert!(matches!(journal.keep_alive(at(106)), Err(AppendError::Fenced { .. })));
 }
 
 #[test]
@@ -475,7 +488,8 @@ fn room_for_an_outcome_is_there_before_anything_begins() {
 fn room_is_reserved_rarely() {
     let bench = Bench::new();
     let reserved: Arc<std::sync::Mutex<Vec<u64>>> = Arc::default();
-    let mut journal = bench.create().on(|file| Failing { reserves: true, reserved: Arc::clone(&reserved), ..Failing::never(file) });
+    let mut journal =
+        bench.create().on(|file| Failing { reserves: true, reserved: Arc::clone(&reserved), ..Failing::never(file) });
     journal.append(header(), at(0), Durability::Written).expect("appended");
     for number in 1..200 {
         journal.append(intent(number), at(0), Durability::Written).expect("appended");

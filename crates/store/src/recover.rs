@@ -232,8 +232,10 @@ fn decode(line: &[u8]) -> Decoded<'_> {
 }
 
 fn decode_text(line: &[u8]) -> Result<Line, Unreadable> {
-    let text = std::str::from_utf8(line)
-        .map_err(|error| Unreadable { why: format!("it is not UTF-8 after {} bytes", error.valid_up_to()), seq: None })?;
+    let text = std::str::from_utf8(line).map_err(|error| Unreadable {
+        why: format!("it is not UTF-8 after {} bytes", error.valid_up_to()),
+        seq: None,
+    })?;
     wire::decode(text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
         Unreadable { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
@@ -410,7 +412,10 @@ mod tests {
         check(|lines| lines[4].push(b' '), &[(5, "hash of the line before"), (6, "hash of the line before")]);
         check(|lines| lines[5].push(b' '), &[(6, "hash of the line before")]);
         check(|lines| lines.truncate(4), &[(5, "up to `seq` 5 were written and are gone")]);
-        check(|lines| lines[5] = String::from_utf8_lossy(&lines[5]).replace("completed", "stopped").into(), &[(6, "was changed")]);
+        check(
+            |lines| lines[5] = String::from_utf8_lossy(&lines[5]).replace("completed", "stopped").into(),
+            &[(6, "was changed")],
+        );
     }
 
     #[test]
@@ -465,8 +470,9 @@ mod tests {
         let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
         let numbers: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
         assert_eq!(numbers, [3, 4]);
-        let resume = Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: numbers.clone() } }
-            .at(reading.next_seq, Timestamp::UNIX_EPOCH);
+        let resume =
+            Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: numbers.clone() } }
+                .at(reading.next_seq, Timestamp::UNIX_EPOCH);
         lines.push(wire::encode(&resume, reading.last_hash.as_deref()).into());
         let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
         assert_eq!((reading.damaged, reading.accepted_before, reading.next_seq), (Vec::new(), numbers, 5));
@@ -480,7 +486,8 @@ mod tests {
         );
         let peer = std::fs::read(peer).expect("the vector");
         assert_eq!(read(&peer, None, Loss::MayBe), Err(Foreign::Peer));
-        let header = Body::TraceVersion { version: TRACE_VERSION + 1, adjutant_version: "9".into(), brief_id: "b".into() };
+        let header =
+            Body::TraceVersion { version: TRACE_VERSION + 1, adjutant_version: "9".into(), brief_id: "b".into() };
         let (bytes, ..) = written(vec![header]);
         assert_eq!(read(&bytes, None, Loss::MayBe), Err(Foreign::Newer { version: TRACE_VERSION + 1 }));
     }
@@ -490,7 +497,9 @@ mod tests {
         let (bytes, _, _) = written(bodies()[..2].to_vec());
         let mut lines = lines(&bytes);
         let prev = wire::line_hash(&lines[1]);
-        lines.push(format!(r#"{{"seq":2,"at":"2026-01-02T03:04:05.678Z","type":"later","x":1,"prev":"{prev}"}}"#).into());
+        lines.push(
+            format!(r#"{{"seq":2,"at":"2026-01-02T03:04:05.678Z","type":"later","x":1,"prev":"{prev}"}}"#).into(),
+        );
         let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
         assert_eq!(reading.unknown, [UnknownLine { line: 3, kind: "later".into() }]);
         assert_eq!((reading.damaged.len(), reading.next_seq), (0, 3));

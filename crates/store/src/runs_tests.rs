@@ -110,7 +110,8 @@ fn what_cant_be_read_is_listed_as_such_and_never_fatal() {
     put("notes.txt", b"hello");
     fs::create_dir(home.sessions().join("folder.trace.ndjson")).expect("made");
     let listed = list(&home, &Owner::current(), at(1)).expect("listed");
-    let names: Vec<_> = listed.iter().map(|listed| (listed.name(), matches!(listed, Listed::Unreadable { .. }))).collect();
+    let names: Vec<_> =
+        listed.iter().map(|listed| (listed.name(), matches!(listed, Listed::Unreadable { .. }))).collect();
     assert_eq!(
         names,
         [
@@ -131,7 +132,9 @@ fn damaged_lines_are_counted() {
     drop(run(&home, "a", 0, vec![question()]));
     let path = home.sessions().join("a.trace.ndjson");
     let mut text = fs::read_to_string(&path).expect("readable");
-    text.push_str("null\n{\"seq\":9,\"at\":\"2026-01-02T03:04:05.678Z\",\"type\":\"warning\",\"text\":\"w\"}\n{\"seq\":10,\"at");
+    text.push_str(
+        "null\n{\"seq\":9,\"at\":\"2026-01-02T03:04:05.678Z\",\"type\":\"warning\",\"text\":\"w\"}\n{\"seq\":10,\"at",
+    );
     fs::write(&path, text).expect("written");
     let found = &summaries(&home)[0];
     assert_eq!((found.damaged, found.waiting), (2, Some(QuestionKind::Confirmation)));
@@ -140,8 +143,7 @@ fn damaged_lines_are_counted() {
 
 #[test]
 fn sessions_of_the_peer_are_recognised() {
-    let vectors =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/inspect/input-inspect/sessions");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/inspect/input-inspect/sessions");
     let (temp, _) = home();
     let home = Home::new(temp.path(), Some(vectors.into()));
     let listed = list(&home, &Owner::current(), at(1)).expect("listed");
@@ -169,7 +171,9 @@ fn runs_of_a_brief_are_numbered_and_a_number_is_not_used_again() {
     assert_eq!(next("a"), "a-r4");
     fs::write(home.sessions().join("p.json"), "{}").expect("written");
     assert_eq!(next("p"), "p-r2");
-    for (name, number) in [("a", Some(1)), ("a-r12", Some(12)), ("a-r01", None), ("a-r", None), ("a-rx", None), ("ab", None)] {
+    for (name, number) in
+        [("a", Some(1)), ("a-r12", Some(12)), ("a-r01", None), ("a-r", None), ("a-rx", None), ("ab", None)]
+    {
         assert_eq!(run_number(name, "a"), number, "{name}");
     }
 }

@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn reading_ends_when_the_caller_has_enough() {
-        let scan = scan(&b"{}\n{}\n{}\n"[..], |number, _| if number == 2 { Use::Enough } else { Use::Taken }).expect("readable");
+        let scan = scan(&b"{}\n{}\n{}\n"[..], |number, _| if number == 2 { Use::Enough } else { Use::Taken })
+            .expect("readable");
         assert_eq!(scan.lines, 2);
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use adjutant_core::session::Mode;
+use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,9 +13,6 @@ use crate::nearest::nearest;
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &["adapter", "model", "mode", "max_steps", "no_shell", "detectors"];
-
-/// The sensitivities of a detector (the peer's words).
-const SENSITIVITIES: &[&str] = &["default", "strict", "loose", "disabled"];
 
 /// The configuration `text`, which was read from `path`.
 pub(super) fn read(path: &Path, text: &str) -> Result<Config, ConfigError> {
@@ -38,16 +36,16 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Config, ConfigError> {
                 };
                 for (name, value) in detectors {
                     let full = format!("detectors.{}", name.get_ref());
+                    let Ok(detector) = name.get_ref().parse::<Detector>() else {
+                        let known = Detector::ALL.iter().map(|detector| detector.name()).collect();
+                        return Err(file.unknown(&name.span(), name.get_ref(), full, known));
+                    };
                     let key = Key { file: &file, name: &full, value };
-                    config.detectors.insert(name.get_ref().to_string(), key.sensitivity()?);
+                    config.detectors.insert(detector, key.sensitivity()?);
                 }
             }
             other => {
-                return Err(ConfigError::UnknownKey {
-                    at: file.origin(&name.span()),
-                    key: other.to_owned(),
-                    nearest: nearest(other, KEYS.iter().copied()),
-                });
+                return Err(file.unknown(&name.span(), other, other.to_owned(), KEYS.to_vec()));
             }
         }
     }
@@ -68,6 +66,10 @@ impl ConfigFile<'_> {
             line: before.matches('\n').count() + 1,
             column: before[line_begin..].chars().count() + 1,
         }
+    }
+
+    fn unknown(&self, span: &Range<usize>, given: &str, key: String, known: Vec<&'static str>) -> ConfigError {
+        ConfigError::UnknownKey { at: self.origin(span), key, nearest: nearest(given, known.iter().copied()), known }
     }
 }
 
@@ -118,10 +120,10 @@ impl Key<'_, '_> {
         self.value.get_ref().as_bool().map(|on| self.set(on)).ok_or_else(|| self.bad("`true` or `false`"))
     }
 
-    fn sensitivity(&self) -> Result<Setting<String>, ConfigError> {
-        let given = self.value.get_ref().as_str().filter(|given| SENSITIVITIES.contains(given));
+    fn sensitivity(&self) -> Result<Setting<Sensitivity>, ConfigError> {
+        let given = self.value.get_ref().as_str().and_then(|given| given.parse().ok());
         given
-            .map(|given| self.set(given.to_owned()))
+            .map(|sensitivity| self.set(sensitivity))
             .ok_or_else(|| self.bad("`default`, `strict`, `loose` or `disabled`"))
     }
 }

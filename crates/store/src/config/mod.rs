@@ -17,6 +17,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::session::Mode;
+use adjutant_core::session::detect::{Detector, Sensitivity};
 use thiserror::Error;
 
 pub use keys::KEYS;
@@ -40,8 +41,8 @@ pub struct Config {
     pub max_steps: Option<Setting<u32>>,
     /// Whether `shell_exec` is switched off.
     pub no_shell: Option<Setting<bool>>,
-    /// Detectors that are not at their default: name and sensitivity.
-    pub detectors: BTreeMap<String, Setting<String>>,
+    /// How readily detectors fire, where that is set.
+    pub detectors: BTreeMap<Detector, Setting<Sensitivity>>,
 }
 
 /// A value, and where it was set.
@@ -152,6 +153,8 @@ pub enum ConfigError {
         key: String,
         /// Keys that may have been meant.
         nearest: Vec<String>,
+        /// All that could stand there.
+        known: Vec<&'static str>,
     },
     /// A value is not what its key takes.
     #[error("`{key}` in {at} must be {expected}, not {found}")]
@@ -172,7 +175,9 @@ impl ConfigError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownKey { nearest, .. } if nearest.is_empty() => Some(format!("keys are {}", KEYS.join(", "))),
+            Self::UnknownKey { nearest, known, .. } if nearest.is_empty() => {
+                Some(format!("known are {}", known.join(", ")))
+            }
             Self::UnknownKey { nearest, .. } => Some(format!("did you mean {}?", nearest.join(" or "))),
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
@@ -214,7 +219,9 @@ fn content(path: &Path) -> Result<Option<String>, ConfigError> {
         let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
         let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
             Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         if !file.metadata()?.is_file() {

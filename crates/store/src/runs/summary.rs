@@ -83,7 +83,8 @@ pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now
         Err(error) => return Listed::Unreadable { name, path, why: error.to_string() },
     };
     let (Some(brief_id), Some(started_at), Some(updated_at)) = (fold.brief_id, fold.started_at, fold.updated_at) else {
-        let why = if fold.damaged == 0 { "it is empty".to_owned() } else { "it has no header that can be read".to_owned() };
+        let why =
+            if fold.damaged == 0 { "it is empty".to_owned() } else { "it has no header that can be read".to_owned() };
         return Listed::Unreadable { name, path, why };
     };
     let lease = Content::read(&home.lease(&run_id)).ok().flatten();
@@ -150,8 +151,9 @@ enum Cut {
 }
 
 /// The types of events that a summary needs; all others are passed over unread.
-const NEEDED: &[&str] =
-    &["trace_version", "run_start", "run_resume", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn"];
+const NEEDED: &[&str] = &[
+    "trace_version", "run_start", "run_resume", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn",
+];
 
 #[derive(Default)]
 struct Fold {

@@ -1,0 +1,340 @@
+//! How a journal comes into a driver's hands: a new run is begun, one that exists is taken over.
+//!
+//! In: a home, a name, who asks, the time. Out: a [`FileJournal`], and what it holds already; or why not,
+//! and what to do about it. Changes a journal only to make it end with a whole line.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use adjutant_core::id::{BriefId, RunId};
+use adjutant_core::trace::Event;
+use jiff::Timestamp;
+use thiserror::Error;
+
+use super::{Condition, FileJournal, Place, Room, lock};
+use crate::artifacts::Artifacts;
+use crate::disk::Disk;
+use crate::home::{Home, make_folder};
+use crate::lease::{LeaseError, Owner, Seal, Vacancy, open_for_append};
+use crate::recover::{self, DamagedLine, Foreign, Loss, Reading, Tail, UnknownLine};
+use crate::runs;
+
+impl FileJournal {
+    /// Begins a run under the next free name for `brief_id`: the brief's own, then with `-r2`, `-r3`. The
+    /// journal is empty: its header is the first entry to append.
+    ///
+    /// # Errors
+    ///
+    /// [`CreateError`]; another process that begins a run of the same brief at the same time is none.
+    pub fn create_next(
+        home: &Home,
+        brief_id: &BriefId,
+        owner: &Owner,
+        now: Timestamp,
+    ) -> Result<(RunId, Self), CreateError> {
+        loop {
+            let run_id = runs::next_run_id(home, brief_id)
+                .map_err(|source| CreateError::Unwritable { path: home.sessions().to_owned(), source })?
+                .ok_or_else(|| CreateError::NoName { brief_id: brief_id.clone() })?;
+            match Self::create(home, &run_id, owner, now) {
+                Ok(journal) => return Ok((run_id, journal)),
+                Err(CreateError::Exists { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Begins the run `run_id`. The journal is empty: its header is the first entry to append.
+    ///
+    /// # Errors
+    ///
+    /// [`CreateError::Exists`] if there is a run or a session of the peer of that name, in whatever case.
+    pub fn create(home: &Home, run_id: &RunId, owner: &Owner, now: Timestamp) -> Result<Self, CreateError> {
+        let path = home.journal(run_id);
+        let unwritable = |source| CreateError::Unwritable { path: path.clone(), source };
+        make_folder(home.sessions()).map_err(unwritable)?;
+        // Names that differ only in case are different files: the folder's lock makes looking and making one act.
+        let folder = File::open(home.sessions()).map_err(unwritable)?;
+        lock(&folder).map_err(unwritable)?;
+        if let Some(taken) = runs::taken_name(home, run_id).map_err(unwritable)? {
+            return Err(CreateError::Exists { run_id: taken });
+        }
+        let lease_path = home.lease(run_id);
+        drop(Vacancy::look(&lease_path, owner, now)?);
+        let disk = match open_for_append(&path, true) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(CreateError::Exists { run_id: run_id.to_string() });
+            }
+            Err(source) => return Err(unwritable(source)),
+        };
+        lock(&disk).map_err(unwritable)?;
+        // Between the two somebody may have taken over the empty journal.
+        let lease = Vacancy::look(&lease_path, owner, now)?.take(owner, now, None)?;
+        Disk::unlock(&disk).map_err(unwritable)?;
+        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
+        Ok(Self {
+            disk,
+            place,
+            lease,
+            next_seq: 0,
+            last_hash: None,
+            bytes: 0,
+            room: Room::Until(0),
+            condition: Condition::Sound,
+        })
+    }
+
+    /// Takes over the run `run_id` where its journal stands, if nobody drives it. An unfinished last line
+    /// is cut off and kept beside the journal.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; the journal is then as it was.
+    pub fn take_over(
+        home: &Home,
+        run_id: &RunId,
+        owner: &Owner,
+        now: Timestamp,
+        damage: Damage,
+    ) -> Result<(Self, Recovered), OpenError> {
+        let path = home.journal(run_id);
+        let unusable = |source| OpenError::Unusable { path: path.clone(), source };
+        let mut disk = match open_for_append(&path, false) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OpenError::NoSuchRun { run_id: run_id.clone() });
+            }
+            Err(source) => return Err(unusable(source)),
+        };
+        match lock(&disk) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(OpenError::Busy { path }),
+            Err(source) => return Err(unusable(source)),
+        }
+        let vacancy = Vacancy::look(&home.lease(run_id), owner, now)?;
+        let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
+        let bytes = fs::read(&path).map_err(unusable)?;
+        let reading = recover::read(&bytes, vacancy.seal.as_ref(), loss)
+            .map_err(|source| OpenError::Foreign { path: path.clone(), source })?;
+        if damage == Damage::Refuse && !reading.damaged.is_empty() {
+            return Err(OpenError::Damaged { path, damaged: reading.damaged });
+        }
+        // Until the acceptance is on record the old seal stands, so that a kill in between hides no damage.
+        let seal = if reading.damaged.is_empty() { seal_of(&reading) } else { vacancy.seal.clone() };
+        let lease = vacancy.take(owner, now, seal.as_ref())?;
+        let rest = usize::try_from(reading.whole_bytes).ok().and_then(|whole| bytes.get(whole..)).unwrap_or_default();
+        let torn_kept = mend(&mut disk, &path, &reading, rest).map_err(unusable)?;
+        Disk::unlock(&disk).map_err(unusable)?;
+
+        let whole = reading.whole_bytes + u64::from(reading.tail == Tail::Unterminated);
+        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
+        let journal = Self {
+            disk,
+            place,
+            lease,
+            next_seq: reading.next_seq,
+            last_hash: reading.last_hash,
+            bytes: whole,
+            room: Room::Until(whole),
+            condition: Condition::Sound,
+        };
+        let torn_bytes = if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 };
+        let Reading { events, unknown, damaged, accepted_before, .. } = reading;
+        Ok((journal, Recovered { events, unknown, damaged, accepted_before, torn_bytes, torn_kept }))
+    }
+}
+
+/// What the run `run_id` holds, without a right to it: for whoever only looks. An unfinished last line is
+/// told in the reading's tail and left where it is.
+///
+/// # Errors
+///
+/// [`OpenError`] if it is not there, can't be read, or is not one of ours.
+pub fn read_only(home: &Home, run_id: &RunId) -> Result<Reading, OpenError> {
+    let path = home.journal(run_id);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::NoSuchRun { run_id: run_id.clone() });
+        }
+        Err(source) => return Err(OpenError::Unusable { path, source }),
+    };
+    // A driver may be at work: the lease's seal would be of another moment than the bytes.
+    recover::read(&bytes, None, Loss::MayBe).map_err(|source| OpenError::Foreign { path, source })
+}
+
+fn seal_of(reading: &Reading) -> Option<Seal> {
+    let hash = reading.last_hash.clone()?;
+    Some(Seal { seq: reading.next_seq.checked_sub(1)?, hash })
+}
+
+/// Makes the journal end with a whole line; returns where the torn bytes were put.
+fn mend(disk: &mut File, path: &Path, reading: &Reading, rest: &[u8]) -> io::Result<Option<PathBuf>> {
+    match reading.tail {
+        Tail::Clean => Ok(None),
+        Tail::Unterminated => io::Write::write_all(disk, b"\n").map(|()| None),
+        Tail::Torn { .. } => {
+            let kept = keep_torn(path, reading.next_seq, rest)?;
+            disk.set_len(reading.whole_bytes)?;
+            Ok(Some(kept))
+        }
+    }
+}
+
+/// Puts `rest` beside the journal, under a name that was not used before.
+fn keep_torn(path: &Path, seq: u64, rest: &[u8]) -> io::Result<PathBuf> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let run_id = name.strip_suffix(crate::home::JOURNAL_ENDING).unwrap_or(name);
+    let mut kept = path.with_file_name(format!("{run_id}.torn-{seq}"));
+    for another in 2u32.. {
+        match open_for_append(&kept, true) {
+            Ok(mut file) => {
+                file.write_all(rest)?;
+                break;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                kept = path.with_file_name(format!("{run_id}.torn-{seq}.{another}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept)
+}
+
+/// What a journal held when it was taken over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovered {
+    /// Its events, in order.
+    pub events: Vec<Event>,
+    /// Lines of types that this version does not know.
+    pub unknown: Vec<UnknownLine>,
+    /// The damage that was accepted now: its line numbers belong into the `run_resume` event.
+    pub damaged: Vec<DamagedLine>,
+    /// The numbers of damaged lines that were accepted earlier.
+    pub accepted_before: Vec<u64>,
+    /// How many bytes of an unfinished last line were cut off.
+    pub torn_bytes: u64,
+    /// Where those bytes were put.
+    pub torn_kept: Option<PathBuf>,
+}
+
+impl Recovered {
+    /// The numbers of the lines whose damage was accepted now.
+    #[must_use]
+    pub fn accepted_damage(&self) -> Vec<u64> {
+        self.damaged.iter().map(|damaged| damaged.line).collect()
+    }
+}
+
+/// What to do about a damaged journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// Don't go on.
+    Refuse,
+    /// Go on with what can be read: an operator has seen the damage and said so.
+    Accept,
+}
+
+/// Why a run could not be begun.
+#[derive(Debug, Error)]
+pub enum CreateError {
+    /// There is a run of that name, perhaps in other letters.
+    #[error("there is a run `{run_id}` already")]
+    Exists {
+        /// The name that is taken.
+        run_id: String,
+    },
+    /// No name is left for another run of the brief.
+    #[error("there is no name left for another run of `{brief_id}`")]
+    NoName {
+        /// The brief.
+        brief_id: BriefId,
+    },
+    /// Somebody drives a run of that name.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// The file can't be made.
+    #[error("can't make the journal `{path}`", path = path.display())]
+    Unwritable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Why a run could not be taken over.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// There is no journal of that name.
+    #[error("there is no run `{run_id}`")]
+    NoSuchRun {
+        /// The name.
+        run_id: RunId,
+    },
+    /// Somebody drives it.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// Somebody has held the journal's lock for longer than a write takes.
+    #[error("the journal `{path}` is locked by a process that does not go on", path = path.display())]
+    Busy {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is not what was written.
+    #[error("the journal `{path}` is damaged: {first}{more}", path = path.display(), first = first_of(damaged), more = more_than_one(damaged))]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// Every line that is not what it should be.
+        damaged: Vec<DamagedLine>,
+    },
+    /// It is not one of ours.
+    #[error("can't go on with `{path}`", path = path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: Foreign,
+    },
+    /// It can't be read, or what was torn can't be cut off.
+    #[error("can't open the journal `{path}`", path = path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Damaged { .. } => {
+                Some("look at it with `adjutant trace`; `--accept-damage` goes on with what can be read".into())
+            }
+            Self::Lease(LeaseError::Held { holder, .. }) => Some(format!("wait for it, or end {holder}")),
+            Self::Lease(LeaseError::Unusable { path, .. }) => {
+                Some(format!("if nobody drives the run, delete `{}`", path.display()))
+            }
+            Self::Busy { .. } => Some("a stopped process may hold it: let it go on, or end it".into()),
+            Self::NoSuchRun { .. } => Some("`adjutant list` shows all runs".into()),
+            Self::Foreign { .. } | Self::Unusable { .. } => None,
+        }
+    }
+}
+
+fn first_of(damaged: &[DamagedLine]) -> String {
+    damaged.first().map(ToString::to_string).unwrap_or_default()
+}
+
+fn more_than_one(damaged: &[DamagedLine]) -> String {
+    match damaged.len() {
+        0 | 1 => String::new(),
+        lines => format!(" (and {} more)", lines - 1),
+    }
+}
