@@ -44,7 +44,8 @@ impl Answers {
     ///
     /// If it can't be read, or an entry is neither.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("can't read the answers `{}`", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("can't read the answers `{}`", path.display()))?;
         let bad = |why: String| {
             Failure::usage(format!("`{}` is not a list of answers: {why}", path.display()))
                 .hint("write one line for each answer: `- go`, or `- {kind: destructive, answer: y}`")
@@ -56,7 +57,13 @@ impl Answers {
                 serde_json::Value::String(answer) => Prepared { kind: None, answer },
                 other => {
                     let entry: Entry = serde_json::from_value(other).map_err(|error| bad(error.to_string()))?;
-                    Prepared { kind: entry.kind.map(|kind| kind_of(&kind).ok_or_else(|| bad(format!("no question is of kind `{kind}`")))).transpose()?, answer: entry.answer }
+                    Prepared {
+                        kind: entry
+                            .kind
+                            .map(|kind| kind_of(&kind).ok_or_else(|| bad(format!("no question is of kind `{kind}`"))))
+                            .transpose()?,
+                        answer: entry.answer,
+                    }
                 }
             });
         }

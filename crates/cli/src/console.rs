@@ -15,8 +15,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
-use adjutant_core::view::visible_line;
 use crate::render::Renderer;
+use adjutant_core::view::visible_line;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
 const TWICE: Duration = Duration::from_secs(2);
@@ -125,7 +125,8 @@ impl Console {
                 Some(reply) => return Some(Answered { choice: reply.choice, text: reply.text, whence: "terminal" }),
                 // An empty line leaves a blocked run as it is; anywhere else it is asked again.
                 None if kind == QuestionKind::Blocker || kind == QuestionKind::Failure => return None,
-                None => self.with_renderer(|renderer| renderer.note("that can't be read as an answer; the options are above")),
+                None => self
+                    .with_renderer(|renderer| renderer.note("that can't be read as an answer; the options are above")),
             }
         }
         None
@@ -137,7 +138,12 @@ impl Operator for Console {
         self.with_renderer(|renderer| renderer.show(&progress));
     }
 
-    fn ask<'a>(&'a self, _key: &'a Key, question: &'a Question, cancel: CancellationToken) -> Pending<'a, Option<Answered>> {
+    fn ask<'a>(
+        &'a self,
+        _key: &'a Key,
+        question: &'a Question,
+        cancel: CancellationToken,
+    ) -> Pending<'a, Option<Answered>> {
         Box::pin(async move {
             if let Some(answered) = self.prepared(question.kind) {
                 return Some(answered);
@@ -224,5 +230,7 @@ pub fn confirm(text: &str) -> bool {
     let mut out = std::io::stderr().lock();
     let written = write!(out, "{} (y/N) ", visible_line(text)).and_then(|()| out.flush());
     let mut line = String::new();
-    written.is_ok() && std::io::stdin().read_line(&mut line).is_ok() && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+    written.is_ok()
+        && std::io::stdin().read_line(&mut line).is_ok()
+        && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }

@@ -120,7 +120,11 @@ impl Renderer {
             }
             Body::PhaseDrift { declared, phase, .. } => self.line(
                 Tone::Warning,
-                &format!("! the agent announces phase {} while the session is in {}", declared.as_str(), phase.as_str()),
+                &format!(
+                    "! the agent announces phase {} while the session is in {}",
+                    declared.as_str(),
+                    phase.as_str()
+                ),
             ),
             Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
             Body::Error { error, .. } => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
@@ -170,7 +174,10 @@ impl Renderer {
         };
         let reason = reason.unwrap_or_default();
         self.write("\n");
-        self.line(Tone::Heading, &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", phase.as_str(), visible_line(&reason)));
+        self.line(
+            Tone::Heading,
+            &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", phase.as_str(), visible_line(&reason)),
+        );
     }
 
     /// Shows a question that is put now, or that was put before and still waits.

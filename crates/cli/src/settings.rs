@@ -41,7 +41,10 @@ impl Place {
             None => std::env::home_dir()
                 .filter(|home| !home.as_os_str().is_empty())
                 .map(|home| home.join(".adjutant"))
-                .ok_or_else(|| Failure::usage("there is no home folder to keep journals in").hint("set ADJUTANT_HOME, or pass --home"))?,
+                .ok_or_else(|| {
+                    Failure::usage("there is no home folder to keep journals in")
+                        .hint("set ADJUTANT_HOME, or pass --home")
+                })?,
         };
         Ok(Home::new(root, self.sessions_dir.clone()))
     }
@@ -146,8 +149,8 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     ]);
     let mut detectors: BTreeMap<String, Sourced<String>> = BTreeMap::new();
     for (name, setting) in &config.detectors {
-        let value = Sourced { value: setting.value.clone(), from: setting.from.to_string() };
-        detectors.insert(name.clone(), value);
+        let value = Sourced { value: setting.value.to_string(), from: setting.from.to_string() };
+        detectors.insert(name.name().to_owned(), value);
     }
     for (detector, sensitivity) in of_brief.into_iter().flat_map(|brief| brief.detectors.set()) {
         let value = Sourced { value: sensitivity.to_string(), from: "the brief".to_owned() };

@@ -63,8 +63,10 @@ impl Sitting {
             },
         )
         .map_err(|source| {
-            anyhow::Error::new(source)
-                .context(Failure::usage(format!("can't work in the folder `{}`", options.workdir)).hint("name a folder that is there with --workdir"))
+            anyhow::Error::new(source).context(
+                Failure::usage(format!("can't work in the folder `{}`", options.workdir))
+                    .hint("name a folder that is there with --workdir"),
+            )
         })?;
         Ok(Self { brief, options, agent, tools: Arc::new(tools) })
     }
@@ -76,7 +78,12 @@ impl Sitting {
     }
 
     /// A driver for the run that `journal` holds.
-    pub fn driver<'j>(&self, events: &[Event], journal: &'j mut dyn Journal, console: &Arc<Console>) -> Driver<'j, Run<Session>> {
+    pub fn driver<'j>(
+        &self,
+        events: &[Event],
+        journal: &'j mut dyn Journal,
+        console: &Arc<Console>,
+    ) -> Driver<'j, Run<Session>> {
         let ports = Ports {
             agent: self.agent.clone(),
             tools: self.tools.clone(),
@@ -125,7 +132,8 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
             }
         }),
         other => {
-            let known: Vec<String> = adjutant_agents::adapters().into_iter().map(|adapter| adapter.id.to_string()).collect();
+            let known: Vec<String> =
+                adjutant_agents::adapters().into_iter().map(|adapter| adapter.id.to_string()).collect();
             Err(Failure::usage(format!("there is no adapter `{other}` in this version"))
                 .hint(format!("the adapters are: {}", known.join(", ")))
                 .into())
@@ -193,7 +201,9 @@ pub fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<Strin
         Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {run_id}")),
         Ended::Interrupted => lines.push(format!("go on: adjutant resume {run_id}")),
         Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| question.kind) {
-            Some(QuestionKind::Blocker) => format!("go on: adjutant resume {run_id} --context \"what the agent should know\""),
+            Some(QuestionKind::Blocker) => {
+                format!("go on: adjutant resume {run_id} --context \"what the agent should know\"")
+            }
             Some(QuestionKind::Limit) => format!("go on: adjutant resume {run_id} --extend 10"),
             _ => format!("go on: adjutant resume {run_id}"),
         }),

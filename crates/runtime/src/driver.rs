@@ -223,7 +223,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let reads = |name: &str| self.specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
         match body {
             Body::ToolCall { name, .. } if !reads(name) => Durability::Synced,
-            Body::Answer { .. } | Body::OperatorMessage { .. } | Body::RunEnd { .. } | Body::RunStart(_) => Durability::Synced,
+            Body::Answer { .. } | Body::OperatorMessage { .. } | Body::RunEnd { .. } | Body::RunStart(_) => {
+                Durability::Synced
+            }
             _ => Durability::Written,
         }
     }
@@ -276,7 +278,14 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let key = key.clone();
         match call {
             Some(call) => {
-                self.flight.spawn(flight::call(key, call, prepared, self.ports.clone(), self.masks.clone(), cancel.clone()));
+                self.flight.spawn(flight::call(
+                    key,
+                    call,
+                    prepared,
+                    self.ports.clone(),
+                    self.masks.clone(),
+                    cancel.clone(),
+                ));
             }
             None => {
                 self.flight.spawn(async move { Landing { key, landed: Landed::Masked } });
@@ -309,9 +318,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
         if let Some(cancel) = cancel {
             cancel.cancel();
         }
-        let waits = self.drive.ledger().get(&key).is_some_and(|open| {
-            matches!(open.intent, Body::Question { .. } | Body::Timer { .. })
-        });
+        let waits = self
+            .drive
+            .ledger()
+            .get(&key)
+            .is_some_and(|open| matches!(open.intent, Body::Question { .. } | Body::Timer { .. }));
         if waits {
             self.parked.remove(&key);
             return self.write(Entry { part: key.part, body: Body::Withdrawn { slot: key.slot } });

@@ -8,7 +8,8 @@ use adjutant_core::procedure::{Key, Slot};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::trace::Body;
 use adjutant_ports::{
-    AgentFailure, Answered, AppendError, CancellationToken, Delta, Journal, Operator, Prepared, Progress, Reply, TurnRequest,
+    AgentFailure, Answered, AppendError, CancellationToken, Delta, Journal, Operator, Prepared, Progress, Reply,
+    TurnRequest,
 };
 
 use crate::driver::Ports;
@@ -25,8 +26,15 @@ pub(crate) struct Landing {
 
 /// What came of it.
 pub(crate) enum Landed {
-    Turn { result: Result<Reply, AgentFailure>, duration_ms: u64 },
-    Call { call: ToolCall, output: ToolOutput, duration_ms: u64 },
+    Turn {
+        result: Result<Reply, AgentFailure>,
+        duration_ms: u64,
+    },
+    Call {
+        call: ToolCall,
+        output: ToolOutput,
+        duration_ms: u64,
+    },
     /// The call's arguments are masked in the journal and nobody knows them any more.
     Masked,
     Answer(Answered),
@@ -39,7 +47,13 @@ fn elapsed_ms(since: Instant) -> u64 {
 }
 
 /// Asks the agent for a turn, showing its text as it arrives with secrets masked.
-pub(crate) async fn turn(key: Key, request: TurnRequest, ports: Ports, masks: Arc<Masks>, cancel: CancellationToken) -> Landing {
+pub(crate) async fn turn(
+    key: Key,
+    request: TurnRequest,
+    ports: Ports,
+    masks: Arc<Masks>,
+    cancel: CancellationToken,
+) -> Landing {
     let began = Instant::now();
     let stream = Mutex::new(masks.stream());
     let show = |delta: Delta| {
@@ -79,7 +93,12 @@ pub(crate) async fn call(
 }
 
 /// Puts a question to the operator.
-pub(crate) async fn ask(key: Key, question: Arc<Question>, operator: Arc<dyn Operator>, cancel: CancellationToken) -> Landing {
+pub(crate) async fn ask(
+    key: Key,
+    question: Arc<Question>,
+    operator: Arc<dyn Operator>,
+    cancel: CancellationToken,
+) -> Landing {
     let answered = tokio::select! {
         answered = operator.ask(&key, &question, cancel.clone()) => answered,
         () = cancel.cancelled() => None,
@@ -154,7 +173,12 @@ pub(crate) fn result(
 
 /// The outcome of a call that can't be made because its arguments are masked.
 pub(crate) fn masked(slot: Slot) -> Body {
-    said(slot, false, Some("MASKED_ARGUMENTS"), "The arguments held a secret that was masked before the run was resumed. Make the call again.")
+    said(
+        slot,
+        false,
+        Some("MASKED_ARGUMENTS"),
+        "The arguments held a secret that was masked before the run was resumed. Make the call again.",
+    )
 }
 
 /// The outcome of an interrupted call whose files show that it was made.

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use adjutant_core::trace::read::{self, Trace};
 use adjutant_core::view::peer_session::{self, PeerSession};
 use adjutant_core::view::trace::Extent;
-use adjutant_core::view::{View, cost, detectors, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript};
+use adjutant_core::view::{
+    View, cost, detectors, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
+};
+use adjutant_store::Home;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::scan::{self, Use};
-use adjutant_store::Home;
 use anyhow::Context;
 use serde::Serialize;
 
@@ -164,7 +166,8 @@ pub fn peer_files(home: &Home, name: &str) -> anyhow::Result<(Option<PeerSession
     let path = home.sessions().join(format!("{name}.json"));
     let Some(text) = read_if_there(&path)? else { return Ok((None, None)) };
     let session = peer_session::read(&text).map_err(|error| {
-        anyhow::Error::new(error).context(Failure::ending(Ending::Failed, format!("can't read the session `{}`", path.display())))
+        anyhow::Error::new(error)
+            .context(Failure::ending(Ending::Failed, format!("can't read the session `{}`", path.display())))
     })?;
     let transcript: PathBuf = home.sessions().join(format!("{name}.transcript.jsonl"));
     Ok((Some(session), read_if_there(&transcript)?))

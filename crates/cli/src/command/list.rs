@@ -57,8 +57,12 @@ fn row(listed: &Listed) -> ListRow {
             updated_at: peer.updated_at.map(wire::timestamp),
             state: None,
         },
-        Listed::Unreadable { name, why, .. } => {
-            ListRow { run_id: name.clone(), project: None, phase: None, updated_at: None, state: Some(format!("unreadable: {why}")) }
-        }
+        Listed::Unreadable { name, why, .. } => ListRow {
+            run_id: name.clone(),
+            project: None,
+            phase: None,
+            updated_at: None,
+            state: Some(format!("unreadable: {why}")),
+        },
     }
 }

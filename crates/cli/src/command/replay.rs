@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
+use adjutant_core::gate::Category;
 use adjutant_core::session::detect::{self, Detector, Sensitivity};
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
 use adjutant_core::view::replay as peer_replay;
 use adjutant_core::view::visible_line;
-use adjutant_core::gate::Category;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Home, journal};
@@ -81,7 +81,11 @@ fn text(run_id: &str, report: &replay::Report, damaged: usize) -> String {
     for drift in &report.drift {
         let turn = drift.turn.map(|turn| format!("turn {turn}, ")).unwrap_or_default();
         text.push_str(&format!("drift at {turn}event {} ({})\n", drift.seq, drift.part));
-        text.push_str(&format!("  recorded: {}\n  today:    {}\n", visible_line(&drift.recorded), visible_line(&drift.today)));
+        text.push_str(&format!(
+            "  recorded: {}\n  today:    {}\n",
+            visible_line(&drift.recorded),
+            visible_line(&drift.today)
+        ));
     }
     text.push_str(&match report.drift.len() {
         0 => "no drift: today's rules decide the same\n".to_owned(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
-use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
-use adjutant_runtime::{Ended, Driver};
 use adjutant_core::procedure::run::Run;
+use adjutant_core::session::Mode;
 use adjutant_core::session::Session;
+use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
+use adjutant_runtime::{Driver, Ended};
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, OpenError, Owner};
 use anyhow::Context;
@@ -64,9 +64,11 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let run_id = match runs::find(&home, &args.run).map_err(super::not_found)? {
         Found::Run(run_id) => run_id,
         Found::Peer(name) => {
-            return Err(Failure::usage(format!("`{name}` is a session of another program: it can be looked at, not resumed"))
-                .hint(format!("`adjutant inspect {name}` shows it"))
-                .into());
+            return Err(Failure::usage(format!(
+                "`{name}` is a session of another program: it can be looked at, not resumed"
+            ))
+            .hint(format!("`adjutant inspect {name}` shows it"))
+            .into());
         }
     };
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
@@ -88,9 +90,16 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let ended = runtime.block_on(async {
         let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
         console.with_renderer(|renderer| {
-            renderer.note(&format!("adjutant {} \u{b7} resuming {run_id} \u{b7} {}", env!("CARGO_PKG_VERSION"), sitting.agent_name()));
+            renderer.note(&format!(
+                "adjutant {} \u{b7} resuming {run_id} \u{b7} {}",
+                env!("CARGO_PKG_VERSION"),
+                sitting.agent_name()
+            ));
             if recovered.torn_bytes > 0 {
-                renderer.note(&format!("an unfinished last line of {} bytes was cut off the journal", recovered.torn_bytes));
+                renderer.note(&format!(
+                    "an unfinished last line of {} bytes was cut off the journal",
+                    recovered.torn_bytes
+                ));
             }
         });
         let mut driver = sitting.driver(events, &mut journal, &console);
@@ -125,7 +134,9 @@ pub fn start(events: &[Event]) -> anyhow::Result<&RunStart> {
         _ => None,
     });
     start.ok_or_else(|| {
-        Failure::ending(Ending::Failed, "the run was killed before its beginning was on record").hint("start it anew with `adjutant run --new`").into()
+        Failure::ending(Ending::Failed, "the run was killed before its beginning was on record")
+            .hint("start it anew with `adjutant run --new`")
+            .into()
     })
 }
 
@@ -156,7 +167,10 @@ fn answer_from_flags(args: &ResumeArgs, driver: &mut Driver<'_, Run<Session>>) -
     let by = || "operator".to_owned();
     let id = || uuid::Uuid::now_v7().to_string();
     if let Some(mode) = args.mode {
-        driver.append(Entry { part: Part::root(), body: Body::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() } })?;
+        driver.append(Entry {
+            part: Part::root(),
+            body: Body::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() },
+        })?;
     }
     let context = args.context.as_ref().map(|given| context(given)).transpose()?;
     for (kind, choice, text, flag) in [
@@ -166,9 +180,12 @@ fn answer_from_flags(args: &ResumeArgs, driver: &mut Driver<'_, Run<Session>>) -
         let Some(text) = text else { continue };
         let Some((key, _)) = driver.open_questions().into_iter().find(|(_, question)| question.kind == kind) else {
             let what = if kind == QuestionKind::Blocker { "is not blocked" } else { "has not reached its limit" };
-            return Err(Failure::usage(format!("{flag} answers nothing: the run {what}")).hint("resume it without the flag").into());
+            return Err(Failure::usage(format!("{flag} answers nothing: the run {what}"))
+                .hint("resume it without the flag")
+                .into());
         };
-        let body = Body::Answer { slot: key.slot, id: id(), choice, text: Some(text), by: by(), whence: "resume".to_owned() };
+        let body =
+            Body::Answer { slot: key.slot, id: id(), choice, text: Some(text), by: by(), whence: "resume".to_owned() };
         driver.append(Entry { part: key.part, body })?;
     }
     Ok(())
@@ -191,4 +208,3 @@ fn cant_open(error: OpenError) -> anyhow::Error {
         None => failure.into(),
     }
 }
-

@@ -112,14 +112,19 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         options.workdir = copy.display().to_string();
     }
     let sitting = Sitting::open(&home, brief, options)?;
-    let (run_id, mut journal) = FileJournal::create_next(&home, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
+    let (run_id, mut journal) =
+        FileJournal::create_next(&home, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
     let path = journal.path().to_owned();
 
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
         let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
         console.with_renderer(|renderer| {
-            renderer.note(&format!("adjutant {} \u{b7} run {run_id} \u{b7} {}", env!("CARGO_PKG_VERSION"), sitting.agent_name()));
+            renderer.note(&format!(
+                "adjutant {} \u{b7} run {run_id} \u{b7} {}",
+                env!("CARGO_PKG_VERSION"),
+                sitting.agent_name()
+            ));
             renderer.note(&format!("workdir: {}", sitting.options.workdir));
             if temporary.is_none() {
                 renderer.note(&format!("journal: {}", sitting::shown(&path).display()));
@@ -138,7 +143,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
             brief_path: Some(args.brief.display().to_string()),
             brief: text,
             options: sitting.options.clone(),
-            versions: Versions { adjutant: env!("CARGO_PKG_VERSION").to_owned(), standing_orders: standing_orders::VERSION },
+            versions: Versions {
+                adjutant: env!("CARGO_PKG_VERSION").to_owned(),
+                standing_orders: standing_orders::VERSION,
+            },
         }));
         for body in [header, start] {
             driver.append(Entry { part: Part::root(), body })?;
