@@ -1,7 +1,7 @@
 //! One pass over a text that finds the runs a secret could be in, and skips everything else.
 //!
 //! No secret we know is shorter than [`RUN_BYTES_MIN`] characters without a break, and most of a text is
-//! shorter words: looking at every sixteenth byte is enough to find all such runs. What a run means
+//! shorter words: a run that is long enough fills one of the text's words of eight bytes. What a run means
 //! depends on the run, at most [`CONTEXT_BYTES`] before it and three facts carried along; so the pass
 //! may stop before a run that has not ended and go on when more text has come, with the same result.
 
@@ -130,21 +130,33 @@ fn end_of_run(bytes: &[u8], from: usize, limit: usize) -> usize {
 
 /// The next run of at least [`RUN_BYTES_MIN`] bytes between `from` and `limit`, at most a piece of it.
 fn next_run(bytes: &[u8], from: usize, limit: usize) -> Option<Range<usize>> {
-    // A run that begins at or behind `from` and is long enough covers one of the probes.
-    let mut probe = from + (RUN_BYTES_MIN - 1);
-    while probe < limit {
-        if !is_run(bytes[probe]) {
-            probe += RUN_BYTES_MIN;
+    let mut at = from;
+    while let Some(word) = bytes[..limit].get(at..at + WORD_BYTES) {
+        // A run that is long enough fills one of the words, wherever it begins.
+        if has_break(word) || !word.iter().all(|byte| is_run(*byte)) {
+            at += WORD_BYTES;
             continue;
         }
-        let start = probe - bytes[from..probe].iter().rev().take_while(|byte| is_run(**byte)).count();
-        let end = end_of_run(bytes, probe, limit.min(start + PIECE_BYTES));
+        let start = at - bytes[from..at].iter().rev().take_while(|byte| is_run(**byte)).count();
+        let end = end_of_run(bytes, at, limit.min(start + PIECE_BYTES));
         if end - start >= RUN_BYTES_MIN {
             return Some(start..end);
         }
-        probe = end + RUN_BYTES_MIN;
+        at = end;
     }
     None
+}
+
+/// How many bytes are looked at together: every run of at least twice as many has a word for itself.
+const WORD_BYTES: usize = RUN_BYTES_MIN / 2;
+
+/// Whether one of eight bytes is a space, a control character or not ASCII: what most often ends a run,
+/// found without looking at each byte.
+fn has_break(word: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let Ok(word) = word.try_into().map(u64::from_le_bytes) else { return false };
+    (word.wrapping_sub(ONES * 0x21) | word) & HIGHS != 0
 }
 
 /// What may follow in the body of a PEM block.

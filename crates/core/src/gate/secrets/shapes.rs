@@ -61,16 +61,41 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// How the fixed prefixes look inside base64 data, wherever they stand in a group of three bytes.
-static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
-    let mut anchors: Vec<String> = Vec::new();
-    for (prefix, kind) in PREFIXES.iter().chain(&[("-----BEGIN", PRIVATE_KEY)]) {
-        if *kind != "jwt" {
-            anchors.extend((0..3).flat_map(|before| encoded(prefix.as_bytes(), before)));
+/// Some are as short as three characters: what they hint at is always decoded and looked at.
+static ENCODED: LazyLock<Regex> =
+    LazyLock::new(|| regex(&encoded_prefixes().map(|anchor| regex::escape(&anchor)).collect::<Vec<_>>().join("|")));
+
+fn encoded_prefixes() -> impl Iterator<Item = String> {
+    let prefixes = PREFIXES.iter().chain(&[("-----BEGIN", PRIVATE_KEY)]).filter(|(_, kind)| *kind != "jwt");
+    prefixes.flat_map(|(prefix, _)| (0..3).flat_map(|before| encoded(prefix.as_bytes(), before)))
+}
+
+/// One bit for each way in which a prefix, plain or encoded, may begin.
+static BEGINNINGS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut bits = vec![0_u64; 1 << 12];
+    for prefix in PREFIXES.iter().map(|(prefix, _)| (*prefix).to_owned()).chain(encoded_prefixes()) {
+        if let Some([first, second, third]) = prefix.as_bytes().first_chunk() {
+            let bit = beginning(*first, *second, *third);
+            bits[bit / 64] |= 1 << (bit % 64);
         }
     }
-    // Some are as short as three characters: what an anchor hints at is always decoded and looked at.
-    regex(&anchors.iter().map(|anchor| regex::escape(anchor)).collect::<Vec<_>>().join("|"))
+    bits
 });
+
+/// The bit of three bytes: the lower six of each, enough to tell most of them apart.
+fn beginning(first: u8, second: u8, third: u8) -> usize {
+    let six = |byte: u8| usize::from(byte & 63);
+    (six(first) << 12) | (six(second) << 6) | six(third)
+}
+
+/// Whether a prefix may begin in `run`: wrong now and then, but never when it says no.
+fn may_have_prefix(run: &str) -> bool {
+    let beginnings = BEGINNINGS.as_slice();
+    run.as_bytes().windows(3).any(|bytes| {
+        let bit = beginning(bytes[0], bytes[1], bytes[2]);
+        beginnings[bit / 64] & (1 << (bit % 64)) != 0
+    })
+}
 
 /// What stands right before an assigned value: a telling name, then `=` or `:`, quotes allowed.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
@@ -88,12 +113,14 @@ static PEM_HEADER: LazyLock<Regex> = LazyLock::new(|| regex("-----BEGIN [A-Z0-9 
 /// The secrets in one run, in order, apart from each other. `context` is the text before the run.
 pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static str)> {
     let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
-    prefixed(context, run, &mut found);
+    if may_have_prefix(run) {
+        prefixed(context, run, &mut found);
+        in_base64(run, &mut found);
+    }
     if run.len() >= 40 {
         pem_body(context, run, &mut found);
         aws_secret(context, run, &mut found);
     }
-    in_base64(run, &mut found);
     if let Some(end) = url_password(context, run) {
         found.push((0..end, "url_password"));
     } else if is_authorization(context, run) {
@@ -213,8 +240,8 @@ fn is_authorization(context: &str, run: &str) -> bool {
     };
     let has = |is: fn(&u8) -> bool| run.as_bytes().iter().any(is);
     let is_random =
-        has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && run.len() >= 20);
-    run.len() >= 16 && (follows(b"bearer") || follows(b"basic")) && is_random
+        || has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && run.len() >= 20);
+    run.len() >= 16 && (follows(b"bearer") || follows(b"basic")) && is_random()
 }
 
 /// Whether `value` is what something called a password, a token or the like is set to in `context`, and

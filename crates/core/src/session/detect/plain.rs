@@ -26,15 +26,21 @@ impl<'a> Plain<'a> {
         }
         let mut text = String::with_capacity(original.len());
         let mut shifts = Vec::new();
-        for (at, c) in original.char_indices() {
+        let mut from = 0;
+        while let Some(ascii) = original.as_bytes()[from..].iter().position(|byte| !byte.is_ascii()) {
+            let at = from + ascii;
+            text.push_str(&original[from..at]);
+            let Some(c) = original[at..].chars().next() else { break };
+            from = at + c.len_utf8();
             match plain(c) {
                 Some(replacement) => {
                     text.push(replacement);
-                    shifts.push(Shift { plain: text.len(), original: at + c.len_utf8() });
+                    shifts.push(Shift { plain: text.len(), original: from });
                 }
                 None => text.push(c),
             }
         }
+        text.push_str(&original[from..]);
         Self { text: Cow::Owned(text), shifts }
     }
 
