@@ -148,23 +148,17 @@ pub enum Foreign {
 ///
 /// [`Foreign`] if its header says that it is not one of ours.
 pub fn read(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<Reading, Foreign> {
-    let (mut lines, rest) = split(bytes);
+    let (lines, rest) = split(bytes);
     let whole = bytes.len() - rest.len();
-    if !rest.is_empty() {
-        lines.push(rest);
-    }
-    if let Some(first) = lines.first() {
-        check_header(first)?;
-    }
+    check_header(lines.first().copied().unwrap_or(rest))?;
     let mut fold = Fold::default();
-    let mut decoded = decode_all(&lines, bytes.len());
-    let last = if rest.is_empty() { None } else { decoded.pop() };
     fold.reading.whole_bytes = whole as u64;
-    for decoded in decoded {
+    fold.reading.events.reserve_exact(lines.len());
+    for decoded in decode_all(&lines, whole).into_iter().flatten() {
         fold.line(decoded);
     }
-    if let Some(last) = last {
-        fold.rest(last, rest, seal);
+    if !rest.is_empty() {
+        fold.rest(decode(rest), rest, seal);
     }
     Ok(fold.end(seal, loss))
 }
@@ -208,22 +202,20 @@ struct Unreadable {
     seq: Option<u64>,
 }
 
-fn decode_all<'a>(lines: &[&'a [u8]], bytes: usize) -> Vec<Decoded<'a>> {
+/// All lines in their order, in as many pieces as there were threads.
+fn decode_all<'a>(lines: &[&'a [u8]], bytes: usize) -> Vec<Vec<Decoded<'a>>> {
+    let decode_part = |part: &[&'a [u8]]| part.iter().map(|line| decode(line)).collect::<Vec<_>>();
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     if bytes < PARALLEL_BYTES_MIN || threads == 1 {
-        return lines.iter().map(|line| decode(line)).collect();
+        return vec![decode_part(lines)];
     }
     thread::scope(|scope| {
         let parts: Vec<_> = lines
             .chunks(lines.len().div_ceil(threads).max(1))
-            .map(|part| (part, scope.spawn(move || part.iter().map(|line| decode(line)).collect::<Vec<_>>())))
+            .map(|part| (part, scope.spawn(move || decode_part(part))))
             .collect();
-        let mut all = Vec::with_capacity(lines.len());
-        for (part, thread) in parts {
-            // A thread that could not finish leaves its part to this one.
-            all.extend(thread.join().unwrap_or_else(|_| part.iter().map(|line| decode(line)).collect()));
-        }
-        all
+        // A thread that could not finish leaves its part to this one.
+        parts.into_iter().map(|(part, thread)| thread.join().unwrap_or_else(|_| decode_part(part))).collect()
     })
 }
 
@@ -460,6 +452,22 @@ mod tests {
                 assert!(!reading.damaged.is_empty() || reading.events == events, "byte {at} ^ {flip}");
             }
         }
+    }
+
+    #[test]
+    fn a_journal_that_is_read_by_several_threads_holds_the_same() {
+        let mut bodies = bodies();
+        bodies.splice(1..1, (0..3000).map(|n| Body::Warning { text: format!("{n} {}", "x".repeat(100)) }));
+        let (mut bytes, mut events, seal) = written(bodies);
+        assert!(bytes.len() > PARALLEL_BYTES_MIN);
+        let reading = read(&bytes, Some(&seal), Loss::CantBe).expect("ours");
+        assert_eq!((&reading.events, reading.damaged.len()), (&events, 0));
+        let line = memchr::memchr_iter(b'\n', &bytes).nth(1499).expect("lines") + 1;
+        bytes[line] = b'x';
+        let reading = read(&bytes, Some(&seal), Loss::CantBe).expect("ours");
+        let numbers: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
+        events.remove(1500);
+        assert_eq!((reading.events, numbers), (events, vec![1501, 1502]));
     }
 
     #[test]
