@@ -11,13 +11,18 @@ use adjutant_core::trace::RunOptions;
 /// The setup of a session that works alone on `brief`.
 ///
 /// Options come first: they already hold what flags, environment, brief and configuration say together.
-/// A detector or sensitivity that this version does not know stays at its default.
+/// A detector or sensitivity that this version does not know stays at its default, and so does one that is
+/// critical to safety and was to be disabled.
 #[must_use]
 pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Setup {
     let mut sensitivities = Sensitivities::default();
     for (detector, sensitivity) in &options.detectors {
         if let (Ok(detector), Ok(sensitivity)) = (Detector::from_str(detector), Sensitivity::from_str(sensitivity)) {
-            sensitivities = sensitivities.with(detector, sensitivity);
+            // C3: a session whose completion is not read could never end.
+            let left_out = sensitivity == Sensitivity::Disabled && detector.is_safety_critical();
+            if !left_out {
+                sensitivities = sensitivities.with(detector, sensitivity);
+            }
         }
     }
     Setup {
@@ -32,5 +37,23 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         shell_disabled: options.no_shell,
         role: None,
         tools,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c3_a_session_never_runs_without_a_detector_that_it_needs_to_end_or_halt() {
+        let text = "---\nproject: p\n---\n# Objective\na\n# Deliverables\nb\n";
+        let brief = adjutant_core::brief::read(text).brief.expect("a valid brief");
+        let disabled = Detector::ALL.map(|detector| (detector.name().to_owned(), "disabled".to_owned()));
+        let options = RunOptions { detectors: disabled.into(), ..RunOptions::default() };
+        let setup = session_setup(&brief, &options, Vec::new().into());
+        for detector in Detector::ALL {
+            let expected = if detector.is_safety_critical() { Sensitivity::Default } else { Sensitivity::Disabled };
+            assert_eq!(setup.sensitivities.of(detector), expected, "{detector}");
+        }
     }
 }

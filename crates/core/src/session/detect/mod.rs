@@ -46,7 +46,8 @@ use page::Page;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reading {
     /// Whether the brief was confirmed.
-    pub confirmation: Confirmation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
     /// Whether the agent can't go on.
     pub blocker: Blocker,
     /// Whether something destructive is announced.
@@ -58,7 +59,8 @@ pub struct Reading {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_marker: Option<PhaseMarker>,
     /// Whether the brief is said to be done.
-    pub completion: Completion,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
     /// One entry for every detector whose sensitivity is not the default.
     pub consultations: Vec<Consultation>,
 }
@@ -79,24 +81,24 @@ pub struct Consultation {
 /// Reads one turn with all six detectors.
 ///
 /// `authorized` is the brief's `authorized_costs`; it only marks what is announced as authorized or not.
-/// A detector that is critical to safety can't be disabled: it reads as by default (C3).
+/// A detector that halts a run can't be disabled: it reads as by default.
 #[must_use]
 pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
     let page = Page::new(text);
     let of = |detector| sensitivities.of(detector);
-    let looks = |detector| of(detector) != Sensitivity::Disabled;
+    let looks = |detector: Detector| of(detector) != Sensitivity::Disabled || detector.always_looks();
     let mut reading = Reading {
-        confirmation: confirmation::read(&page, of(Detector::Confirmation)),
+        confirmation: looks(Detector::Confirmation).then(|| confirmation::read(&page, of(Detector::Confirmation))),
         blocker: blocker::read(&page, of(Detector::Blocker)),
         destructive: destructive::read(&page, authorized, of(Detector::Destructive)),
         banned_phrases: looks(Detector::BannedPhrases)
             .then(|| banned_phrases::read(&page, of(Detector::BannedPhrases))),
         phase_marker: looks(Detector::PhaseMarker).then(|| phase_marker::read(&page, of(Detector::PhaseMarker))),
-        completion: completion::read(&page, of(Detector::Completion)),
+        completion: looks(Detector::Completion).then(|| completion::read(&page, of(Detector::Completion))),
         consultations: Vec::new(),
     };
     for (detector, sensitivity) in sensitivities.set() {
-        let bypassed = sensitivity == Sensitivity::Disabled && !detector.is_safety_critical();
+        let bypassed = sensitivity == Sensitivity::Disabled && !detector.always_looks();
         reading.consultations.push(Consultation {
             detector,
             sensitivity,
@@ -112,12 +114,12 @@ impl Reading {
     #[must_use]
     pub fn has_fired(&self, detector: Detector) -> bool {
         match detector {
-            Detector::Confirmation => self.confirmation.found,
+            Detector::Confirmation => self.confirmation.as_ref().is_some_and(|confirmation| confirmation.found),
             Detector::Blocker => self.blocker.blocked,
             Detector::Destructive => self.destructive.destructive,
             Detector::BannedPhrases => self.banned_phrases.as_ref().is_some_and(|banned| banned.count > 0),
             Detector::PhaseMarker => self.phase_marker.as_ref().is_some_and(|marker| !marker.declared.is_empty()),
-            Detector::Completion => self.completion.complete,
+            Detector::Completion => self.completion.as_ref().is_some_and(|completion| completion.complete),
         }
     }
 

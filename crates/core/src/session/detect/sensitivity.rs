@@ -48,7 +48,14 @@ impl Detector {
         }
     }
 
-    /// Whether it must always look: without it a run could not halt, or never end (C3).
+    /// Whether it looks even where it is disabled: without it nothing would halt a run.
+    #[must_use]
+    pub fn always_looks(self) -> bool {
+        matches!(self, Self::Blocker | Self::Destructive)
+    }
+
+    /// Whether no session runs without it: it could not halt, or never end (C3). A reading on its own
+    /// may leave out those that need not always look.
     #[must_use]
     pub fn is_safety_critical(self) -> bool {
         match self {

@@ -30,28 +30,20 @@ fn every_vector_of_the_peer_reads_the_same() {
         let vector: Value = serde_json::from_str(line).unwrap();
         let mut decided = without_rule_ids(decide(&vector).unwrap());
         let consultations = decided.as_object_mut().unwrap().remove("consultations").unwrap();
-        if vector["id"] == 40 {
-            // C3: the peer lets completion be disabled, so that a run could never end. Ours looks on.
-            assert_eq!(decided["completion"], json!({"complete": true}));
-            let expected =
-                json!([{"detector": "completion", "sensitivity": "disabled", "fired": true, "bypassed": false}]);
-            assert_eq!(consultations, expected);
-            continue;
-        }
         assert_eq!(decided, vector["expected"], "{line}");
         assert_eq!(consultations, vector["consultations"], "{line}");
     }
 }
 
 #[test]
-fn only_detectors_without_bearing_on_safety_can_be_disabled() {
+fn a_detector_that_halts_looks_even_where_it_is_disabled() {
     let all = Detector::ALL.into_iter().map(|detector| (detector, Sensitivity::Disabled)).collect();
     let reading = read("# Phase 0\nBlocker: x\nI'll git push.\n## Phase 4\nCertainly", &[], &all);
     let bypassed = reading.consultations.iter().filter(|consultation| consultation.bypassed);
     let names: Vec<_> = bypassed.map(|consultation| consultation.detector.name()).collect();
-    assert_eq!(names, ["banned_phrases", "phase_marker"]);
+    assert_eq!(names, ["confirmation", "banned_phrases", "phase_marker", "completion"]);
     let fired: Vec<_> = reading.fired().map(|(detector, _)| detector.name()).collect();
-    assert_eq!(fired, ["confirmation", "blocker", "destructive", "completion"]);
+    assert_eq!(fired, ["blocker", "destructive"]);
 }
 
 #[test]
@@ -97,7 +89,7 @@ mod confirmation {
     #[track_caller]
     fn check(text: &str, expected: [bool; 3]) {
         let found = [Sensitivity::Default, Sensitivity::Loose, Sensitivity::Strict]
-            .map(|sensitivity| reading_at(text, Detector::Confirmation, sensitivity).confirmation.found);
+            .map(|sensitivity| reading_at(text, Detector::Confirmation, sensitivity).confirmation.expect("it looked").found);
         assert_eq!(found, expected, "default, loose, strict of {text:?}");
     }
 
@@ -128,7 +120,7 @@ mod confirmation {
     #[test]
     fn sections_are_quoted_as_written() {
         let reading = reading("## Objective\nDon’t “break”\n\n## Notes / unknowns\n**x**\n### Tools required:\nnone");
-        let sections = reading.confirmation.sections;
+        let sections = reading.confirmation.expect("it looked").sections;
         assert_eq!(sections.objective.as_deref(), Some("Don’t “break”"));
         assert_eq!(sections.unknowns.as_deref(), Some("**x**"));
         assert_eq!(sections.tools_required.as_deref(), Some("none"));
@@ -137,7 +129,7 @@ mod confirmation {
 
     #[test]
     fn an_empty_section_does_not_swallow_the_next() {
-        let sections = reading("## Objective\n\n## Deliverables\nb").confirmation.sections;
+        let sections = reading("## Objective\n\n## Deliverables\nb").confirmation.expect("it looked").sections;
         assert_eq!(sections.objective.as_deref(), Some(""));
         assert_eq!(sections.deliverables.as_deref(), Some("b"));
     }
@@ -152,7 +144,7 @@ mod confirmation {
             ("auto-pilot.", false),
             ("which way?", false),
         ] {
-            assert_eq!(reading(text).confirmation.asked_for_mode, asked, "{text}");
+            assert_eq!(reading(text).confirmation.expect("it looked").asked_for_mode, asked, "{text}");
         }
     }
 }
@@ -369,7 +361,7 @@ mod voice_markers_and_completion {
 
     #[track_caller]
     fn check_completion(text: &str, rule: Option<&str>) {
-        assert_eq!(reading(text).completion.matched_pattern, rule, "{text:?}");
+        assert_eq!(reading(text).completion.expect("it looked").matched_pattern, rule, "{text:?}");
     }
 
     #[test]
@@ -388,7 +380,7 @@ mod voice_markers_and_completion {
 
     #[test]
     fn strict_completion_wants_a_marker_that_no_fence_could_hide() {
-        let at = |text| reading_at(text, Detector::Completion, Sensitivity::Strict).completion.complete;
+        let at = |text| reading_at(text, Detector::Completion, Sensitivity::Strict).completion.expect("it looked").complete;
         assert!(at("## Phase 4"));
         assert!(!at("All deliverables are shipped."));
         assert!(!at("```\nopen\n## Phase 4"));
