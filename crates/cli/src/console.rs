@@ -87,6 +87,17 @@ impl Console {
         say(&mut self.renderer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Keeps the line that says what is in flight up to date, for ever.
+    pub async fn keep_status(&self) -> std::convert::Infallible {
+        let mut every_second = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            every_second.tick().await;
+            if !self.is_asking() {
+                self.with_renderer(Renderer::tick);
+            }
+        }
+    }
+
     fn is_asking(&self) -> bool {
         *self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -165,26 +176,25 @@ impl Operator for Console {
         Box::pin(async move {
             let mut signals = self.signals.lock().await;
             let Signals { interrupt, terminate, last, commands, commands_ended } = &mut *signals;
-            tokio::select! {
-                _ = interrupt.recv() => {
-                    let twice = last.is_some_and(|last| last.elapsed() < TWICE);
-                    *last = Some(Instant::now());
-                    if twice || self.is_asking() {
-                        self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
-                        Message::Interrupt
-                    } else {
-                        self.with_renderer(|renderer| renderer.note("cancelling what is in flight (once more to stop the run)"));
-                        Message::Cancel
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => {
+                        let twice = last.is_some_and(|last| last.elapsed() < TWICE);
+                        *last = Some(Instant::now());
+                        if twice || self.is_asking() {
+                            self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
+                            return Message::Interrupt;
+                        }
+                        let note = "cancelling what is in flight (once more to stop the run)";
+                        self.with_renderer(|renderer| renderer.note(note));
+                        return Message::Cancel;
                     }
+                    _ = terminate.recv() => return Message::Interrupt,
+                    command = commands.recv(), if !*commands_ended => match command {
+                        Some(message) => return message,
+                        None => *commands_ended = true,
+                    },
                 }
-                _ = terminate.recv() => Message::Interrupt,
-                command = commands.recv(), if !*commands_ended => match command {
-                    Some(message) => message,
-                    None => {
-                        *commands_ended = true;
-                        std::future::pending().await
-                    }
-                },
             }
         })
     }

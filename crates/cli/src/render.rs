@@ -3,7 +3,9 @@
 //! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
 //! outside drive the terminal.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::time::Instant;
 
 use adjutant_core::inbox::Question;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, wire};
@@ -21,6 +23,15 @@ pub struct Renderer {
     mid_line: bool,
     /// Whether the turn's text was shown as it arrived.
     streamed: bool,
+    status: Status,
+}
+
+/// What is in flight, for the last line of a terminal.
+#[derive(Debug, Default)]
+struct Status {
+    /// Since when, and what, by its slot.
+    in_flight: BTreeMap<String, (Instant, String)>,
+    is_shown: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +60,7 @@ impl Renderer {
             false if std::io::stdout().is_terminal() && !no_color => Look::Coloured,
             false => Look::Plain,
         };
-        Self { look, out: Box::new(std::io::stdout()), mid_line: false, streamed: false }
+        Self { look, out: Box::new(std::io::stdout()), mid_line: false, streamed: false, status: Status::default() }
     }
 
     /// Says something about the run that is no event.
@@ -98,7 +109,40 @@ impl Renderer {
         }
     }
 
+    /// Brings the line that says what is in flight up to date; on a terminal only, and never in the
+    /// middle of a text.
+    pub fn tick(&mut self) {
+        let oldest = self.status.in_flight.values().min();
+        if self.look != Look::Coloured || self.mid_line {
+            return;
+        }
+        let Some((since, what)) = oldest else { return };
+        let others = match self.status.in_flight.len() {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let line = format!("\r\u{1b}[2K\u{1b}[2m\u{2026} {what}{others}, {} s\u{1b}[0m", since.elapsed().as_secs());
+        self.out.write_all(line.as_bytes()).ok();
+        self.status.is_shown = true;
+        self.flush();
+    }
+
+    fn track(&mut self, event: &Event) {
+        let what = match &event.body {
+            Body::AgentRequest { slot, .. } => Some((slot, format!("turn {}", slot.number))),
+            Body::ToolCall { slot, name, .. } => Some((slot, visible_line(name).into_owned())),
+            _ => None,
+        };
+        if let Some((slot, what)) = what {
+            self.status.in_flight.insert(format!("{}:{slot}", event.part), (Instant::now(), what));
+        }
+        if let Some(slot) = event.body.outcome() {
+            self.status.in_flight.remove(&format!("{}:{slot}", event.part));
+        }
+    }
+
     fn event(&mut self, event: &Event) {
+        self.track(event);
         if !matches!(event.body, Body::AgentReply { .. }) {
             self.fresh_line();
         }
@@ -164,6 +208,7 @@ impl Renderer {
             }
             _ => {}
         }
+        self.tick();
     }
 
     fn phase(&mut self, phase: PhaseName, reason: Option<&str>) {
@@ -221,6 +266,9 @@ impl Renderer {
 
     /// Whoever reads may have gone away; the run goes on, its journal says all of this too.
     fn write(&mut self, text: &str) {
+        if std::mem::take(&mut self.status.is_shown) {
+            self.out.write_all(b"\r\x1b[2K").ok();
+        }
         self.out.write_all(text.as_bytes()).ok();
     }
 

@@ -140,13 +140,14 @@ fn the_peers_runs_by_one_agent_go_the_same_way() {
             assert_eq!(Value::from(there), *content, "{name}: {path}");
         }
         let legs = scenario["expected"]["legs"].as_array().cloned().unwrap_or_default();
-        let code = |leg: &Value| match (name, leg["result"]["completed"].as_bool(), leg["result"]["final_phase"].as_str()) {
-            // C24: a reply that does not accept is a correction; the agent has no other summary, so the run waits.
-            ("not-accepted", ..) => 4,
-            (_, Some(true), _) => 0,
-            (_, _, Some("blocker")) => 3,
-            other => panic!("{name}: no exit code for {other:?}"),
-        };
+        let code =
+            |leg: &Value| match (name, leg["result"]["completed"].as_bool(), leg["result"]["final_phase"].as_str()) {
+                // C24: a reply that does not accept is a correction; the agent has no other summary, so the run waits.
+                ("not-accepted", ..) => 4,
+                (_, Some(true), _) => 0,
+                (_, _, Some("blocker")) => 3,
+                other => panic!("{name}: no exit code for {other:?}"),
+            };
         assert_eq!(played.codes, legs.iter().map(code).collect::<Vec<_>>(), "{name}");
     }
     assert_eq!(played_names.len(), 6, "{played_names:?}");

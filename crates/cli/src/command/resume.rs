@@ -113,7 +113,10 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             console.with_renderer(|renderer| renderer.question(&question));
         }
         driver.recover()?;
-        let ended = driver.run().await?;
+        let ended = tokio::select! {
+            ended = driver.run() => ended?,
+            never = console.keep_status() => match never {},
+        };
         console.with_renderer(|renderer| {
             renderer.note("");
             for line in sitting::closing(&ended, run_id.as_str(), Some(&path)) {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::brief::{self, Brief};
+use adjutant_core::brief::{self, Brief, Budgets};
 use adjutant_core::id::BriefId;
 use adjutant_core::procedure::Part;
 use adjutant_core::session::{Mode, standing_orders};
@@ -97,6 +97,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     for notice in &settings.notices {
         eprintln!("warning: {notice}");
     }
+    for field in without_effect(&brief) {
+        eprintln!("warning: `{field}` has no effect yet: this version runs one agent with the native tools");
+    }
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
     let brief_id = brief_id(&brief)?;
     if !args.ephemeral && !args.new {
@@ -151,7 +154,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         for body in [header, start] {
             driver.append(Entry { part: Part::root(), body })?;
         }
-        let ended = driver.run().await?;
+        let ended = tokio::select! {
+            ended = driver.run() => ended?,
+            never = console.keep_status() => match never {},
+        };
         console.with_renderer(|renderer| {
             renderer.note("");
             for line in sitting::closing(&ended, run_id.as_str(), temporary.is_none().then_some(path.as_path())) {
@@ -187,6 +193,19 @@ fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
     }
     let is_valid = reading.is_valid();
     Ok(reading.brief.filter(|_| is_valid).map(|brief| (text, brief)))
+}
+
+/// The fields of a brief that are read and checked, and that nothing acts on yet.
+fn without_effect(brief: &Brief) -> Vec<&'static str> {
+    let fields = [
+        (!brief.roles.is_empty(), "roles"),
+        (!brief.role_adapters.is_empty(), "role_adapters"),
+        (!brief.mcp_servers.is_empty(), "mcp_servers"),
+        (brief.inherit_memory, "inherit_memory"),
+        (brief.learned_profile.is_some(), "learned_profile"),
+        (brief.budgets != Budgets::default(), "budgets"),
+    ];
+    fields.into_iter().filter_map(|(is_set, field)| is_set.then_some(field)).collect()
 }
 
 fn brief_id(brief: &Brief) -> anyhow::Result<BriefId> {

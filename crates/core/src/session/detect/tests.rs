@@ -88,8 +88,9 @@ mod confirmation {
 
     #[track_caller]
     fn check(text: &str, expected: [bool; 3]) {
-        let found = [Sensitivity::Default, Sensitivity::Loose, Sensitivity::Strict]
-            .map(|sensitivity| reading_at(text, Detector::Confirmation, sensitivity).confirmation.expect("it looked").found);
+        let found = [Sensitivity::Default, Sensitivity::Loose, Sensitivity::Strict].map(|sensitivity| {
+            reading_at(text, Detector::Confirmation, sensitivity).confirmation.expect("it looked").found
+        });
         assert_eq!(found, expected, "default, loose, strict of {text:?}");
     }
 
@@ -380,7 +381,8 @@ mod voice_markers_and_completion {
 
     #[test]
     fn strict_completion_wants_a_marker_that_no_fence_could_hide() {
-        let at = |text| reading_at(text, Detector::Completion, Sensitivity::Strict).completion.expect("it looked").complete;
+        let at =
+            |text| reading_at(text, Detector::Completion, Sensitivity::Strict).completion.expect("it looked").complete;
         assert!(at("## Phase 4"));
         assert!(!at("All deliverables are shipped."));
         assert!(!at("```\nopen\n## Phase 4"));
