@@ -180,7 +180,7 @@ fn each_turn_is_read_as_it_is_meant() {
     ];
     assert_eq!(approved.iter().map(|text| fired(text)).collect::<Vec<_>>(), expected);
     let summary = detect::read(&approved[0], &[], &Sensitivities::default()).confirmation;
-    assert!(summary.asked_for_mode);
+    assert!(summary.is_some_and(|summary| summary.asked_for_mode));
 
     let denied = play("The operator denied what you announced.", true).texts;
     assert_eq!(fired(&denied[7]), [Detector::Completion]);

@@ -43,7 +43,7 @@ impl fmt::Display for WorkPath {
     }
 }
 
-/// The path below `root` that `given` means as text: the rule of [`Workdir::resolve`].
+/// The path below `root` that `given` means as text: the rule of [`Workdir::resolve`](super::Workdir::resolve).
 ///
 /// # Errors
 ///
