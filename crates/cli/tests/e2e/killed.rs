@@ -55,15 +55,14 @@ const CASES: &[Case] = &[
         name: "blocker",
         run_id: RUN,
         prepare: || {
-            let effect = effect_call;
             scripted(
                 AUTHORIZED,
                 |home| {
                     json!([
                         SUMMARY,
-                        {"text": "The first part.", "calls": [effect(home, "one")]},
+                        {"text": "The first part.", "calls": [effect_call(home, "one")]},
                         "## Phase 2\n\nBlocker: the colour is not in the brief.\nNeeded: its name.",
-                        {"text": "Now I know.", "calls": [effect(home, "two")]},
+                        {"text": "Now I know.", "calls": [effect_call(home, "two")]},
                         {"repeat": 3, "text": REPORT},
                     ])
                 },
@@ -192,7 +191,8 @@ fn remaining(home: &TestHome, case: &Case) -> PathBuf {
 /// Starts or resumes the run and lets it go on until event `kill_at`; its exit code if it came to an end.
 fn sit(home: &TestHome, case: &Case, args: &[&str], kill_at: Option<u64>) -> Option<i32> {
     let answers = remaining(home, case);
-    let args = [args, &["--json", "--answers", &answers.to_string_lossy()]].concat();
+    let answers = answers.to_string_lossy();
+    let args = [args, &["--json", "--answers", &answers]].concat();
     let mut running = home.start(&args);
     if let Some(kill_at) = kill_at {
         while let Some(line) = running.line() {
@@ -254,7 +254,7 @@ fn left(home: &TestHome, case: &Case, code: i32) -> Left {
 /// Whether the agent was told of a call whose effect nobody knows.
 fn has_unknown_effect(home: &TestHome, case: &Case) -> bool {
     let journal = home.journal(case.run_id);
-    journal.iter().any(|event| event["type"] == "tool_rejected" && event["reason"] == "effect_unknown")
+    journal.iter().any(|event| event["type"] == "tool_rejected" && event["rejection"] == "effect_unknown")
 }
 
 /// Kills a case at event `kill_at` and compares what is left with the run that was not killed.
