@@ -125,7 +125,18 @@ impl TestHome {
 
     /// Runs the binary to its end with `input` at its stdin.
     pub fn run_with(&self, args: &[&str], input: &[u8]) -> Said {
-        let mut command = self.adjutant(args);
+        Self::feed(self.adjutant(args), input)
+    }
+
+    /// Runs a script of the shell in the folder `checkout`; the binary's name is in `ADJUTANT`.
+    pub fn shell(&self, script: &str, input: &str) -> Said {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env_clear().envs(self.environment());
+        command.env("ADJUTANT", env!("CARGO_BIN_EXE_adjutant")).current_dir(self.path("checkout"));
+        Self::feed(command, input.as_bytes())
+    }
+
+    fn feed(mut command: Command, input: &[u8]) -> Said {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut stdin = child.stdin.take().expect("a pipe");

@@ -20,8 +20,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("# ", "is a comment"),
 ];
 
-/// What stands for the binary.
-const PREFIXES: &[&str] = &["cargo run --release -- ", "cargo run -q -- ", "cargo run -- ", "adjutant "];
+/// What stands for `adjutant` in a checkout.
+const PREFIXES: &[&str] = &["cargo run --release -- ", "cargo run -q --release -- ", "cargo run -q -- ", "cargo run -- "];
 
 /// One command of a page.
 #[derive(Debug, PartialEq)]
@@ -71,20 +71,17 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
+/// What the operator of a page types, where a command asks.
+const TYPED: &str = "go\ny\ny\n";
+
 /// Runs a command with the shell, the test's binary in place of `adjutant`.
 #[track_caller]
 fn check(home: &TestHome, page: &Path, line: &Line) {
     let place = format!("{}: {}", page.file_name().unwrap_or_default().display(), line.command);
-    let Some(rest) = PREFIXES.iter().find_map(|prefix| line.command.strip_prefix(prefix)) else {
-        panic!("{place}: neither a command of ours nor one that is named in `ELSEWHERE`");
-    };
-    let script = format!("\"$ADJUTANT\" {rest}");
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", &script]).env_clear().envs(home.environment());
-    command.env("ADJUTANT", env!("CARGO_BIN_EXE_adjutant")).current_dir(home.path("checkout"));
-    let output = command.stdin(std::process::Stdio::null()).output().expect("a shell");
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert_eq!(output.status.code(), Some(line.code), "{place}\n{}{}", said(&output.stdout), said(&output.stderr));
+    let command = PREFIXES.iter().fold(line.command.clone(), |command, prefix| command.replace(prefix, "adjutant "));
+    assert!(command.contains("adjutant "), "{place}: neither a command of ours nor one that `ELSEWHERE` names");
+    let said = home.shell(&format!("adjutant() {{ \"$ADJUTANT\" \"$@\"; }}; {command}"), TYPED);
+    assert_eq!(said.code, line.code, "{place}\n{}{}", said.stdout, said.stderr);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn a_driver_that_slept_through_its_lease_writes_nothing_after_the_next_one() {
     a.type_line("go");
     a.signal(Signal::CONT);
     let woken = a.finish().expect_code(1);
-    assert!(woken.stderr.contains("driven by"), "{}", woken.stderr);
+    assert!(woken.stderr.contains("another driver has taken over the run (it is process "), "{}", woken.stderr);
     assert_eq!(home.journal(RUN), finished);
     home.run(&["replay", RUN]).expect_code(0);
 }
