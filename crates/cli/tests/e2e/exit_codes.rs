@@ -63,7 +63,6 @@ fn what_is_typed_wrong_is_told_with_a_way_out() {
     for (args, code, said) in [
         (&["run", "../missing.md"][..], 2, "hint: `adjutant new`"),
         (&["run", "../bad.md"], 2, "project"),
-        (&["validate", "../bad.md"], 2, "Objective"),
         (&["validate", "../missing.md"], 2, "missing.md"),
         (&["run", "../brief.md", "--adapter", "nobody"], 2, "hint: the adapters are: "),
         (&["run", "../brief.md", "--mode", "fast"], 2, "a mode is `gated` or `auto`"),
@@ -86,6 +85,9 @@ fn what_is_typed_wrong_is_told_with_a_way_out() {
         assert!(found.stderr.contains(said), "{args:?}: `{said}` is not in {}", found.stderr);
         assert_eq!(found.stdout, "", "{args:?}");
     }
+    // A brief's problems are what `validate` is asked for, so they are its result.
+    let judged = home.run(&["validate", "../bad.md"]).expect_code(2);
+    assert!(judged.stdout.contains("Objective") && judged.stdout.contains("authorized_costs"), "{judged:?}");
     // None of it left a run behind.
     let listed = home.run(&["list", "--json"]).expect_code(0);
     assert_eq!(listed.stdout.trim(), "[]");
