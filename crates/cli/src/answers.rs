@@ -5,6 +5,7 @@ use std::path::Path;
 use adjutant_core::inbox::QuestionKind;
 use anyhow::Context;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -34,7 +35,16 @@ struct Prepared {
 #[serde(deny_unknown_fields)]
 struct Entry {
     kind: Option<String>,
-    answer: String,
+    answer: Value,
+}
+
+/// An answer as an operator would type it: a number is typed like any other text.
+fn typed(answer: &Value) -> Option<String> {
+    match answer {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 impl Answers {
@@ -44,27 +54,34 @@ impl Answers {
     ///
     /// If it can't be read, or an entry is neither.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("can't read the answers `{}`", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .with_context(|| Failure::usage(format!("can't read the answers `{}`", path.display())))?;
         let bad = |why: String| {
             Failure::usage(format!("`{}` is not a list of answers: {why}", path.display()))
                 .hint("write one line for each answer: `- go`, or `- {kind: destructive, answer: y}`")
         };
-        let entries: Vec<serde_json::Value> = serde_saphyr::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        // `y`, `no` and `on` are answers, not truth values.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let entries: Vec<Value> =
+            serde_saphyr::from_str_with_options(&text, options).map_err(|error| bad(error.to_string()))?;
         let mut answers = Vec::new();
         for entry in entries {
             answers.push(match entry {
-                serde_json::Value::String(answer) => Prepared { kind: None, answer },
-                other => {
-                    let entry: Entry = serde_json::from_value(other).map_err(|error| bad(error.to_string()))?;
+                Value::Object(map) => {
+                    let entry: Entry =
+                        serde_json::from_value(Value::Object(map)).map_err(|error| bad(error.to_string()))?;
                     Prepared {
                         kind: entry
                             .kind
                             .map(|kind| kind_of(&kind).ok_or_else(|| bad(format!("no question is of kind `{kind}`"))))
                             .transpose()?,
-                        answer: entry.answer,
+                        answer: typed(&entry.answer).ok_or_else(|| bad("an answer is one word or text".to_owned()))?,
                     }
                 }
+                scalar => Prepared {
+                    kind: None,
+                    answer: typed(&scalar).ok_or_else(|| bad("an answer is one word or text".to_owned()))?,
+                },
             });
         }
         Ok(Self(answers))
@@ -80,4 +97,35 @@ impl Answers {
 
 fn kind_of(name: &str) -> Option<QuestionKind> {
     KINDS.into_iter().find(|kind| kind.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks that a file with this content answers the questions of these kinds so.
+    #[track_caller]
+    fn check(content: &str, expected: &[(QuestionKind, &str)]) {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), content).expect("written");
+        let mut answers = Answers::read(file.path()).expect(content);
+        for (kind, answer) in expected {
+            assert_eq!(answers.take(*kind).as_deref(), Some(*answer), "{content}");
+        }
+    }
+
+    #[test]
+    fn answers_are_words_even_where_yaml_has_other_ideas() {
+        for word in ["y", "Y", "n", "yes", "no", "on", "10", "go"] {
+            check(&format!("- {word}\n"), &[(QuestionKind::Destructive, word)]);
+            check(&format!("- {{kind: limit, answer: {word}}}\n"), &[(QuestionKind::Limit, word)]);
+        }
+        check(r#"["go", {"kind": "step", "answer": "y"}]"#, &[(QuestionKind::Step, "go"), (QuestionKind::Step, "y")]);
+    }
+
+    #[test]
+    fn an_answer_waits_for_a_question_of_its_kind() {
+        let file = "- {kind: destructive, answer: n}\n- go\n";
+        check(file, &[(QuestionKind::Confirmation, "go"), (QuestionKind::Destructive, "n")]);
+    }
 }

@@ -22,10 +22,10 @@ pub const ADAPTER_DEFAULT: &str = "scripted";
 #[derive(Debug, clap::Args)]
 pub struct Place {
     /// The folder of journals, configuration and artifacts [default: ~/.adjutant]
-    #[arg(long, global = true, env = "ADJUTANT_HOME", value_name = "DIR")]
+    #[arg(long, global = true, env = "ADJUTANT_HOME", hide_env_values = true, value_name = "DIR")]
     home: Option<PathBuf>,
     /// The folder of journals alone [default: sessions in the home]
-    #[arg(long, global = true, env = "ADJUTANT_SESSIONS_DIR", value_name = "DIR")]
+    #[arg(long, global = true, env = "ADJUTANT_SESSIONS_DIR", hide_env_values = true, value_name = "DIR")]
     sessions_dir: Option<PathBuf>,
 }
 

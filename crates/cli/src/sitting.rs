@@ -122,7 +122,10 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
             Some(path) => {
                 let script = Script::read(Path::new(path)).map_err(|error| {
                     let hint = error.hint();
-                    let failure = Failure::usage(error.to_string());
+                    let failure = Failure::usage(match std::error::Error::source(&error) {
+                        Some(source) => format!("{error}: {source}"),
+                        None => error.to_string(),
+                    });
                     match hint {
                         Some(hint) => failure.hint(hint),
                         None => failure,

@@ -6,6 +6,7 @@ use adjutant_core::gate::Category;
 use adjutant_core::session::detect::{self, Detector, Sensitivity};
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
+use adjutant_core::view::peer_session;
 use adjutant_core::view::replay as peer_replay;
 use adjutant_core::view::visible_line;
 use adjutant_store::home::JOURNAL_ENDING;
@@ -96,7 +97,7 @@ fn text(run_id: &str, report: &replay::Report, damaged: usize) -> String {
 
 /// The peer records no decisions but its detectors', so only those are compared.
 fn peers(args: &ReplayArgs, home: &Home, name: &str) -> anyhow::Result<Ending> {
-    let (session, _) = super::inspect::peer_files(home, name)?;
+    let (session, transcript) = super::inspect::peer_files(home, name)?;
     let Some(session) = session else {
         return Err(Failure::ending(Ending::Failed, format!("`{name}` has no session file to replay")).into());
     };
@@ -114,7 +115,10 @@ fn peers(args: &ReplayArgs, home: &Home, name: &str) -> anyhow::Result<Ending> {
     }
     let read = |text: &str| peer_replay::Fired::from(&detect::read(text, &authorized, &sensitivities));
     let now = adjutant_core::trace::wire::timestamp(Timestamp::now());
-    let replayed = peer_replay::of(&session, &session.messages, &trace, &now, &read);
+    // Its newer sessions keep what was said in a file of its own.
+    let (said, _) = transcript.as_deref().map(peer_session::read_transcript).unwrap_or_default();
+    let said = if said.is_empty() { &session.messages } else { &said };
+    let replayed = peer_replay::of(&session, said, &trace, &now, &read);
     if args.json {
         super::print_json(&replayed)?;
     } else {

@@ -1,0 +1,16 @@
+//! The `adjutant` binary, from outside: what an operator types, sees and finds on disk afterwards.
+//!
+//! Begin with `home.rs`: a folder of its own for every test, with a cleared environment. Each module is
+//! one promise.
+
+mod decide;
+mod exit_codes;
+mod first_run;
+mod help;
+mod home;
+mod hostile;
+mod killed;
+mod readme;
+mod terminal;
+mod two_drivers;
+mod views;

@@ -1,0 +1,252 @@
+//! A person at a terminal: what they see, what they type, and what Ctrl-C does.
+
+use std::io::{Read, Write};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use pty_process::blocking::{Command, Pty, open};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::first_run::{self, workdir};
+use crate::home::{RUN, SUMMARY, TestHome, files};
+
+const FIRST: &str = "2026-01-15-FIRST";
+const CTRL_C: &str = "\u{3}";
+const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+
+/// How long something that must come may take before the test gives up.
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+/// A terminal with the binary in it.
+struct Terminal {
+    child: Child,
+    typing: Pty,
+    shown: Receiver<Vec<u8>>,
+    /// Everything seen so far, and how much of it was asked about.
+    seen: String,
+    read_to: usize,
+}
+
+impl Terminal {
+    fn start(home: &TestHome, args: &[&str], extra: &[(&str, &str)]) -> Self {
+        let (pty, pts) = open().expect("a terminal");
+        pty.resize(pty_process::Size::new(40, 120)).expect("resized");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_adjutant")).args(args).env_clear();
+        command = command.envs(home.environment()).env("TERM", "xterm-256color").current_dir(home.path("work"));
+        command = command.envs(extra.iter().copied());
+        let child = command.spawn(pts).expect("it starts");
+        let (send, shown) = channel();
+        let reader = rustix::io::dup(&pty).expect("another handle");
+        let mut reader = std::fs::File::from(reader);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // A terminal whose last user is gone reads as an error.
+            while let Ok(count) = reader.read(&mut bytes) {
+                if count == 0 || send.send(bytes[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, typing: pty, shown, seen: String::new(), read_to: 0 }
+    }
+
+    /// Waits until `text` is shown after what was waited for before.
+    #[track_caller]
+    fn expect(&mut self, text: &str) {
+        loop {
+            if let Some(at) = self.seen[self.read_to..].find(text) {
+                self.read_to += at + text.len();
+                return;
+            }
+            match self.shown.recv_timeout(GIVE_UP) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("`{text}` never came after {:?} in:\n{}", &self.seen[..self.read_to], self.seen)
+                }
+            }
+        }
+    }
+
+    fn type_text(&mut self, text: &str) {
+        self.typing.write_all(text.as_bytes()).expect("it can be typed");
+    }
+
+    /// Kills it, and gives what was shown.
+    fn kill(mut self) -> String {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
+        kill_process(pid, Signal::KILL).expect("it is there");
+        self.child.wait().expect("it ends");
+        self.rest()
+    }
+
+    /// Waits for the end, and gives the exit code and what was shown.
+    fn finish(mut self) -> (i32, String) {
+        let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
+        (code, self.rest())
+    }
+
+    fn rest(self) -> String {
+        let mut seen = self.seen;
+        while let Ok(bytes) = self.shown.recv_timeout(GIVE_UP) {
+            seen.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        seen
+    }
+}
+
+/// Runs the example up to its phase 3 question.
+fn at_the_question(home: &TestHome) -> Terminal {
+    let mut terminal = Terminal::start(home, first_run::ARGS, &[]);
+    terminal.expect("a script, no model is talking");
+    terminal.expect("Phase 0: intake");
+    terminal.expect("? Is this summary what you want?");
+    for option in ["go ", "auto ", "gated ", "<anything else>", "no "] {
+        terminal.expect(option);
+    }
+    terminal.expect("> ");
+    terminal.type_text("go\n");
+    terminal.expect("Phase 1: execute");
+    terminal.expect("Phase 3: destructive");
+    terminal.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
+    for option in ["y  yes, this once", "Y  yes, and whatever needs the same", "n  no; the agent is told"] {
+        terminal.expect(option);
+    }
+    terminal.expect("> ");
+    terminal
+}
+
+#[test]
+fn an_operator_approves_the_deletion() {
+    let home = TestHome::with_examples();
+    let mut terminal = at_the_question(&home);
+    terminal.type_text("y\n");
+    terminal.expect("rm -r build");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("run 2026-01-15-FIRST: completed"), "{seen}");
+    assert!(!workdir(&home, FIRST).join("build").exists());
+}
+
+#[test]
+fn an_operator_denies_the_deletion() {
+    let home = TestHome::with_examples();
+    let mut terminal = at_the_question(&home);
+    terminal.type_text("n\n");
+    terminal.expect("Then it stays.");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains("rm -r build"), "{seen}");
+    assert!(workdir(&home, FIRST).join("build/VERSION").exists());
+}
+
+#[test]
+fn a_question_that_was_open_at_a_kill_is_asked_again() {
+    let home = TestHome::with_examples();
+    at_the_question(&home).kill();
+    let before = home.journal(FIRST).len();
+    let mut again = Terminal::start(&home, &["resume", FIRST], &[]);
+    again.expect("resuming 2026-01-15-FIRST");
+    again.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
+    again.expect("y  yes, this once");
+    again.expect("> ");
+    again.type_text("n\n");
+    let (code, seen) = again.finish();
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(seen.matches("? The agent announces").count(), 1, "{seen}");
+    let journal = home.journal(FIRST);
+    assert!(journal.len() > before);
+    let questions = journal.iter().filter(|event| event["type"] == "question").count();
+    assert_eq!(questions, 2, "it is the same question, on record once");
+    assert!(files(&workdir(&home, FIRST)).contains_key("build/VERSION"));
+}
+
+#[test]
+fn colour_is_for_terminals_and_no_color_is_honoured() {
+    let home = TestHome::with_examples();
+    let answers = ["--answers", "../examples/first-run/answers.yaml"];
+    let args = [first_run::ARGS, &answers].concat();
+    let (code, coloured) = Terminal::start(&home, &args, &[]).finish();
+    assert_eq!(code, 0, "{coloured}");
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+    let (code, plain) = Terminal::start(&home, &args, &[("NO_COLOR", "1")]).finish();
+    assert_eq!(code, 0, "{plain}");
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let piped = home.run(&args).expect_code(0);
+    assert!(!piped.stdout.contains('\u{1b}') && !piped.stderr.contains('\u{1b}'), "{piped:?}");
+}
+
+/// A run whose first command does not end by itself.
+fn endless() -> TestHome {
+    let home = TestHome::new();
+    home.scripted(
+        "mode: auto\nauthorized_costs:\n  - shell_exec",
+        &json!([
+            SUMMARY,
+            {"text": "This may take long.", "calls": [{"tool": "shell_exec", "args": {"cmd": "echo begun; sleep 600"}}]},
+            {"text": "It was cancelled.", "calls": [{"tool": "shell_exec", "args": {"cmd": "echo short"}}]},
+            {"repeat": 2, "text": REPORT},
+        ]),
+    );
+    home.write("go.json", json!(["go"]).to_string());
+    home
+}
+
+const RUN_ARGS: &[&str] = &["run", "../brief.md", "--answers", "../go.json"];
+
+#[test]
+fn ctrl_c_once_cancels_the_call_and_the_run_goes_on() {
+    let home = endless();
+    let mut terminal = Terminal::start(&home, RUN_ARGS, &[]);
+    terminal.expect("sleep 600");
+    terminal.type_text(CTRL_C);
+    terminal.expect("cancelling what is in flight");
+    terminal.expect("cancelled");
+    terminal.expect("It was cancelled.");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 0, "{seen}");
+    let journal = home.journal(RUN);
+    assert_eq!(journal.iter().filter(|event| event["type"] == "tool_cancelled").count(), 1);
+}
+
+#[test]
+fn ctrl_c_at_a_question_stops_the_run_which_can_be_resumed() {
+    let home = endless();
+    let mut terminal = Terminal::start(&home, &["run", "../brief.md"], &[]);
+    terminal.expect("? Is this summary what you want?");
+    terminal.expect("> ");
+    terminal.type_text(CTRL_C);
+    terminal.expect("stopping; the run can be resumed");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 130, "{seen}");
+    let mut again = Terminal::start(&home, &["resume", RUN], &[]);
+    again.expect("? Is this summary what you want?");
+    again.expect("> ");
+    again.type_text("no\n");
+    assert_eq!(again.finish().0, 6);
+}
+
+#[test]
+fn ctrl_c_twice_stops_a_run_at_work_which_can_be_resumed() {
+    let home = TestHome::new();
+    let command = "test -e ../resumed || sleep 600";
+    let endless_call = |text: &str| json!({"text": text, "calls": [{"tool": "shell_exec", "args": {"cmd": command}}]});
+    home.scripted(
+        "mode: auto\nauthorized_costs:\n  - shell_exec",
+        &json!([SUMMARY, endless_call("First."), endless_call("Second."), {"repeat": 3, "text": REPORT}]),
+    );
+    home.write("go.json", json!(["go"]).to_string());
+    let mut terminal = Terminal::start(&home, RUN_ARGS, &[]);
+    terminal.expect("sleep 600");
+    terminal.type_text(CTRL_C);
+    terminal.expect("cancelling what is in flight");
+    terminal.type_text(CTRL_C);
+    terminal.expect("stopping; the run can be resumed");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 130, "{seen}");
+    assert!(seen.contains("go on: adjutant resume"), "{seen}");
+    // The second command may have begun or not: the agent is told, or it is made now.
+    home.write("resumed", "");
+    home.run(&["resume", RUN, "--answers", "../go.json"]).expect_code(0).expect_text("completed");
+}
