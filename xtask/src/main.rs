@@ -1,8 +1,10 @@
-//! The project's own commands: `cargo xtask test` checks everything that a change must pass.
+//! The project's own commands: `cargo xtask test` checks everything that a change must pass, `cargo xtask
+//! bench` measures what the budgets promise.
 //!
 //! One file per command. `check.rs` runs a step and shows what it took, `tally.rs` counts test results,
 //! `licences.rs` compares licences with `deny.toml`.
 
+mod bench;
 mod check;
 mod licences;
 mod tally;
@@ -21,10 +23,20 @@ enum Command {
     /// Installs what is missing where it may, then: formatting, lints, documentation, licences, all tests.
     /// Stops at the first step that fails. The last line is `N passed, N failed`.
     Test,
+    /// Measure speed, memory and size beside their budgets
+    ///
+    /// Builds for release, then prints one table: each figure, its budget, whether it is kept, and a baseline
+    /// that was measured in the same run. Takes a minute or two; leave the machine alone meanwhile.
+    Bench {
+        /// Handed on, such as `--only resume`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Test => test::run(),
+        Command::Bench { args } => bench::run(&args),
     }
 }

@@ -97,6 +97,22 @@ fn dependencies_between_our_crates_point_one_way() {
     }
 }
 
+/// The members beside `crates/`: who works on the project needs its program, not its crates, and only the
+/// benchmarks measure crates from within.
+const BESIDE_MAY_NAME: &[(&str, &[&str])] =
+    &[("xtask", &[]), ("benches", &["core", "ports", "store", "agents", "tools", "runtime"])];
+
+#[test]
+fn members_beside_the_crates_name_only_what_they_may() {
+    for (member, may_name) in BESIDE_MAY_NAME {
+        let path = root().join(member).join("Cargo.toml");
+        let manifest = read(&path).parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for named in dependencies(&manifest).iter().filter_map(|name| name.strip_prefix("adjutant-")) {
+            assert!(may_name.contains(&named), "{member} names `{named}`; it may name {may_name:?}");
+        }
+    }
+}
+
 #[test]
 fn core_uses_only_what_does_no_io() {
     let manifest = manifest("core");

@@ -1,0 +1,99 @@
+//! What one decision of the gate and of the detectors costs, through `adjutant decide`.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+
+use crate::figure::{Amount, Figure, each};
+
+const LINES: usize = 200_000;
+/// Of the gate. The detectors have no budget of their own: they are part of a turn's.
+const GATE_BUDGET: Amount = Amount::Time(Duration::from_micros(30));
+
+/// Decisions one by one, each beside copying the same lines and beside parsing and printing them.
+pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for (what, line, budget) in [("gate", gate as fn(usize) -> Value, Some(GATE_BUDGET)), ("detect", detect, None)] {
+        let input = write(folder, what, line)?;
+        let decided = time(Command::new(adjutant).args(["decide", what]), &input)?;
+        let copied = time(&mut Command::new("cat"), &input)?;
+        let parsed = parse_and_print(&input)?;
+        let rate = LINES as u128 * 1_000_000 / decided.as_micros().max(1);
+        let figure = |against: &str, baseline, budget| Figure {
+            name: format!("`decide {what}`, one line ({rate}/s)"),
+            measured: Amount::Time(each(decided, LINES)),
+            budget,
+            against: against.to_owned(),
+            baseline: Amount::Time(each(baseline, LINES)),
+        };
+        figures.push(figure("serde_json parses and prints the line", parsed, budget));
+        figures.push(figure("cat", copied, None));
+    }
+    Ok(figures)
+}
+
+fn write(folder: &Path, what: &str, line: fn(usize) -> Value) -> anyhow::Result<PathBuf> {
+    let path = folder.join(what);
+    let mut file = std::io::BufWriter::new(File::create(&path)?);
+    for number in 0..LINES {
+        writeln!(file, "{}", line(number))?;
+    }
+    file.flush()?;
+    Ok(path)
+}
+
+fn time(command: &mut Command, input: &Path) -> anyhow::Result<Duration> {
+    let began = Instant::now();
+    let status = command.stdin(File::open(input)?).stdout(Stdio::null()).status()?;
+    let took = began.elapsed();
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(took)
+}
+
+fn parse_and_print(input: &Path) -> anyhow::Result<Duration> {
+    let began = Instant::now();
+    let text = fs::read(input)?;
+    let mut output = std::io::BufWriter::new(File::options().write(true).open("/dev/null")?);
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let value: Value = serde_json::from_slice(line)?;
+        serde_json::to_writer(&mut output, &value)?;
+        output.write_all(b"\n")?;
+    }
+    output.flush()?;
+    Ok(began.elapsed())
+}
+
+/// Calls of every tool, among them command lines that must be read for what they would do.
+fn gate(number: usize) -> Value {
+    let (tool, arguments) = match number % 8 {
+        0 => ("read_file", json!({"path": format!("src/part_{number}.rs")})),
+        1 => ("write_file", json!({"path": format!("src/part_{number}.rs"), "content": "fn main() {}\n".repeat(20)})),
+        2 => ("shell_exec", json!({"cmd": format!("cargo test -p part_{number} -- --nocapture")})),
+        3 => ("shell_exec", json!({"cmd": "git add -A && git commit -m \"rm -rf is only a word here\""})),
+        4 => ("shell_exec", json!({"cmd": "find . -name '*.o' -print0 | xargs -0 rm -f; git push origin main"})),
+        5 => ("list_dir", json!({"path": "."})),
+        6 => ("http_fetch", json!({"url": format!("https://example.org/{number}")})),
+        _ => ("apply_patch", json!({"diff": "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+too\n three\n"})),
+    };
+    json!({"tool": tool, "arguments": arguments, "authorized_costs": ["filesystem_write", "shell_exec"]})
+}
+
+/// Turns as agents give them: work, a summary, a report, a blocker, an announced deletion.
+fn detect(number: usize) -> Value {
+    let text = match number % 5 {
+        0 => crate::world::SUMMARY.to_owned(),
+        1 => format!("{}\nThat was file {number}.", crate::world::WORK),
+        2 => format!("## Phase 4\n\nEverything in item {number} is delivered; all tests pass. {}", crate::world::WORK),
+        3 => format!(
+            "## Phase 2\n\nI am blocked on item {number}: the credentials for the test server are missing. Tried: \
+             the ones in the brief. Needed: new ones."
+        ),
+        _ => format!("{}\nNext I will run `rm -rf build/{number}` and drop the old table.", crate::world::WORK),
+    };
+    json!({"text": text, "authorized_costs": ["filesystem_write"]})
+}

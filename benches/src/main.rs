@@ -1,0 +1,69 @@
+//! Measures what the budgets promise, and prints each figure beside its budget and a baseline.
+//!
+//! In: the program to measure. Out: one table. A baseline does the least that the same work could be done
+//! with, on the same machine, in the same run: ratios can be compared between machines, times can't.
+//! Nothing here fails because a machine is slow: a missed budget is printed as missed.
+//!
+//! Begin with [`main`]; one file per group of figures. `figure.rs` prints, `world.rs` has the scripted
+//! agent, tools and operator that sessions are measured with.
+
+mod concurrent;
+mod decisions;
+mod figure;
+mod resume;
+mod size;
+mod start_up;
+mod turn;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Parser;
+use figure::Figure;
+
+/// Measure the program and print each figure beside its budget and a baseline
+#[derive(Parser)]
+struct Args {
+    /// The program to measure
+    adjutant: PathBuf,
+    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, size
+    #[arg(long, value_name = "GROUP")]
+    only: Vec<String>,
+    /// Be the process of its own that `concurrent` measures
+    #[arg(long, hide = true)]
+    child: Option<concurrent::Child>,
+}
+
+/// One group of figures: `folder` is empty, on the disk that the build is on, and removed afterwards.
+type Group = fn(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>>;
+
+const GROUPS: &[(&str, Group)] = &[
+    ("start-up", start_up::measure),
+    ("decisions", decisions::measure),
+    ("turn", turn::measure),
+    ("resume", resume::measure),
+    ("concurrent", concurrent::measure),
+    ("size", size::measure),
+];
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    if let Some(child) = args.child {
+        // The parent starts this process in the folder that it may use.
+        return concurrent::run_child(child, &std::env::current_dir()?);
+    }
+    let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
+    // Not the system's folder for temporary files: that may be in memory, where a flush costs nothing.
+    let beside = adjutant.parent().unwrap_or(Path::new("."));
+    let mut figures = Vec::new();
+    for (name, measure) in GROUPS {
+        if args.only.is_empty() || args.only.iter().any(|only| only == name) {
+            eprintln!("measuring: {name}");
+            let folder = tempfile::tempdir_in(beside).context("can't make a folder")?;
+            figures.extend(measure(&adjutant, folder.path()).with_context(|| format!("can't measure {name}"))?);
+        }
+    }
+    print!("{}", figure::table(&figures));
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! How long it takes to go on with a run that has a long journal.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use adjutant_core::id::RunId;
+use adjutant_core::procedure::{Command as Wanted, Drive, Key, Step, Want};
+use adjutant_core::session::Mode;
+use adjutant_core::tool::ToolCall;
+use adjutant_core::trace::{Body, Entry, Stop};
+use adjutant_ports::{Durability, Journal};
+use adjutant_runtime::{Driver, Masks};
+use adjutant_store::{Damage, FileJournal, Home, Owner};
+use anyhow::{bail, ensure};
+use jiff::Timestamp;
+
+use crate::figure::{Amount, Figure, median};
+use crate::world::{self, Unflushed};
+
+const EVENTS: u64 = 100_000;
+const ROUNDS: usize = 11;
+const BUDGET: Amount = Amount::Time(Duration::from_millis(200));
+/// What `resume` ends with while a question is open and nobody is there to answer it.
+const WAITING: i32 = 4;
+
+/// A run that stands at a question after 100,000 events: resumed in this process, and by the command.
+pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
+    let home = Home::new(folder.join("home"), None);
+    let run_id: RunId = "bench".parse()?;
+    generate(&home, &run_id, folder)?;
+    let path = home.journal(&run_id);
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        let [hashed, folded, resumed] = &mut times;
+        let began = Instant::now();
+        blake3::hash(&std::fs::read(&path)?);
+        hashed.push(began.elapsed());
+        folded.push(fold(&home, &run_id, folder)?);
+        resumed.push(resume(adjutant, home.root())?);
+    }
+    let [hashed, folded, resumed] = times.map(median);
+    let megabytes = std::fs::metadata(&path)?.len() / 1_000_000;
+    let figure = |name: &str, measured| Figure {
+        name: format!("{name} ({EVENTS} events, {megabytes} MB)"),
+        measured: Amount::Time(measured),
+        budget: Some(BUDGET),
+        against: "reading the file and hashing it with BLAKE3".to_owned(),
+        baseline: Amount::Time(hashed),
+    };
+    Ok(vec![figure("taking over and folding", folded), figure("`resume`, whole process", resumed)])
+}
+
+fn fold(home: &Home, run_id: &RunId, folder: &Path) -> anyhow::Result<Duration> {
+    let options = world::options(folder, Mode::Gated);
+    let (procedure, ports) = (world::procedure(&options)?, world::ports(Arc::new(world::agent(1)?)));
+    let began = Instant::now();
+    let (mut journal, recovered) =
+        FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse)?;
+    let driver = Driver::new(procedure, &recovered.events, &mut journal, ports, Masks::default());
+    let took = began.elapsed();
+    ensure!(driver.open_questions().len() == 1, "the run does not stand at its question");
+    Ok(took)
+}
+
+fn resume(adjutant: &Path, home: &Path) -> anyhow::Result<Duration> {
+    let began = Instant::now();
+    let output = Command::new(adjutant)
+        .args(["resume", "bench"])
+        .env_clear()
+        .env("ADJUTANT_HOME", home)
+        .stdin(Stdio::null())
+        .output()?;
+    let took = began.elapsed();
+    ensure!(output.status.code() == Some(WAITING), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(took)
+}
+
+/// Writes the journal of a session that was asked, and went on, until it was long enough.
+fn generate(home: &Home, run_id: &RunId, workdir: &Path) -> anyhow::Result<()> {
+    let options = world::options(workdir, Mode::Gated);
+    let mut drive = Drive::new(world::procedure(&options)?);
+    let mut journal = FileJournal::create(home, run_id, &Owner::current(), Timestamp::now())?.on(Unflushed);
+    let mut append = |drive: &mut Drive<_>, entry: Entry| -> anyhow::Result<()> {
+        drive.apply(&journal.append(entry, Timestamp::now(), Durability::Written)?);
+        Ok(())
+    };
+    for entry in world::beginning(&options)? {
+        append(&mut drive, entry)?;
+    }
+    loop {
+        match drive.step() {
+            Step::Record(entry) => append(&mut drive, entry)?,
+            Step::Begin(want) => {
+                append(&mut drive, want.intent(6))?;
+                let is_last = matches!(want.command, Wanted::Ask(_)) && drive.next_seq() >= EVENTS;
+                if is_last {
+                    break;
+                }
+                let outcome = outcome(&want)?;
+                append(&mut drive, outcome)?;
+            }
+            step => bail!("the session came to {step:?}"),
+        }
+    }
+    journal.close()?;
+    Ok(())
+}
+
+fn outcome(want: &Want) -> anyhow::Result<Entry> {
+    let Key { part, slot } = want.key.clone();
+    let body = match &want.command {
+        Wanted::Turn { .. } => Body::AgentReply {
+            slot,
+            text: if slot.number == 1 { world::SUMMARY } else { world::WORK }.to_owned(),
+            calls: if slot.number == 1 { Vec::new() } else { vec![call(slot.number)] },
+            usage: None,
+            stop: Stop::EndTurn,
+            duration_ms: 1,
+        },
+        Wanted::Call(call) => Body::ToolResult {
+            slot,
+            call_id: call.call_id.clone(),
+            success: true,
+            duration_ms: 1,
+            bytes: world::OUTPUT.len() as u64,
+            content: Some(world::OUTPUT.to_owned()),
+            artifact: None,
+            code: None,
+            exit_code: None,
+            settled: false,
+        },
+        Wanted::Ask(question) => {
+            let Some(choice) = world::agreed(question) else { bail!("nobody answers {question:?}") };
+            let id = format!("answer-{}", slot.number);
+            Body::Answer { slot, id, choice, text: None, by: "bench".to_owned(), whence: "answers".to_owned() }
+        }
+        Wanted::Wait { .. } => Body::Expired { slot },
+    };
+    Ok(Entry { part, body })
+}
+
+fn call(number: u32) -> ToolCall {
+    ToolCall {
+        call_id: format!("call_{number}_1"),
+        name: "write_file".to_owned(),
+        args: serde_json::json!({"path": "price.rs", "content": world::OUTPUT}),
+        malformed: None,
+        masked: false,
+    }
+}
