@@ -10,6 +10,7 @@ use adjutant_core::id::BriefId;
 use adjutant_core::procedure::Part;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
+use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::{FileJournal, Home, Owner};
 use anyhow::Context;
@@ -106,17 +107,18 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         refuse_second(&home, &brief_id, args.answers.is_some())?;
     }
     let temporary = args.ephemeral.then(tempfile::tempdir).transpose().context("can't make a temporary home")?;
-    let home = temporary.as_ref().map_or(home, |folder| Home::new(folder.path(), None));
+    // What is kept goes to a place of its own; what the operator set, such as the list of hosts, still holds.
+    let kept_in = temporary.as_ref().map_or_else(|| home.clone(), |folder| Home::new(folder.path(), None));
 
     let mut options = settings.options();
     let now = Timestamp::now();
-    let copied = if args.copy { Some(copy_workdir(&home, &brief_id, &settings.workdir.value, now)?) } else { None };
+    let copied = if args.copy { Some(copy_workdir(&kept_in, &brief_id, &settings.workdir.value, now)?) } else { None };
     if let Some(copy) = &copied {
         options.workdir = copy.display().to_string();
     }
     let sitting = Sitting::open(&home, brief, options)?;
     let (run_id, mut journal) =
-        FileJournal::create_next(&home, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
+        FileJournal::create_next(&kept_in, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
     let path = journal.path().to_owned();
 
     let runtime = sitting::runtime()?;
@@ -238,7 +240,9 @@ fn refuse_second(home: &Home, brief_id: &BriefId, answered: bool) -> anyhow::Res
 /// Copies the working folder into the home, links as links; where the copy is.
 fn copy_workdir(home: &Home, brief_id: &BriefId, from: &Path, now: Timestamp) -> anyhow::Result<PathBuf> {
     let stamp = now.strftime("%Y%m%dT%H%M%S%3f");
-    let to = home.root().join("workdirs").join(format!("{brief_id}-{stamp}"));
+    let copies = home.root().join("workdirs");
+    make_folder(&copies).with_context(|| format!("can't make `{}`", copies.display()))?;
+    let to = copies.join(format!("{brief_id}-{stamp}"));
     copy_folder(from, &to).with_context(|| format!("can't copy `{}` to `{}`", from.display(), to.display()))?;
     Ok(to)
 }

@@ -6,17 +6,13 @@ use super::node::{Map, Node};
 use super::problem::{Problem, Problems};
 use super::values::McpServer;
 use super::whitespace::trim;
-
-/// The categories that exist, besides those of tool servers.
-const CATEGORIES: [&str; 10] = [
-    "filesystem_read", "filesystem_write", "filesystem_delete", "shell_exec", "http_fetch", "paid_api_call",
-    "git_write", "git_push", "deploy", "external_message",
-];
+use crate::gate::category::STATIC;
 
 /// The entries of `authorized_costs`, trimmed; those that are blank or no text are dropped.
 ///
 /// An entry that names no category stays: it authorizes nothing, and its author should see it.
 pub(super) fn authorized_costs(map: &Map, problems: &mut Problems<'_>) -> Vec<String> {
+    let categories = STATIC.map(|(name, _)| name);
     let entries = texts(map, "authorized_costs", problems);
     for (entry, node) in &entries {
         if entry == "*" {
@@ -24,10 +20,10 @@ pub(super) fn authorized_costs(map: &Map, problems: &mut Problems<'_>) -> Vec<St
                 Problem::warning("authorized_costs", "`*` authorizes everything: deletion, pushing, paying, deploying")
                     .fix("name the categories that are needed".to_owned());
             problems.push(everything, Some(node.at));
-        } else if !CATEGORIES.contains(&entry.as_str()) && !names_tool_server(entry) {
+        } else if !categories.contains(&entry.as_str()) && !names_tool_server(entry) {
             let unknown = Problem::warning("authorized_costs", "there is no such category, so this authorizes nothing")
                 .found(entry)
-                .fix(did_you_mean(entry, &CATEGORIES).or_else(|| Some(format!("one of {}", CATEGORIES.join(", ")))));
+                .fix(did_you_mean(entry, &categories).or_else(|| Some(format!("one of {}", categories.join(", ")))));
             problems.push(unknown, Some(node.at));
         }
     }

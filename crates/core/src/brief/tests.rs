@@ -267,6 +267,9 @@ fn what_strict_yaml_refuses_is_read_with_a_warning() {
 fn a_wildcard_is_shown_to_authorize_everything() {
     check("authorized_costs: [\"*\"]", &["W 3:20 authorized_costs"]);
     check("authorized_costs: [mcp_tool:*]", &[]);
+    for (category, _) in crate::gate::category::STATIC {
+        check(&format!("authorized_costs: [{category}]"), &[]);
+    }
 }
 
 #[test]

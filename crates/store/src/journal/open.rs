@@ -315,7 +315,7 @@ impl OpenError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Damaged { .. } => {
-                Some("look at it with `adjutant trace`; `--accept-damage` goes on with what can be read".into())
+                Some("look at it with `adjutant inspect RUN --trace`; `--accept-damage` goes on with what can be read".into())
             }
             Self::Lease(LeaseError::Held { holder, .. }) => Some(format!("wait for it, or end {holder}")),
             Self::Lease(LeaseError::Unusable { path, .. }) => {

@@ -1,0 +1,317 @@
+//! The documents say what the program does: what can be compared is compared, what can be run is run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use adjutant_core::gate::category;
+use adjutant_core::session::detect::{Detector, Sensitivity};
+use adjutant_store::config;
+
+/// What a reader of the README types to build the program, which a test has already.
+const BUILDING: [&str; 3] = ["cargo build --release", r#"export PATH="$PWD/target/release:$PATH""#, "cargo xtask test"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("can't read {path}: {error}"))
+}
+
+/// The pages in `docs/` and those named.
+fn pages(named: &[&str]) -> Vec<PathBuf> {
+    let pages = fs::read_dir(root().join("docs")).expect("docs is there").map(|entry| entry.expect("an entry").path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages.chain(named.iter().map(|page| root().join(page))).collect()
+}
+
+/// A place of its own to run in: a home, and what the README's commands need of the repository.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = tempfile::tempdir().expect("a folder");
+        let copied =
+            Command::new("cp").args(["-r", "examples", "tests"]).arg(place.path()).current_dir(root()).status();
+        assert!(copied.expect("cp runs").success());
+        fs::create_dir_all(place.path().join("target")).expect("a folder");
+        Self(place)
+    }
+
+    fn sh(&self, line: &str) -> Output {
+        let program = Path::new(env!("CARGO_BIN_EXE_adjutant"));
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", program.parent().expect("a folder").display());
+        Command::new("bash")
+            .args(["-o", "pipefail", "-c", line])
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.0.path())
+            .env("ADJUTANT_HOME", self.0.path().join("home"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("bash runs")
+    }
+
+    fn out(&self, line: &str) -> String {
+        let output = self.sh(line);
+        assert!(output.status.success(), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+}
+
+/// The lines of all `sh` blocks of a page, each with the exit code it says.
+fn commands(page: &str) -> Vec<(String, i32)> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside && !line.is_empty() => {
+                let (command, code) = line.split_once("# exits ").unwrap_or((line, "0"));
+                found.push((command.trim().to_owned(), code.trim().parse().expect("an exit code")));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_of_the_readme_works_in_order() {
+    let place = Place::new();
+    let commands = commands(&read("README.md"));
+    for built in BUILDING {
+        assert!(commands.iter().any(|(command, _)| command == built), "the README has no `{built}`");
+    }
+    let mut ran = 0;
+    for (command, code) in commands.iter().filter(|(command, _)| !BUILDING.contains(&command.as_str())) {
+        let line = command.replace("cargo run --release -- ", "adjutant ");
+        assert!(line.contains("adjutant "), "{line} runs something else");
+        let output = place.sh(&line);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{command}\n{said}");
+        ran += 1;
+    }
+    assert!(ran > 20, "only {ran} commands were found");
+}
+
+#[test]
+fn the_excerpt_of_the_readme_is_from_a_real_run() {
+    let place = Place::new();
+    let readme = read("README.md");
+    let first = commands(&readme).remove(0).0.replace("cargo run --release -- ", "adjutant ");
+    let real = place.out(&first);
+    let excerpt = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an excerpt");
+    for line in excerpt.lines().filter(|line| *line != "...") {
+        // What is left out at the end is marked, and how long something took differs from run to run.
+        let line = line.strip_suffix("...").unwrap_or(line).trim_end();
+        let line = if line.contains(" ms") { line.split(", ").next().expect("a part") } else { line };
+        assert!(real.contains(line), "no such line in a real run: {line}\n{real}");
+    }
+    assert!(real.contains("/home/sessions/2026-01-15-FIRST.trace.ndjson"), "{real}");
+}
+
+/// Every long flag that a help text defines.
+fn flags(help: &str) -> BTreeSet<&str> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    lines.filter_map(|line| line.split([' ', ',', '=']).find(|word| word.starts_with("--"))).collect()
+}
+
+/// The commands that a help text lists.
+fn subcommands(help: &str) -> Vec<&str> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+#[test]
+fn every_command_and_every_flag_is_on_some_page() {
+    let place = Place::new();
+    let pages: String =
+        pages(&["README.md"]).iter().map(|path| fs::read_to_string(path).expect("a page")).collect::<Vec<_>>().join("\n");
+    let help = place.out("adjutant --help");
+    assert!(subcommands(&help).len() > 10, "{help}");
+    for command in subcommands(&help) {
+        assert!(pages.contains(&format!("adjutant {command}")), "no page has `adjutant {command}`");
+        let help = place.out(&format!("adjutant {command} --help"));
+        for what in subcommands(&help) {
+            assert!(pages.contains(&format!("adjutant {command} {what}")), "no page has `adjutant {command} {what}`");
+        }
+        for flag in flags(&help).into_iter().filter(|flag| *flag != "--help") {
+            let is_said = pages.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == flag);
+            assert!(is_said, "no page has `{flag}` of `adjutant {command}`");
+        }
+    }
+}
+
+/// The lines below the one that begins with `head`, to the closing brace in the first column.
+fn block<'s>(source: &'s str, head: &str) -> impl Iterator<Item = &'s str> {
+    let start = source.find(head).unwrap_or_else(|| panic!("no `{head}`"));
+    source[start..].lines().skip(1).take_while(|line| *line != "}")
+}
+
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// The name of the field that a line defines behind `indent`.
+fn field<'s>(line: &'s str, indent: &str) -> Option<&'s str> {
+    let rest = line.strip_prefix(indent)?;
+    let (name, _) = rest.strip_prefix("pub ").unwrap_or(rest).split_once(": ")?;
+    name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_').then_some(name)
+}
+
+/// Every event with its fields, from the source of the vocabulary.
+fn events() -> Vec<(String, Vec<String>)> {
+    let source = read("crates/core/src/trace/event.rs");
+    let mut events: Vec<(String, Vec<String>)> = Vec::new();
+    for line in block(&source, "pub enum Body {") {
+        let variant = line.strip_prefix("    ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+        if let Some(variant) = variant {
+            let name: String = variant.chars().take_while(char::is_ascii_alphanumeric).collect();
+            events.push((snake(&name), Vec::new()));
+        } else if let (Some(field), Some((_, fields))) = (field(line, "        "), events.last_mut()) {
+            fields.push(field.to_owned());
+        }
+    }
+    let start = events.iter_mut().find(|(name, _)| name == "run_start").expect("a run starts");
+    start.1.extend(block(&source, "pub struct RunStart {").filter_map(|line| field(line, "    ")).map(str::to_owned));
+    events
+}
+
+#[test]
+fn the_page_of_the_journal_has_every_event_with_every_field_and_no_other() {
+    let page = read("docs/journal.md");
+    let events = events();
+    assert!(events.len() > 30, "{events:?}");
+    for (event, fields) in &events {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{event}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/journal.md has no row for `{event}`"));
+        for field in fields {
+            assert!(row.contains(&format!("`{field}`")), "the row of `{event}` lacks `{field}`");
+        }
+    }
+    let table = page.split("## Events").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a table of events");
+    for row in table.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let name = row.split('`').next().expect("a name");
+        assert!(events.iter().any(|(event, _)| event == name), "there is no event `{name}`");
+    }
+}
+
+/// The strings of the constant list that begins with `head`.
+fn strings(path: &str, head: &str) -> Vec<String> {
+    let source = read(path);
+    let start = source.find(head).unwrap_or_else(|| panic!("{path} has no `{head}`"));
+    let list = source[start..].split("];").next().expect("a list");
+    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn has_rows(path: &str, names: impl IntoIterator<Item = impl AsRef<str>>) {
+    let page = read(path);
+    let mut count = 0;
+    for name in names {
+        let name = name.as_ref();
+        assert!(page.contains(&format!("\n| `{name}` | ")), "{path} has no row for `{name}`");
+        count += 1;
+    }
+    assert!(count > 3, "{path}: only {count} names were found");
+}
+
+#[test]
+fn the_pages_name_what_the_program_knows() {
+    has_rows("docs/gate.md", category::STATIC.iter().map(|(name, _)| name));
+    has_rows("docs/detectors.md", Detector::ALL.map(Detector::name));
+    has_rows("docs/detectors.md", Sensitivity::ALL.map(Sensitivity::name));
+    has_rows("docs/running.md", config::KEYS);
+    has_rows("docs/briefs.md", strings("crates/core/src/brief/fields.rs", "const FIELDS: "));
+    let questions = read("crates/core/src/inbox/question.rs");
+    let kinds = block(&questions, "pub enum QuestionKind {");
+    has_rows("docs/running.md", kinds.filter_map(|line| Some(snake(line.strip_prefix("    ")?.strip_suffix(',')?))));
+}
+
+#[test]
+fn every_exit_code_is_in_the_tables() {
+    let source = read("crates/cli/src/exit.rs");
+    let codes = block(&source, "pub const fn exit_code").filter_map(|line| line.split_once(" => ")?.1.strip_suffix(','));
+    let codes: Vec<&str> = codes.collect();
+    assert_eq!(codes.len(), 8, "{codes:?}");
+    for page in ["README.md", "docs/running.md"] {
+        let text = read(page);
+        for code in &codes {
+            assert!(text.contains(&format!("\n| {code} | ")), "{page} lacks the exit code {code}");
+        }
+    }
+}
+
+#[test]
+fn every_tool_has_a_section_with_every_argument() {
+    let place = Place::new();
+    let tools: serde_json::Value = serde_json::from_str(&place.out("adjutant tools --json")).expect("JSON");
+    let page = read("docs/tools.md");
+    let tools = tools.as_array().expect("a list");
+    assert_eq!(tools.len(), 6);
+    for tool in tools {
+        let name = tool["name"].as_str().expect("a name");
+        let section = page.split(&format!("## `{name}`")).nth(1).and_then(|rest| rest.split("\n## ").next());
+        let section = section.unwrap_or_else(|| panic!("docs/tools.md has no section `{name}`"));
+        for argument in tool["schema"]["properties"].as_object().expect("arguments").keys() {
+            assert!(section.contains(&format!("| `{argument}` |")), "`{name}` lacks `{argument}`");
+        }
+        for needed in tool["categories"].as_array().expect("categories") {
+            assert!(section.contains(needed.as_str().expect("a name")), "`{name}` lacks {needed}");
+        }
+    }
+}
+
+#[test]
+fn every_variable_of_the_environment_is_on_the_page_about_running() {
+    let page = read("docs/running.md");
+    let source = read("crates/cli/src/settings.rs");
+    let variables: BTreeSet<&str> = source.split('"').filter(|text| text.starts_with("ADJUTANT_")).collect();
+    assert!(variables.len() > 4, "{variables:?}");
+    for variable in variables {
+        assert!(page.contains(variable), "docs/running.md lacks {variable}");
+    }
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let mut followed = 0;
+    for page in pages(&["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]) {
+        let text = fs::read_to_string(&page).expect("a page");
+        let folder = page.parent().expect("a folder");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().expect("a part");
+            if !file.is_empty() && !file.contains("://") {
+                assert!(folder.join(file).exists(), "{} links to {file}", page.display());
+                followed += 1;
+            }
+        }
+    }
+    assert!(followed > 10, "only {followed} links were found");
+}
+
+#[test]
+fn the_lines_on_the_page_about_decide_are_what_the_program_answers() {
+    let place = Place::new();
+    let page = read("docs/decide.md");
+    let blocks: Vec<&str> = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let whats = ["brief", "detect", "gate", "patch"];
+    assert_eq!(blocks.len(), whats.len());
+    for (block, what) in blocks.into_iter().zip(whats) {
+        let (asked, answered) = block.trim().split_once('\n').expect("a line and its answer");
+        fs::write(place.0.path().join("line"), asked).expect("written");
+        assert_eq!(place.out(&format!("adjutant decide {what} < line")).trim(), answered.trim(), "decide {what}");
+    }
+}
