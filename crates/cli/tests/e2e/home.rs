@@ -153,12 +153,8 @@ impl TestHome {
     /// Starts the binary with its stdin and stdout piped.
     pub fn start(&self, args: &[&str]) -> Running {
         let mut command = self.adjutant(args);
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         Running { child, stdout }
     }

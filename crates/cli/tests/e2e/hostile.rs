@@ -74,7 +74,8 @@ fn leaky(flags: &[&str]) -> (TestHome, Said) {
     let mut command = home.adjutant(&args);
     let output = command.env("MY_API_KEY", OWN).stdout(Stdio::piped()).output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    let found = Said { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) };
+    let found =
+        Said { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) };
     (home, found.expect_code(0))
 }
 

@@ -55,18 +55,15 @@ const CASES: &[Case] = &[
         name: "blocker",
         run_id: RUN,
         prepare: || {
-            scripted(
-                AUTHORIZED,
-                |home| {
-                    json!([
-                        SUMMARY,
-                        {"text": "The first part.", "calls": [effect_call(home, "one")]},
-                        "## Phase 2\n\nBlocker: the colour is not in the brief.\nNeeded: its name.",
-                        {"text": "Now I know.", "calls": [effect_call(home, "two")]},
-                        {"repeat": 3, "text": REPORT},
-                    ])
-                },
-            )
+            scripted(AUTHORIZED, |home| {
+                json!([
+                    SUMMARY,
+                    {"text": "The first part.", "calls": [effect_call(home, "one")]},
+                    "## Phase 2\n\nBlocker: the colour is not in the brief.\nNeeded: its name.",
+                    {"text": "Now I know.", "calls": [effect_call(home, "two")]},
+                    {"repeat": 3, "text": REPORT},
+                ])
+            })
         },
         args: PLAIN,
         answers: &[("confirmation", "go")],
@@ -77,17 +74,14 @@ const CASES: &[Case] = &[
         name: "denial",
         run_id: RUN,
         prepare: || {
-            scripted(
-                AUTHORIZED,
-                |home| {
-                    json!([
-                        SUMMARY,
-                        "I'll delete the old build folder.",
-                        {"when": {"contains": "keep it"}, "text": "Then it stays.", "calls": [effect_call(home, "instead")]},
-                        {"repeat": 3, "text": REPORT},
-                    ])
-                },
-            )
+            scripted(AUTHORIZED, |home| {
+                json!([
+                    SUMMARY,
+                    "I'll delete the old build folder.",
+                    {"when": {"contains": "keep it"}, "text": "Then it stays.", "calls": [effect_call(home, "instead")]},
+                    {"repeat": 3, "text": REPORT},
+                ])
+            })
         },
         args: PLAIN,
         answers: &[("confirmation", "go"), ("destructive", "n: keep it")],
@@ -98,22 +92,19 @@ const CASES: &[Case] = &[
         name: "several calls in one turn",
         run_id: RUN,
         prepare: || {
-            scripted(
-                AUTHORIZED,
-                |home| {
-                    json!([
-                        SUMMARY,
-                        {"text": "All at once.", "calls": [
-                            effect_call(home, "one"),
-                            {"tool": "write_file", "args": {"path": "written", "content": "by a tool\n"}},
-                            {"tool": "read_file", "args": {"path": "start"}},
-                            {"tool": "list_dir", "args": {"path": "."}},
-                            effect_call(home, "two"),
-                        ]},
-                        {"repeat": 3, "text": REPORT},
-                    ])
-                },
-            )
+            scripted(AUTHORIZED, |home| {
+                json!([
+                    SUMMARY,
+                    {"text": "All at once.", "calls": [
+                        effect_call(home, "one"),
+                        {"tool": "write_file", "args": {"path": "written", "content": "by a tool\n"}},
+                        {"tool": "read_file", "args": {"path": "start"}},
+                        {"tool": "list_dir", "args": {"path": "."}},
+                        effect_call(home, "two"),
+                    ]},
+                    {"repeat": 3, "text": REPORT},
+                ])
+            })
         },
         args: PLAIN,
         answers: &[("confirmation", "go")],
@@ -276,9 +267,8 @@ fn check(case: &Case, kill_at: u64, unkilled: &Left) -> Verdict {
     } else {
         assert_eq!(found.effects, unkilled.effects, "{place}");
     }
-    let interrupted = |journal: &[Value]| {
-        journal.iter().any(|event| event["type"] == "interrupted" && event["effect"] == "unknown")
-    };
+    let interrupted =
+        |journal: &[Value]| journal.iter().any(|event| event["type"] == "interrupted" && event["effect"] == "unknown");
     let journal = home.journal(case.run_id);
     assert_eq!(interrupted(&journal), unsure, "{place}: an unknown effect is told, and nothing else is");
     assert_eq!(

@@ -21,7 +21,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// What stands for `adjutant` in a checkout.
-const PREFIXES: &[&str] = &["cargo run --release -- ", "cargo run -q --release -- ", "cargo run -q -- ", "cargo run -- "];
+const PREFIXES: &[&str] =
+    &["cargo run --release -- ", "cargo run -q --release -- ", "cargo run -q -- ", "cargo run -- "];
 
 /// One command of a page.
 #[derive(Debug, PartialEq)]
@@ -90,7 +91,8 @@ fn every_command_on_every_page_does_what_it_says() {
         let home = TestHome::new();
         crate::home::copy(&Path::new(ROOT).join("examples"), &home.path("checkout/examples"));
         // What a page's own commands may begin with.
-        for (name, from) in [("brief.md", "brief.md"), ("script.yaml", "script.yaml"), ("answers.yaml", "answers.yaml")] {
+        for (name, from) in [("brief.md", "brief.md"), ("script.yaml", "script.yaml"), ("answers.yaml", "answers.yaml")]
+        {
             fs::copy(home.path(&format!("checkout/examples/first-run/{from}")), home.path(&format!("checkout/{name}")))
                 .expect("copied");
         }
