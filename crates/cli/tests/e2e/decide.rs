@@ -6,10 +6,6 @@ use serde_json::{Value, json};
 
 use crate::home::{ROOT, TestHome};
 
-/// Where ours decides otherwise on purpose: the row of the comparison, the vector's id, what and why.
-const OTHERWISE: &[(&str, u64, &str)] =
-    &[("C3", 40, "completion can't be disabled: a run could never end, so ours goes on reading it")];
-
 fn vectors(name: &str) -> Vec<Value> {
     let path = Path::new(ROOT).join("tests/vectors").join(name);
     let text = std::fs::read_to_string(&path).expect("vectors");
@@ -62,7 +58,6 @@ fn briefs_are_judged_as_the_peer_judges_them() {
 #[test]
 fn turns_are_read_as_the_peer_reads_them() {
     let vectors = vectors("openwar/detectors/vectors.jsonl");
-    let mut compared = 0;
     for (mut found, vector) in decide("detect", &vectors).into_iter().zip(&vectors) {
         // The ids of rules are ours; the peer's were never recorded.
         for payload in found.as_object_mut().expect("an object").values_mut() {
@@ -71,15 +66,9 @@ fn turns_are_read_as_the_peer_reads_them() {
             }
         }
         let consultations = found.as_object_mut().expect("an object").remove("consultations");
-        if OTHERWISE.iter().any(|(_, id, _)| vector["id"] == *id) {
-            assert_ne!(found, vector["expected"], "this difference is gone: {vector}");
-            continue;
-        }
         assert_eq!(found, vector["expected"], "{vector}");
         assert_eq!(consultations.as_ref(), Some(&vector["consultations"]), "{vector}");
-        compared += 1;
     }
-    assert_eq!(compared, vectors.len() - OTHERWISE.len());
 }
 
 #[test]

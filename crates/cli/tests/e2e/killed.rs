@@ -345,3 +345,41 @@ fn an_approval_for_the_run_survives_a_kill_after_every_event() {
 fn a_run_at_its_limit_survives_a_kill_after_every_event() {
     check_everywhere(&CASES[5]);
 }
+
+/// Kills the run while its only command stands between its effect and its end, and resumes it.
+#[test]
+fn a_command_that_had_its_effect_before_the_kill_is_not_run_again() {
+    let home = TestHome::new();
+    let [log, gate] = [home.path("effects"), home.path("gate")];
+    // Opening the gate waits for whoever holds its other end: here that is this test.
+    let command = format!("echo one >> '{}'; test ! -p '{1}' || cat '{1}'", log.display(), gate.display());
+    home.scripted(
+        AUTHORIZED,
+        &json!([
+            SUMMARY,
+            {"text": "Once.", "calls": [{"tool": "shell_exec", "args": {"cmd": command}}]},
+            {"when": {"contains": "unknown"}, "text": "Then I look first.", "calls": [
+                {"tool": "list_dir", "args": {"path": "."}},
+            ]},
+            {"repeat": 3, "text": REPORT},
+        ]),
+    );
+    home.write("go.json", json!(["go"]).to_string());
+    let made = std::process::Command::new("mkfifo").arg(&gate).status().expect("mkfifo");
+    assert!(made.success());
+
+    let mut running = home.start(&["run", "../brief.md", "--json", "--answers", "../go.json"]);
+    running.until("\"type\":\"tool_call\"");
+    let held = std::fs::File::options().write(true).open(&gate).expect("the command is at the gate");
+    assert_eq!(home.read("effects"), "one\n");
+    running.kill();
+    std::fs::remove_file(&gate).expect("removed");
+    drop(held);
+
+    let resumed = home.run(&["resume", RUN, "--answers", "../go.json"]).expect_code(0);
+    assert_eq!(home.read("effects"), "one\n");
+    assert!(resumed.stdout.contains("Then I look first."), "the agent was told: {}", resumed.stdout);
+    let journal = home.journal(RUN);
+    let told = journal.iter().find(|event| event["type"] == "tool_rejected").expect("a word to the agent");
+    assert_eq!(told["rejection"], "effect_unknown");
+}

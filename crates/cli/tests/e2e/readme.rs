@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::home::{ROOT, TestHome};
+use crate::home::{ROOT, TestHome, copy};
 
 /// The beginnings of lines that are not run here, and why.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -80,6 +80,8 @@ const TYPED: &str = "go\ny\ny\n";
 fn check(home: &TestHome, page: &Path, line: &Line) {
     let place = format!("{}: {}", page.file_name().unwrap_or_default().display(), line.command);
     let command = PREFIXES.iter().fold(line.command.clone(), |command, prefix| command.replace(prefix, "adjutant "));
+    // The name that the pages have for a run is that of the example's.
+    let command = command.replace(" RUN", " 2026-01-15-FIRST");
     assert!(command.contains("adjutant "), "{place}: neither a command of ours nor one that `ELSEWHERE` names");
     let said = home.shell(&format!("adjutant() {{ \"$ADJUTANT\" \"$@\"; }}; {command}"), TYPED);
     assert_eq!(said.code, line.code, "{place}\n{}{}", said.stdout, said.stderr);
@@ -89,14 +91,16 @@ fn check(home: &TestHome, page: &Path, line: &Line) {
 fn every_command_on_every_page_does_what_it_says() {
     for page in pages() {
         let home = TestHome::new();
-        crate::home::copy(&Path::new(ROOT).join("examples"), &home.path("checkout/examples"));
-        // What a page's own commands may begin with.
-        for (name, from) in [("brief.md", "brief.md"), ("script.yaml", "script.yaml"), ("answers.yaml", "answers.yaml")]
-        {
-            fs::copy(home.path(&format!("checkout/examples/first-run/{from}")), home.path(&format!("checkout/{name}")))
-                .expect("copied");
+        copy(&Path::new(ROOT).join("examples"), &home.path("checkout/examples"));
+        // A checkout in which something was built has this folder.
+        fs::create_dir(home.path("checkout/target")).expect("a folder");
+        copy(&Path::new(ROOT).join("tests/vectors"), &home.path("checkout/tests/vectors"));
+        let page_text = fs::read_to_string(&page).expect("a page");
+        // A page that does not make a brief speaks of one that is there.
+        if !page_text.contains("--out brief.md") {
+            copy(&home.path("checkout/examples/first-run"), &home.path("checkout"));
         }
-        for line in commands(&fs::read_to_string(&page).expect("a page")) {
+        for line in commands(&page_text) {
             check(&home, &page, &line);
         }
     }
