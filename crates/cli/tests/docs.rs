@@ -130,8 +130,11 @@ fn subcommands(help: &str) -> Vec<&str> {
 #[test]
 fn every_command_and_every_flag_is_on_some_page() {
     let place = Place::new();
-    let pages: String =
-        pages(&["README.md"]).iter().map(|path| fs::read_to_string(path).expect("a page")).collect::<Vec<_>>().join("\n");
+    let pages: String = pages(&["README.md"])
+        .iter()
+        .map(|path| fs::read_to_string(path).expect("a page"))
+        .collect::<Vec<_>>()
+        .join("\n");
     let help = place.out("adjutant --help");
     assert!(subcommands(&help).len() > 10, "{help}");
     for command in subcommands(&help) {
@@ -243,7 +246,8 @@ fn the_pages_name_what_the_program_knows() {
 #[test]
 fn every_exit_code_is_in_the_tables() {
     let source = read("crates/cli/src/exit.rs");
-    let codes = block(&source, "pub const fn exit_code").filter_map(|line| line.split_once(" => ")?.1.strip_suffix(','));
+    let codes =
+        block(&source, "pub const fn exit_code").filter_map(|line| line.split_once(" => ")?.1.strip_suffix(','));
     let codes: Vec<&str> = codes.collect();
     assert_eq!(codes.len(), 8, "{codes:?}");
     for page in ["README.md", "docs/running.md"] {

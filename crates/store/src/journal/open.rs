@@ -314,9 +314,10 @@ impl OpenError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Damaged { .. } => {
-                Some("look at it with `adjutant inspect RUN --trace`; `--accept-damage` goes on with what can be read".into())
-            }
+            Self::Damaged { .. } => Some(
+                "look at it with `adjutant inspect RUN --trace`; `--accept-damage` goes on with what can be read"
+                    .into(),
+            ),
             Self::Lease(LeaseError::Held { holder, .. }) => Some(format!("wait for it, or end {holder}")),
             Self::Lease(LeaseError::Unusable { path, .. }) => {
                 Some(format!("if nobody drives the run, delete `{}`", path.display()))
