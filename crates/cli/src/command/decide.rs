@@ -28,7 +28,7 @@ enum What {
     Brief,
     /// Read a turn with all detectors: `{text, authorized_costs?, sensitivities?}`
     Detect,
-    /// Judge a tool call: `{tool, arguments, authorized_costs, session_approved?, role?}`
+    /// Judge a tool call: `{tool, arguments, authorized_costs?, session_approved?, approved_call?, shell_disabled?, role?}`
     Gate,
     /// Apply a patch to files: `{files, patch}` gives `{files}` or `{rejected}`
     Patch,

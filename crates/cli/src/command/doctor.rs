@@ -69,7 +69,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
             let failure = Failure::usage(error.to_string());
             hint.map_or_else(|| Failure::usage(error.to_string()), |hint| failure.hint(hint))
         })?;
-        eprintln!("trusted: {trusted:?}");
+        eprintln!("trusted: `{}` as it is now", trusted.path.display());
     }
     let settings = settings::resolve(&home, &typed, None)?;
     let mut rows = vec![

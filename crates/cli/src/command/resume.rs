@@ -78,7 +78,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let events = &recovered.events;
     let start = start(events)?;
     if let Some(outcome) = super::outcome(events) {
-        println!("run {run_id}: is over already ({outcome:?}); nothing to resume");
+        let outcome_name = format!("{outcome:?}").to_lowercase();
+        println!("run {run_id}: is over already ({outcome_name}); nothing to resume");
         return Ok(sitting::outcome_ending(outcome));
     }
     let before = latest_options(events, &start.options);
