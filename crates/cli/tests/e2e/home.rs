@@ -87,11 +87,8 @@ impl TestHome {
 
     /// The content of a file; nothing if it is not there.
     pub fn read(&self, relative: &str) -> String {
-        match fs::read(self.path(relative)) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => panic!("{relative}: {error}"),
-        }
+        let bytes = there(fs::read(self.path(relative))).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Writes `brief.md` and `script.json`: a run of one script, with `fields` in the brief's front matter.
@@ -269,20 +266,30 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// All files below a folder, by their path in it.
+/// All files below a folder, by their path in it. What is deleted meanwhile, as by a command that
+/// outlived its driver, is not there.
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).expect("a folder") {
+        for entry in there(fs::read_dir(&next)).into_iter().flatten() {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if let Some(bytes) = there(fs::read(&path)) {
                 let name = path.strip_prefix(folder).expect("below it").to_string_lossy().into_owned();
-                found.insert(name, fs::read(&path).expect("readable"));
+                found.insert(name, bytes);
             }
         }
     }
     found
+}
+
+/// What was read, or nothing if it is not there.
+fn there<T>(read: std::io::Result<T>) -> Option<T> {
+    match read {
+        Ok(read) => Some(read),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => panic!("{error}"),
+    }
 }
