@@ -123,7 +123,9 @@ impl Console {
             if lines.ended {
                 return None;
             }
-            self.with_renderer(Renderer::prompt);
+            if self.is_terminal {
+                self.with_renderer(Renderer::prompt);
+            }
             let Some(line) = lines.typed.recv().await else {
                 lines.ended = true;
                 self.with_renderer(|renderer| renderer.echo("", "end of input"));

@@ -160,6 +160,30 @@ fn masks() -> Masks {
     Masks::new(own.collect::<SecretSet>())
 }
 
+/// Drives a run while the operator is shown what is in flight, and says at the end how to go on.
+///
+/// # Errors
+///
+/// If the journal can't be written any more, or another driver has the run.
+pub async fn drive(
+    driver: &mut Driver<'_, Run<Session>>,
+    console: &Console,
+    run_id: &str,
+    journal: Option<&Path>,
+) -> anyhow::Result<Ended> {
+    let ended = tokio::select! {
+        ended = driver.run() => ended?,
+        never = console.keep_status() => match never {},
+    };
+    console.with_renderer(|renderer| {
+        renderer.note("");
+        for line in closing(&ended, run_id, journal) {
+            renderer.note(&line);
+        }
+    });
+    Ok(ended)
+}
+
 /// How a sitting ended, as an exit code. What is open says which.
 pub fn ending(ended: &Ended) -> Ending {
     match ended {
@@ -190,7 +214,7 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
 }
 
 /// What is said at the end of a sitting: how it ended, where the journal is, how to go on.
-pub fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
+fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
     let mut lines = vec![match ended {
         Ended::Finished(Outcome::Completed) => format!("run {run_id}: completed"),
         Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),

@@ -9,7 +9,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::session::Mode;
 use adjutant_core::session::Session;
 use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
-use adjutant_runtime::{Driver, Ended};
+use adjutant_runtime::Driver;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, OpenError, Owner};
 use anyhow::Context;
@@ -104,27 +104,20 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             }
         });
         let mut driver = sitting.driver(events, &mut journal, &console);
+        let from_flags = answers_from_flags(args, &driver)?;
         let resume = Body::RunResume {
             options: (options != *before).then_some(options),
             accepted_damage: recovered.accepted_damage(),
         };
         driver.append(Entry { part: Part::root(), body: resume })?;
-        answer_from_flags(args, &mut driver)?;
+        for entry in from_flags {
+            driver.append(entry)?;
+        }
         for (_, question) in driver.open_questions() {
             console.with_renderer(|renderer| renderer.question(&question));
         }
         driver.recover()?;
-        let ended = tokio::select! {
-            ended = driver.run() => ended?,
-            never = console.keep_status() => match never {},
-        };
-        console.with_renderer(|renderer| {
-            renderer.note("");
-            for line in sitting::closing(&ended, run_id.as_str(), Some(&path)) {
-                renderer.note(&line);
-            }
-        });
-        anyhow::Ok::<Ended>(ended)
+        sitting::drive(&mut driver, &console, run_id.as_str(), Some(&path)).await
     })?;
     runtime.shutdown_background();
     journal.close().context("can't close the journal")?;
@@ -166,16 +159,16 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
     Ok(options)
 }
 
-/// Flags that answer an open question are answers like any other.
-fn answer_from_flags(args: &ResumeArgs, driver: &mut Driver<'_, Run<Session>>) -> anyhow::Result<()> {
+/// Flags that answer an open question are answers like any other. Found before anything is on record, so
+/// that a flag which answers nothing leaves the journal as it was.
+fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Session>>) -> anyhow::Result<Vec<Entry>> {
     let by = || "operator".to_owned();
     let id = || uuid::Uuid::now_v7().to_string();
-    if let Some(mode) = args.mode {
-        driver.append(Entry {
-            part: Part::root(),
-            body: Body::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() },
-        })?;
-    }
+    let mode = args.mode.map(|mode| Entry {
+        part: Part::root(),
+        body: Body::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() },
+    });
+    let mut entries: Vec<Entry> = mode.into_iter().collect();
     let context = args.context.as_ref().map(|given| context(given)).transpose()?;
     for (kind, choice, text, flag) in [
         (QuestionKind::Blocker, Choice::Context, context, "--context"),
@@ -190,9 +183,9 @@ fn answer_from_flags(args: &ResumeArgs, driver: &mut Driver<'_, Run<Session>>) -
         };
         let body =
             Body::Answer { slot: key.slot, id: id(), choice, text: Some(text), by: by(), whence: "resume".to_owned() };
-        driver.append(Entry { part: key.part, body })?;
+        entries.push(Entry { part: key.part, body });
     }
-    Ok(())
+    Ok(entries)
 }
 
 /// A text as it is, or the content of the file of that name.

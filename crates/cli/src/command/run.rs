@@ -156,17 +156,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         for body in [header, start] {
             driver.append(Entry { part: Part::root(), body })?;
         }
-        let ended = tokio::select! {
-            ended = driver.run() => ended?,
-            never = console.keep_status() => match never {},
-        };
-        console.with_renderer(|renderer| {
-            renderer.note("");
-            for line in sitting::closing(&ended, run_id.as_str(), temporary.is_none().then_some(path.as_path())) {
-                renderer.note(&line);
-            }
-        });
-        anyhow::Ok(ended)
+        sitting::drive(&mut driver, &console, run_id.as_str(), temporary.is_none().then_some(path.as_path())).await
     })?;
     // Whatever still waits for a line at the terminal must not keep the process.
     runtime.shutdown_background();
