@@ -18,7 +18,7 @@ mod world;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Parser;
 use figure::Figure;
 
@@ -56,14 +56,18 @@ fn main() -> anyhow::Result<()> {
     let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
     // Not the system's folder for temporary files: that may be in memory, where a flush costs nothing.
     let beside = adjutant.parent().unwrap_or(Path::new("."));
-    let mut figures = Vec::new();
+    let (mut figures, mut failed) = (Vec::new(), Vec::new());
     for (name, measure) in GROUPS {
         if args.only.is_empty() || args.only.iter().any(|only| only == name) {
             eprintln!("measuring: {name}");
             let folder = tempfile::tempdir_in(beside).context("can't make a folder")?;
-            figures.extend(measure(&adjutant, folder.path()).with_context(|| format!("can't measure {name}"))?);
+            match measure(&adjutant, folder.path()) {
+                Ok(measured) => figures.extend(measured),
+                Err(error) => failed.push(format!("can't measure {name}: {error:#}")),
+            }
         }
     }
     print!("{}", figure::table(&figures));
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }
