@@ -16,6 +16,7 @@ mod start_up;
 mod turn;
 mod world;
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
@@ -56,6 +57,7 @@ fn main() -> anyhow::Result<()> {
     let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
     // Not the system's folder for temporary files: that may be in memory, where a flush costs nothing.
     let beside = adjutant.parent().unwrap_or(Path::new("."));
+    let before = load();
     let (mut figures, mut failed) = (Vec::new(), Vec::new());
     for (name, measure) in GROUPS {
         if args.only.is_empty() || args.only.iter().any(|only| only == name) {
@@ -68,6 +70,14 @@ fn main() -> anyhow::Result<()> {
         }
     }
     print!("{}", figure::table(&figures));
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    println!("\n{processors} processors; load before {before}, after {}", load());
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
+}
+
+/// How many processes wanted a processor in the last minute: above their number, times are too long.
+fn load() -> String {
+    let averages = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    averages.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()
 }
