@@ -16,9 +16,10 @@ mod start_up;
 mod turn;
 mod world;
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Parser;
 use figure::Figure;
 
@@ -56,14 +57,27 @@ fn main() -> anyhow::Result<()> {
     let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
     // Not the system's folder for temporary files: that may be in memory, where a flush costs nothing.
     let beside = adjutant.parent().unwrap_or(Path::new("."));
-    let mut figures = Vec::new();
+    let before = load();
+    let (mut figures, mut failed) = (Vec::new(), Vec::new());
     for (name, measure) in GROUPS {
         if args.only.is_empty() || args.only.iter().any(|only| only == name) {
             eprintln!("measuring: {name}");
             let folder = tempfile::tempdir_in(beside).context("can't make a folder")?;
-            figures.extend(measure(&adjutant, folder.path()).with_context(|| format!("can't measure {name}"))?);
+            match measure(&adjutant, folder.path()) {
+                Ok(measured) => figures.extend(measured),
+                Err(error) => failed.push(format!("can't measure {name}: {error:#}")),
+            }
         }
     }
     print!("{}", figure::table(&figures));
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    println!("\n{processors} processors; load before {before}, after {}", load());
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
+}
+
+/// How many processes wanted a processor in the last minute: above their number, times are too long.
+fn load() -> String {
+    let averages = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    averages.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()
 }

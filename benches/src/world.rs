@@ -35,7 +35,9 @@ pub const WORK: &str = "I read the module and compared it with what the header p
     write the corrected function now, keep the signature as it is, and add one case for exactly ten pieces beside \
     those that are there. After that I look at the callers, which pass the number through unchanged.";
 
-const BRIEF: &str = "---\nproject: bench\nbrief_id: bench\nmode: auto\nauthorized_costs:\n  - filesystem_write\n---\n\n\
+const BRIEF_ID: &str = "2026-01-15-BENCH";
+
+const BRIEF: &str = "---\nproject: bench\nbrief_id: 2026-01-15-BENCH\nmode: auto\nauthorized_costs:\n  - filesystem_write\n---\n\n\
     # Objective\n\nOrders of ten pieces get the discount.\n\n# Deliverables\n\n- The fix.\n\n# Constraints\n\n- None.\n\n\
     # Tools required\n\n- write_file\n";
 
@@ -68,11 +70,11 @@ pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
     let header = Body::TraceVersion {
         version: TRACE_VERSION,
         adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
-        brief_id: "bench".to_owned(),
+        brief_id: BRIEF_ID.to_owned(),
     };
     let start = Body::RunStart(Box::new(RunStart {
         run_id: "bench".parse()?,
-        brief_id: "bench".parse()?,
+        brief_id: BRIEF_ID.parse()?,
         project: "bench".to_owned(),
         brief_path: None,
         brief: BRIEF.to_owned(),
