@@ -274,9 +274,9 @@ fn an_announced_act_is_held_and_c32_an_approved_one_is_not_asked_again() {
     ];
     let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["y"])]));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
-    let denied = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["n", "n"])]));
+    let denied = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["n: keep it", "n"])]));
     assert_eq!(denied.outcome, Some(Outcome::Completed));
-    assert!(said_to_agent(&denied, "denied what you announced"));
+    assert!(said_to_agent(&denied, "denied what you announced and says: keep it"));
 }
 
 #[test]

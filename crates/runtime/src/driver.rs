@@ -210,6 +210,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn write(&mut self, entry: Entry) -> Result<(), DriveError> {
+        let entry = self.masks.mask_entry(entry);
         let durability = self.durability(&entry.body);
         let event = self.journal.append(entry, self.now(), durability)?;
         self.fold(&event);

@@ -2,6 +2,7 @@
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
 use adjutant_core::tool::ToolCall;
+use adjutant_core::trace::{Body, Entry};
 
 /// What is masked in one run: known shapes, and the values of the runtime's own keys.
 #[derive(Debug, Default)]
@@ -18,6 +19,17 @@ impl Masks {
 
     pub(crate) fn mask(&self, text: &str) -> String {
         self.own.mask(text).into_owned()
+    }
+
+    /// An entry with whatever a person or a brief put into it masked; what comes from agents and tools
+    /// was masked before it got here.
+    pub(crate) fn mask_entry(&self, mut entry: Entry) -> Entry {
+        match &mut entry.body {
+            Body::Message { text, .. } | Body::Answer { text: Some(text), .. } => *text = self.mask(text),
+            Body::RunStart(start) => start.brief = self.mask(&start.brief),
+            _ => {}
+        }
+        entry
     }
 
     /// The call with its arguments masked; `None` if there was nothing to mask.

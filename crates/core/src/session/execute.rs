@@ -213,7 +213,7 @@ impl Session {
                 Some(self.say(MessageKind::Approval, self.state.step, prompts::approved()))
             }
             Word::No if taken.calls.is_empty() => {
-                Some(self.say(MessageKind::Denial, self.state.step, prompts::denied()))
+                Some(self.say(MessageKind::Denial, self.state.step, prompts::denied(self.state.note.as_deref())))
             }
             Word::Yes | Word::YesForRun | Word::No => None,
         }

@@ -89,10 +89,12 @@ pub(super) fn approved() -> String {
 }
 
 /// What was announced may not be done.
-pub(super) fn denied() -> String {
-    "The operator denied what you announced. Do not do it, in this form or another. Find another way, or say why you \
-     can't go on."
-        .to_owned()
+pub(super) fn denied(note: Option<&str>) -> String {
+    let note = note.map(|note| format!(" and says: {note}")).unwrap_or_default();
+    format!(
+        "The operator denied what you announced{note}. Do not do it, in this form or another. Find another way, or say \
+         why you can't go on."
+    )
 }
 
 /// What a blocked session was missing.

@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) held: bool,
     /// The operator's last word in phase 3.
     pub(super) word: Option<Word>,
+    /// What the operator said with it.
+    pub(super) note: Option<String>,
     pub(super) approved_for_run: Vec<Category>,
     pub(super) approved_acts: Vec<String>,
     /// How often each call failed in the present step, by name and arguments.
@@ -398,6 +400,7 @@ impl State {
             _ => Word::No,
         };
         self.word = Some(word);
+        self.note.clone_from(&note);
         let Some(taken) = self.taken_mut() else { return };
         taken.act = (!acts.is_empty()).then_some(word);
         for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
