@@ -38,8 +38,11 @@ pub fn measure(_: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
         let lines = std::fs::read(path)?;
         wrote.push(append(&folder.join("wrote"), &lines, &[])?);
         synced.push(append(&folder.join("synced"), &lines, &noting.durabilities)?);
-        long.push(session(TURNS_LONG, &mut created("long")?.on(Unflushed))?);
-        long_memory.push(session(TURNS_LONG, &mut MemoryJournal::default())?);
+        // Takes a second and more, and varies little.
+        if round == 0 {
+            long.push(session(TURNS_LONG, &mut created("long")?.on(Unflushed))?);
+            long_memory.push(session(TURNS_LONG, &mut MemoryJournal::default())?);
+        }
     }
     let [memory, unflushed, flushed, wrote, synced, long, long_memory] = times.map(median);
     let turn = |time| each(time, TURNS as usize);
