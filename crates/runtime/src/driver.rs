@@ -248,7 +248,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let kept = |hash: &str| self.journal.kept(hash);
                 let request = request::build(&key, transcript, messages, specs, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
-                    *hash = Some(request::hash(&request));
+                    *hash = self.transcripts.get(&key.part).map(Transcript::hash);
                 }
                 self.write(intent)?;
                 let task = flight::turn(key.clone(), request, self.ports.clone(), self.masks.clone(), cancel.clone());

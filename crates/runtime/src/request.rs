@@ -52,27 +52,3 @@ fn outgoing(said: &Said, kept: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Outgo
     };
     Some(OutgoingMessage { role, text, calls })
 }
-
-/// The short hash of what is sent, so that a journal can be held against what a provider saw.
-pub(crate) fn hash(request: &TurnRequest) -> String {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(request.system.as_bytes());
-    for message in &request.messages {
-        let role = match &message.role {
-            OutgoingRole::User => "user",
-            OutgoingRole::Assistant => "assistant",
-            OutgoingRole::Tool { call_id, .. } => call_id,
-        };
-        for field in [role, &message.text] {
-            hasher.update(&(field.len() as u64).to_le_bytes());
-            hasher.update(field.as_bytes());
-        }
-        for call in &message.calls {
-            hasher.update(call.name.as_bytes());
-            hasher.update(call.args.to_string().as_bytes());
-        }
-    }
-    let mut hex = hasher.finalize().to_hex().to_string();
-    hex.truncate(16);
-    hex
-}

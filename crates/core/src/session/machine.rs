@@ -171,7 +171,9 @@ impl Session {
             return None;
         }
         let turn = self.state.turns;
-        let reading = detect::read(&taken.text, &self.setup.authorized, &self.setup.sensitivities);
+        let reading = taken
+            .reading
+            .get_or_init(|| Arc::new(detect::read(&taken.text, &self.setup.authorized, &self.setup.sensitivities)));
         if let Some(consultation) = reading.consultations.get(taken.consulted) {
             return Some(self.record(Body::LearnedSensitivityConsulted {
                 detector: consultation.detector.name().to_owned(),

@@ -4,12 +4,13 @@
 //! decided in `machine.rs` and comes back here as an event.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Mode;
+use super::detect::Reading;
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::procedure::{Slot, What};
@@ -90,6 +91,8 @@ pub(super) struct Taken {
     pub(super) consulted: usize,
     pub(super) fired: Vec<(String, Value)>,
     pub(super) read: bool,
+    /// Today's reading of the text, made once: a cache, never what is on record.
+    pub(super) reading: OnceLock<Arc<Reading>>,
     pub(super) drift_told: bool,
     pub(super) phrases_told: bool,
     /// The operator's word on what the text announced.
@@ -338,6 +341,7 @@ impl State {
             consulted: 0,
             fired: Vec::new(),
             read: false,
+            reading: OnceLock::new(),
             drift_told: false,
             phrases_told: false,
             act: None,

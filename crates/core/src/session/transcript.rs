@@ -12,6 +12,7 @@ pub struct Transcript {
     phase: Option<PhaseName>,
     names: Vec<(u32, String, String)>,
     calls: u32,
+    hasher: blake3::Hasher,
 }
 
 /// One message.
@@ -54,6 +55,15 @@ impl Transcript {
     #[must_use]
     pub fn messages(&self) -> &[Said] {
         &self.messages
+    }
+
+    /// The short hash of everything said so far: of a request that sends all of it. A result that is kept
+    /// elsewhere counts by its own hash.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hex = self.hasher.finalize().to_hex().to_string();
+        hex.truncate(crate::trace::wire::PREV_CHARS);
+        hex
     }
 
     /// How many calls were asked for so far.
@@ -106,7 +116,34 @@ impl Transcript {
     }
 
     fn push(&mut self, event: &Event, speaker: Speaker, text: &str) {
+        self.hash_in(&speaker, text);
         self.messages.push(Said { at: event.at, phase: self.phase, speaker, text: text.to_owned() });
+    }
+
+    /// Takes a message into the hash, each field with its length, so that no two transcripts read the same.
+    fn hash_in(&mut self, speaker: &Speaker, text: &str) {
+        let mut field = |text: &str| {
+            self.hasher.update(&(text.len() as u64).to_le_bytes());
+            self.hasher.update(text.as_bytes());
+        };
+        match speaker {
+            Speaker::System => field("system"),
+            Speaker::User => field("user"),
+            Speaker::Agent(calls) => {
+                field("agent");
+                for call in calls {
+                    field(&call.call_id);
+                    field(&call.name);
+                    field(&call.args.to_string());
+                }
+            }
+            Speaker::Tool { call_id, artifact, .. } => {
+                field("tool");
+                field(call_id);
+                field(artifact.as_deref().unwrap_or_default());
+            }
+        }
+        field(text);
     }
 
     /// The agent's own name for a call and its tool, by the call's number.

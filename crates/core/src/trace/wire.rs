@@ -120,14 +120,49 @@ pub fn head(line: &str) -> Result<Head<'_>, BadLine> {
 ///
 /// [`BadLine`] says what is wrong with it.
 pub fn decode(line: &str) -> Result<Line, BadLine> {
-    let head = head(line)?;
-    let seq = head.seq.ok_or(BadLine::BadHead { field: "seq" })?;
-    let at = head.at.as_deref().and_then(|at| at.parse().ok()).ok_or(BadLine::BadHead { field: "at" })?;
-    let part = head.part.as_deref().unwrap_or("").parse().map_err(|_| BadLine::BadHead { field: "part" })?;
-    Ok(match body(&head.kind, line)? {
+    let (seq, at, kind, part) = match as_we_write(line) {
+        Some(Beginning { seq, at, kind, part }) => {
+            (Some(seq), Some(Cow::Borrowed(at)), Cow::Borrowed(kind), part.into())
+        }
+        None => {
+            let Head { seq, at, kind, part, .. } = head(line)?;
+            (seq, at, kind, part.unwrap_or_default())
+        }
+    };
+    let seq = seq.ok_or(BadLine::BadHead { field: "seq" })?;
+    let at = at.as_deref().and_then(|at| at.parse().ok()).ok_or(BadLine::BadHead { field: "at" })?;
+    let part = part.parse().map_err(|_| BadLine::BadHead { field: "part" })?;
+    Ok(match body(&kind, line)? {
         Some(body) => Line::Event(Event { seq, at, part, body }),
-        None => Line::Unknown { seq, kind: head.kind.into_owned() },
+        // Nobody parses the fields of an unknown type, so that at least it is JSON is seen to here.
+        None => {
+            head(line)?;
+            Line::Unknown { seq, kind: kind.into_owned() }
+        }
     })
+}
+
+/// How every line of ours begins.
+struct Beginning<'a> {
+    seq: u64,
+    at: &'a str,
+    kind: &'a str,
+    part: &'a str,
+}
+
+/// The beginning of a line that is written as [`encode`] writes it; `None` sends the reader the long way,
+/// which parses the whole line for these four.
+fn as_we_write(line: &str) -> Option<Beginning<'_>> {
+    let (seq, rest) = line.strip_prefix(r#"{"seq":"#)?.split_once(r#","at":""#)?;
+    let (at, rest) = rest.split_once(r#"","type":""#)?;
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+    let (kind, rest) = rest.split_once('"')?;
+    let (part, _) = match rest.strip_prefix(r#","part":""#) {
+        Some(rest) => rest.split_once('"')?,
+        None => ("", rest),
+    };
+    let is_ours = plain(at) && plain(kind) && plain(part) && seq.bytes().all(|byte| byte.is_ascii_digit());
+    is_ours.then_some(Beginning { seq: seq.parse().ok()?, at, kind, part })
 }
 
 /// The body of an event of type `kind`, its fields taken from `line`; `None` if the type is unknown.
@@ -275,10 +310,20 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_ours_in_another_order_reads_the_same() {
+        let ours =
+            r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","part":"session","phase":"execute"}"#;
+        let other = r#"{ "type": "phase_enter", "phase": "execute", "part": "session", "at": "2026-01-02T03:04:05.678Z", "seq": 1 }"#;
+        assert_eq!(decode(ours).expect("ours"), decode(other).expect("the same"));
+    }
+
+    #[test]
     fn a_damaged_line_says_what_is_wrong() {
         for line in ["", "null", "5", "\"x\"", "[]", "{", r#"{"seq":1}"#, r#"{"type":"phase_enter"}"#] {
             assert!(decode(line).is_err(), "{line}");
         }
+        let torn = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"some_future_event","x":"#;
+        assert!(decode(torn).is_err());
         let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":7}"#;
         assert!(matches!(decode(line), Err(BadLine::BadFields { .. })));
     }
