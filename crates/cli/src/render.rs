@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
+use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, wire};
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_ports::{Delta, Progress};
+use serde::Serialize;
 
 /// How much of a call's arguments stands on a line, in characters (the peer's number).
 const ARGS_CHARS_MAX: usize = 120;
@@ -50,6 +52,12 @@ enum Tone {
     Warning,
 }
 
+/// The word that a journal has for `value`.
+fn word(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 impl Renderer {
     /// A renderer on stdout: coloured on a terminal unless `NO_COLOR` is set, plain when piped, or JSON.
     #[must_use]
@@ -76,7 +84,7 @@ impl Renderer {
     pub fn echo(&mut self, answer: &str, from: &str) {
         if self.look != Look::Json {
             self.fresh_line();
-            self.line(Tone::Dim, &format!("> {}  ({from})", visible_line(answer)));
+            self.line(Tone::Dim, &format!("> {}  ({from})", visible_line(&secrets::mask(answer))));
         }
     }
 
@@ -105,7 +113,7 @@ impl Renderer {
                 self.write(&visible_text(text));
                 self.flush();
             }
-            (_, Progress::Turn(..) | Progress::Output(..)) => {}
+            (_, Progress::Turn(..)) => {}
         }
     }
 
@@ -157,7 +165,7 @@ impl Renderer {
                 self.fresh_line();
             }
             Body::AgentFailed { kind, message, .. } => {
-                self.line(Tone::Bad, &format!("! the turn failed ({kind:?}): {}", visible_line(message)));
+                self.line(Tone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));
             }
             Body::Message { kind: MessageKind::Nudge, .. } => {
                 self.line(Tone::Warning, "! no Confirmation Summary; the agent is asked again");
@@ -192,10 +200,13 @@ impl Renderer {
             }
             Body::ToolCancelled { .. } => self.line(Tone::Warning, "  \u{2717} cancelled"),
             Body::ToolRejected { name, rejection, .. } => {
-                self.line(Tone::Warning, &format!("  \u{2717} {} was not called: {rejection:?}", visible_line(name)));
+                self.line(
+                    Tone::Warning,
+                    &format!("  \u{2717} {} was not called: {}", visible_line(name), word(rejection)),
+                );
             }
             Body::Interrupted { slot, effect } => {
-                self.line(Tone::Warning, &format!("! {slot} was interrupted; its effect: {effect:?}"));
+                self.line(Tone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
             }
             Body::Question { question, .. } => self.question(question),
             Body::Expired { slot } => self.line(Tone::Warning, &format!("! the deadline of {slot} passed")),

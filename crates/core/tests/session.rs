@@ -350,6 +350,17 @@ fn the_same_call_is_not_made_a_fourth_time_after_three_failures() {
     ];
     let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
     assert_eq!(rejections(&ended), [Rejection::RetryCap]);
+
+    let at_once = ["1", "2", "3", "4", "5"].map(fail).to_vec();
+    let script = [Said::text(SUMMARY), Said::calls("", at_once), Said::text(DONE), Said::text("bye")];
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(rejections(&ended), [Rejection::RetryCap; 2], "in one turn");
+
+    let one_by_one = (1..=5).map(|number| Said::calls("", vec![fail(&number.to_string())]));
+    let script: Vec<Said> =
+        [Said::text(SUMMARY)].into_iter().chain(one_by_one).chain([Said::text(DONE), Said::text("bye")]).collect();
+    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
+    assert_eq!(rejections(&ended), [Rejection::RetryCap; 2], "over several steps");
 }
 
 #[test]

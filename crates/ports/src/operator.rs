@@ -36,8 +36,6 @@ pub enum Progress<'a> {
     Event(&'a Event),
     /// A piece of an agent's turn arrived.
     Turn(&'a Part, Delta),
-    /// A piece of a call's output arrived.
-    Output(&'a Key, &'a str),
 }
 
 /// An answer, before it is on record.

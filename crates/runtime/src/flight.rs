@@ -70,7 +70,7 @@ pub(crate) async fn turn(
     Landing { key, landed: Landed::Turn { result, duration_ms: elapsed_ms(began) } }
 }
 
-/// Carries out a call, showing its output as it arrives with secrets masked.
+/// Carries out a call. Its output is shown when it has ended, as it is recorded: with secrets masked.
 pub(crate) async fn call(
     key: Key,
     call: ToolCall,
@@ -80,15 +80,8 @@ pub(crate) async fn call(
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let stream = Mutex::new(masks.stream());
-    let show = |text: &str| {
-        let text = stream.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-        ports.operator.show(Progress::Output(&key, &text));
-    };
-    let mut output = ports.tools.call(&call, &prepared, &show, cancel).await;
+    let mut output = ports.tools.call(&call, &prepared, &|_| {}, cancel).await;
     output.content = masks.mask(&output.content);
-    let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    ports.operator.show(Progress::Output(&key, &rest));
     Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
 }
 

@@ -32,14 +32,15 @@ impl Masks {
         entry
     }
 
-    /// The call with its arguments masked; `None` if there was nothing to mask.
+    /// The call with its names and arguments masked; `None` if there was nothing to mask.
     pub(crate) fn mask_call(&self, call: &ToolCall) -> Option<ToolCall> {
         let (args, changed) = secrets::mask_value_with(&call.args, &self.own);
         let malformed = call.malformed.as_deref().map(|text| self.mask(text));
-        if !changed && malformed == call.malformed {
+        let (name, call_id) = (self.mask(&call.name), self.mask(&call.call_id));
+        if !changed && malformed == call.malformed && name == call.name && call_id == call.call_id {
             return None;
         }
-        Some(ToolCall { args, malformed, masked: true, ..call.clone() })
+        Some(ToolCall { call_id, name, args, malformed, masked: true })
     }
 
     /// Masks for text that arrives in pieces.

@@ -42,6 +42,10 @@ fn row(listed: &Listed) -> ListRow {
                 (None, Some(kind), false) => format!("waits: {}", kind.as_str()),
                 (None, None, false) => "unfinished".to_owned(),
             };
+            let state = match run.damaged {
+                0 => state,
+                damaged => format!("{state}; {damaged} damaged lines"),
+            };
             ListRow {
                 run_id: run.run_id.to_string(),
                 project: run.project.clone(),

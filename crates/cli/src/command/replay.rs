@@ -63,10 +63,15 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
                 reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
             });
             let ending = if report.drift.is_empty() { Ending::Done } else { Ending::Failed };
+            let mut damaged: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
+            damaged.extend(&reading.accepted_before);
+            damaged.sort_unstable();
             if args.json {
-                super::print_json(&report)?;
+                let mut json = serde_json::to_value(&report)?;
+                json["damaged"] = damaged.into();
+                super::print_json(&json)?;
             } else {
-                super::print(&text(run_id.as_str(), &report, reading.damaged.len()))?;
+                super::print(&text(run_id.as_str(), &report, &damaged))?;
             }
             Ok(ending)
         }
@@ -74,10 +79,14 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
     }
 }
 
-fn text(run_id: &str, report: &replay::Report, damaged: usize) -> String {
+fn text(run_id: &str, report: &replay::Report, damaged: &[u64]) -> String {
     let mut text = format!("replayed {run_id}: {} decisions, {} turns\n", report.decisions, report.turns);
-    if damaged > 0 {
-        text.push_str(&format!("{damaged} damaged lines were skipped\n"));
+    if !damaged.is_empty() {
+        let lines: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+        text.push_str(&format!(
+            "damaged lines, skipped: {}; what follows from them shows as drift\n",
+            lines.join(", ")
+        ));
     }
     for drift in &report.drift {
         let turn = drift.turn.map(|turn| format!("turn {turn}, ")).unwrap_or_default();

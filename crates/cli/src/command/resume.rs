@@ -194,6 +194,13 @@ fn context(given: &str) -> anyhow::Result<String> {
     if given.len() <= 1024 && !given.contains('\n') && path.is_file() {
         return std::fs::read_to_string(path).with_context(|| format!("can't read the context `{given}`"));
     }
+    let names_a_file = !given.contains(char::is_whitespace)
+        && (given.contains('/') || [".md", ".markdown", ".txt"].iter().any(|ending| given.ends_with(ending)));
+    if names_a_file {
+        return Err(Failure::usage(format!("there is no file `{given}` to read the context from"))
+            .hint("name a file that is there, or write the context itself")
+            .into());
+    }
     Ok(given.to_owned())
 }
 

@@ -8,13 +8,13 @@
 
 use serde_json::Value;
 
-use super::category::{CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE};
+use super::category::{CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, GIT_WRITE};
 
 /// The categories that a call to `tool` with `args` needs in addition to the tool's own.
 ///
 /// `apply_patch` with a file deleted needs `filesystem_delete`; `http_fetch` with a method other than
 /// GET, HEAD or OPTIONS needs `external_message`, since it may say or change something outside; a
-/// write to a CI file needs `ci_modify`. For other tools there is nothing to read.
+/// write to a CI file needs `ci_modify`, one to git's own folder `git_write`. For other tools there is nothing to read.
 #[must_use]
 pub fn effects_of(tool: &str, args: &Value) -> Vec<Category> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -29,8 +29,12 @@ pub fn effects_of(tool: &str, args: &Value) -> Vec<Category> {
             let diff = text("diff");
             add(deletes_file(diff), FILESYSTEM_DELETE);
             add(patched_paths(diff).any(is_ci_file), CI_MODIFY);
+            add(patched_paths(diff).any(is_gits_own), GIT_WRITE);
         }
-        "write_file" => add(is_ci_file(text("path")), CI_MODIFY),
+        "write_file" => {
+            add(is_ci_file(text("path")), CI_MODIFY);
+            add(is_gits_own(text("path")), GIT_WRITE);
+        }
         "http_fetch" => {
             let method = text("method");
             let reads = ["", "GET", "HEAD", "OPTIONS"].iter().any(|reading| method.eq_ignore_ascii_case(reading));
@@ -62,6 +66,11 @@ fn patched_paths(diff: &str) -> impl Iterator<Item = &str> {
 /// The path of a header: without what follows a tab, quotes and whitespace around it.
 fn header_path(header: &str) -> &str {
     header.split('\t').next().unwrap_or_default().trim().trim_matches('"')
+}
+
+/// Whether `path` lies in a repository's own folder: a hook there runs commands, a setting names programs.
+fn is_gits_own(path: &str) -> bool {
+    path.split('/').any(|segment| segment.eq_ignore_ascii_case(".git"))
 }
 
 /// Folders whose files say what continuous integration runs.
@@ -150,6 +159,9 @@ mod tests {
         ] {
             check("write_file", json!({"path": path}), &[CI_MODIFY]);
         }
+        check("write_file", json!({"path": ".git/hooks/pre-commit"}), &[GIT_WRITE]);
+        check("write_file", json!({"path": "a/.GIT/config"}), &[GIT_WRITE]);
+        check("write_file", json!({"path": ".gitignore"}), &[]);
         check("apply_patch", json!({"diff": "--- a/.circleci/config.yml\n+++ b/.circleci/config.yml\n"}), &[CI_MODIFY]);
         check("apply_patch", json!({"diff": "--- a/.travis.yml\n+++ /dev/null\n"}), &[FILESYSTEM_DELETE, CI_MODIFY]);
         check("apply_patch", json!({"diff": "rename from a.yml\nrename to .github/workflows/a.yml\n"}), &[CI_MODIFY]);

@@ -155,6 +155,7 @@ impl Session {
             Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(Word::No) => {
                 reject(Rejection::Skipped, None)
             }
+            Some(Verdict::Allowed | Verdict::Approved) if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
             Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
@@ -164,11 +165,18 @@ impl Session {
                 let note = would_allow.as_ref().map_or_else(|| reason.clone(), |way| format!("{reason}. {way}"));
                 reject(Rejection::Refused, Some(&note))
             }
-            None if self.state.failures.get(&same_call(&call.call)).is_some_and(|failed| *failed >= RETRIES_MAX) => {
-                reject(Rejection::RetryCap, None)
-            }
+            None if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
             None => Some(self.check(call, tool)),
         }
+    }
+
+    /// How often the same call failed in a row.
+    fn failures(&self, call: &Call) -> u32 {
+        self.state.failures.get(&same_call(&call.call)).copied().unwrap_or(0)
+    }
+
+    fn is_worn_out(&self, call: &Call) -> bool {
+        self.failures(call) >= RETRIES_MAX
     }
 
     /// The gate's word on one call.
@@ -225,7 +233,12 @@ impl Session {
         let reads = |call: &&Call| self.tool(&call.call.name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
         let rest = &taken.calls[first..];
         let batch = rest.iter().take_while(reads).count().max(1);
-        let wants = rest[..batch].iter().filter_map(|call| {
+        let wants = rest[..batch].iter().enumerate().filter_map(|(place, call)| {
+            // Calls that are all the same wait for one another, so that the retry cap holds for them too.
+            let same = rest[..place].iter().filter(|other| same_call(&other.call) == same_call(&call.call)).count();
+            if self.failures(call) + u32::try_from(same).unwrap_or(u32::MAX) >= RETRIES_MAX && same > 0 {
+                return None;
+            }
             let attempt = match call.progress {
                 Progress::Waiting { attempts } => attempts + 1,
                 Progress::InFlight { attempt, cancelled: false } => attempt,

@@ -13,7 +13,8 @@ pub const MAX_STEPS_DEFAULT: u32 = 30;
 pub const NUDGES_MAX: u32 = 1;
 /// How many turns with tool calls one step may hold (the peer's number).
 pub const TOOL_ROUNDS_MAX: u32 = 3;
-/// How often the same call may fail within one step before it is no longer made (the seed's retry cap).
+/// How often the same call may fail in a row before it is no longer made (the seed's retry cap). What the
+/// operator says in between begins the count anew.
 pub const RETRIES_MAX: u32 = 3;
 /// How often a turn that failed for a passing reason is asked for before a person is.
 pub const TURN_ATTEMPTS_MAX: u32 = 3;

@@ -52,7 +52,7 @@ pub(super) struct State {
     pub(super) note: Option<String>,
     pub(super) approved_for_run: Vec<Category>,
     pub(super) approved_acts: Vec<String>,
-    /// How often each call failed in the present step, by name and arguments.
+    /// How often each call failed in a row since the operator last said something, by name and arguments.
     pub(super) failures: BTreeMap<String, u32>,
 }
 
@@ -257,9 +257,9 @@ impl State {
                     call.progress = Progress::InFlight { attempt: slot.attempt, cancelled: false };
                 }
             }
-            Body::ToolResult { slot, success, .. } => self.finish(slot.number, *success),
-            Body::ToolCancelled { slot, .. } => self.finish(slot.number, true),
-            Body::ToolRejected { call, .. } => self.finish(*call, true),
+            Body::ToolResult { slot, success, .. } => self.finish(slot.number, Some(*success)),
+            Body::ToolCancelled { slot, .. } => self.finish(slot.number, None),
+            Body::ToolRejected { call, .. } => self.finish(*call, None),
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
             Body::BudgetHalt { .. } => self.halted = true,
             Body::DeadlinePassed { .. } => self.deadline_told = true,
@@ -281,7 +281,12 @@ impl State {
         match kind {
             MessageKind::Nudge => self.nudges += 1,
             MessageKind::Correction => self.nudges = 0,
-            MessageKind::KickOff | MessageKind::Continue | MessageKind::Redirect => {
+            MessageKind::KickOff | MessageKind::Continue => {
+                self.step = step;
+                self.rounds = 0;
+                self.held = false;
+            }
+            MessageKind::Redirect => {
                 self.step = step;
                 self.rounds = 0;
                 self.failures.clear();
@@ -420,13 +425,18 @@ impl State {
         }
     }
 
-    fn finish(&mut self, number: u32, success: bool) {
+    /// Takes note that the agent got an answer to a call. A call that was made tells whether it works.
+    fn finish(&mut self, number: u32, made: Option<bool>) {
         self.messages += 1;
         let Some(call) = self.call_mut(number) else { return };
         call.progress = Progress::Finished;
-        if !success {
-            let same = same_call(&call.call);
-            *self.failures.entry(same).or_default() += 1;
+        let same = same_call(&call.call);
+        match made {
+            Some(true) => {
+                self.failures.remove(&same);
+            }
+            Some(false) => *self.failures.entry(same).or_default() += 1,
+            None => {}
         }
     }
 
