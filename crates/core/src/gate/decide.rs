@@ -14,10 +14,8 @@ struct Input {
     tool: String,
     #[serde(default)]
     arguments: Value,
-    #[serde(default)]
-    authorized_costs: Vec<Category>,
-    #[serde(default)]
-    session_approved: Vec<Category>,
+    authorized_costs: Option<Vec<Category>>,
+    session_approved: Option<Vec<Category>>,
     #[serde(default)]
     approved_call: bool,
     #[serde(default)]
@@ -30,6 +28,7 @@ struct Input {
 /// role?}` and gives `{decision, required, missing, layer, reason, would_allow}`.
 ///
 /// `role` is the name of one of [`Role::BUILT_IN`], or a role `{name, may_hold, may_read}`.
+/// `null` counts as absent for all but `tool` and the two flags.
 ///
 /// # Errors
 ///
@@ -43,8 +42,8 @@ pub fn decide(input: &Value) -> Result<Value, String> {
         categories: &categories,
         effects: &effects_of(&input.tool, &input.arguments),
         role: role.as_ref(),
-        authorized: &input.authorized_costs,
-        approved_for_run: &input.session_approved,
+        authorized: &input.authorized_costs.unwrap_or_default(),
+        approved_for_run: &input.session_approved.unwrap_or_default(),
         call_is_approved: input.approved_call,
         shell_is_disabled: input.shell_disabled,
     });

@@ -76,6 +76,20 @@ fn check(input: Value, expected: Value) {
 }
 
 #[test]
+fn null_counts_as_absent() {
+    let absent = decide(&json!({"tool": "shell_exec"})).unwrap();
+    let null = json!({
+        "tool": "shell_exec", "arguments": null, "authorized_costs": null, "session_approved": null, "role": null,
+    });
+    assert_eq!(decide(&null).unwrap(), absent);
+    for flag in ["tool", "approved_call", "shell_disabled"] {
+        let mut input = json!({"tool": "shell_exec"});
+        input[flag] = Value::Null;
+        assert!(decide(&input).is_err(), "{flag}");
+    }
+}
+
+#[test]
 fn what_nobody_authorized_is_asked_for() {
     let args = json!({"path": "a", "content": "b"});
     check(

@@ -1,36 +1,56 @@
 //! The detectors from the shell: JSON in, JSON out.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::{Detector, Sensitivities, Sensitivity, read};
+use super::{Detector, Reading, Sensitivities, Sensitivity, read};
 use crate::gate::Category;
 
 #[derive(Deserialize)]
 struct Input {
     text: String,
-    #[serde(default)]
-    authorized_costs: Vec<Category>,
-    #[serde(default)]
-    sensitivities: serde_json::Map<String, Value>,
+    authorized_costs: Option<Vec<Category>>,
+    sensitivities: Option<Map<String, Value>>,
 }
 
 /// Reads `{text, authorized_costs?, sensitivities?}` and gives what each detector saw, by its name, and
 /// the `consultations`.
 ///
+/// `null` counts as absent. A detector that doesn't exist is ignored. A sensitivity that doesn't exist
+/// reads as the default, and is among the consultations as it was given.
+///
 /// # Errors
 ///
-/// A sentence that names what is missing, mistyped or unknown in the input.
+/// A sentence that names what is missing or mistyped in the input.
 pub fn decide(input: &Value) -> Result<Value, String> {
     let input = Input::deserialize(input).map_err(|error| format!("can't read the turn: {error}"))?;
-    let mut sensitivities = Sensitivities::default();
-    for (name, value) in &input.sensitivities {
-        let detector: Detector = name.parse().map_err(|error| format!("{error}"))?;
-        let value =
-            value.as_str().ok_or_else(|| format!("the sensitivity of `{name}` must be a string, not `{value}`"))?;
-        let sensitivity: Sensitivity = value.parse().map_err(|error| format!("{error}"))?;
-        sensitivities = sensitivities.with(detector, sensitivity);
-    }
-    let reading = read(&input.text, &input.authorized_costs, &sensitivities);
-    serde_json::to_value(reading).map_err(|error| format!("can't write the reading: {error}"))
+    let given = input.sensitivities.unwrap_or_default();
+    let given = |detector: Detector| given.get(detector.name()).filter(|value| !value.is_null());
+    let known = |detector| given(detector)?.as_str()?.parse::<Sensitivity>().ok();
+    let sensitivities: Sensitivities =
+        Detector::ALL.into_iter().filter_map(|detector| Some((detector, known(detector)?))).collect();
+    let reading = read(&input.text, &input.authorized_costs.unwrap_or_default(), &sensitivities);
+    let consultations: Vec<Value> = Detector::ALL
+        .into_iter()
+        .filter_map(|detector| match known(detector) {
+            Some(_) => consultation(&reading, detector),
+            None => given(detector).map(|value| unknown_sensitivity(&reading, detector, value)),
+        })
+        .collect();
+    let mut answer = serde_json::to_value(&reading).map_err(|error| format!("can't write the reading: {error}"))?;
+    answer["consultations"] = Value::Array(consultations);
+    Ok(answer)
+}
+
+fn consultation(reading: &Reading, detector: Detector) -> Option<Value> {
+    reading.consultations.iter().find(|consultation| consultation.detector == detector).map(|found| json!(found))
+}
+
+fn unknown_sensitivity(reading: &Reading, detector: Detector, given: &Value) -> Value {
+    json!({
+        "detector": detector,
+        "sensitivity": given,
+        "fired": reading.has_fired(detector),
+        "bypassed": false,
+    })
 }

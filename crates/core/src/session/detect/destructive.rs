@@ -14,6 +14,7 @@
 //! | loose | also a word of imminence, such as `now` |
 //! | strict | a verb and its object: gerunds and bare imperatives count, and `rm -rf` needs no object |
 
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -23,7 +24,7 @@ use serde::Serialize;
 use super::Sensitivity;
 use super::destructive_rules::{OBJECT_UNITS_MAX, RULES, Rule, WILDCARDS};
 use super::page::Page;
-use super::words::is_ws;
+use super::words::{cut_to_units, is_ws};
 use crate::gate::Category;
 
 /// What a turn announces that is destructive.
@@ -89,6 +90,14 @@ static DOUBT: LazyLock<Regex> = LazyLock::new(|| regex(r"^ (?:think|believe|expe
 /// How many words may stand between a negation and the verb it governs. "I won't under any circumstances
 /// delete" has three; with more the sentence has moved on.
 const NEGATION_WORDS_MAX: usize = 5;
+
+/// How many UTF-16 units these words may take. Real ones stay far below; without it every verb of a turn
+/// that has a million would be read back to the same negation.
+const NEGATION_UNITS_MAX: usize = 200;
+
+/// How many UTF-16 units behind a verb are searched for its object: beyond [`OBJECT_UNITS_MAX`] only as far
+/// as the longest object and the character that ends it reach.
+const OBJECT_SEARCH_UNITS_MAX: usize = OBJECT_UNITS_MAX + 32;
 
 pub(super) fn read(page: &Page<'_>, authorized: &[Category], sensitivity: Sensitivity) -> Destructive {
     let strict = sensitivity == Sensitivity::Strict;
@@ -173,12 +182,14 @@ fn sentence_length(text: &str) -> usize {
 fn acts(sentence: &str, strict: bool) -> Vec<(&'static Rule, usize)> {
     let mut acts = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
+    let negation_ends: LazyCell<Vec<usize>, _> =
+        LazyCell::new(|| NEGATION.find_iter(sentence).map(|negation| negation.end()).collect());
     for rule in RULES.iter() {
         let verbs = if strict { &rule.strict_verbs } else { &rule.verbs };
         let act = verbs.find_iter(sentence).map(|verb| verb.range()).find(|verb| {
             taken.iter().all(|other| verb.end <= other.start || other.end <= verb.start)
                 && has_object(sentence, verb, rule, strict)
-                && !is_negated(sentence, verb.start)
+                && !is_negated(sentence, verb.start, &negation_ends)
         });
         if let Some(verb) = act {
             acts.push((rule, verb.start));
@@ -193,17 +204,19 @@ fn has_object(sentence: &str, verb: &Range<usize>, rule: &Rule, strict: bool) ->
     if strict && &sentence[verb.clone()] == "rm -rf" {
         return true;
     }
-    let Some(object) = objects.find_at(sentence, verb.end) else { return false };
+    let searched = verb.end + cut_to_units(&sentence[verb.end..], OBJECT_SEARCH_UNITS_MAX).len();
+    let Some(object) = objects.find_at(&sentence[..searched], verb.end) else { return false };
     let between = &sentence[verb.end..object.start()];
     !between.contains(['.', '\n']) && between.chars().map(char::len_utf16).sum::<usize>() <= OBJECT_UNITS_MAX
 }
 
-/// Whether the verb at `verb` is governed by a negation before it.
-fn is_negated(sentence: &str, verb: usize) -> bool {
-    let before = &sentence[..verb];
-    let Some(negation) = NEGATION.find_iter(before).last() else { return false };
-    let between = &before[negation.end()..];
-    between.split_ascii_whitespace().count() <= NEGATION_WORDS_MAX
+/// Whether the verb at `verb` is governed by a negation before it; `negation_ends` are those of the sentence.
+fn is_negated(sentence: &str, verb: usize, negation_ends: &[usize]) -> bool {
+    let before = negation_ends.partition_point(|end| *end <= verb);
+    let Some(last) = before.checked_sub(1).and_then(|last| negation_ends.get(last)) else { return false };
+    let between = &sentence[*last..verb];
+    cut_to_units(between, NEGATION_UNITS_MAX).len() == between.len()
+        && between.split_ascii_whitespace().count() <= NEGATION_WORDS_MAX
         && !CLAUSE_END.is_match(between)
         && (!INTENT.is_match(between) || DOUBT.is_match(between))
 }

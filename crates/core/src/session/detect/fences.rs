@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::words::is_ws;
+use super::words::{after_ws, is_ws};
 
 /// The fenced parts of one text, as byte ranges.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -86,6 +86,7 @@ struct Run {
 impl Run {
     fn all_in(line: &str) -> Vec<Self> {
         let bytes = line.as_bytes();
+        let head = after_ws(line, 0);
         let mut runs: Vec<Self> = Vec::new();
         let mut at = 0;
         while let Some(found) = memchr::memchr2(b'`', b'~', bytes.get(at..).unwrap_or_default()) {
@@ -99,7 +100,7 @@ impl Run {
             if let Some(earlier) = runs.last_mut().filter(|earlier| earlier.mark == mark) {
                 earlier.last_in_line = false;
             }
-            let heads_line = line[..from].chars().all(is_ws);
+            let heads_line = from == head;
             let alone = heads_line && line[at..].chars().all(is_ws);
             runs.push(Self { from, length, mark, heads_line, alone, last_in_line: true });
         }

@@ -83,16 +83,16 @@ fn heads(lower: &str) -> Vec<Head> {
     // Where the newline stands that the next head may reach back to.
     let mut from = 0;
     loop {
-        let line_end = memchr::memchr(b'\n', &bytes[line..]).map(|length| line + length);
+        // Blank lines are skipped in one go: a reply of nothing else is read once, not once a line.
         let at = after_ws(lower, line);
-        if at < line_end.unwrap_or(lower.len()) {
-            heads.push(head(lower, from, line, at));
-            from = line_end.unwrap_or(lower.len());
+        if at == lower.len() {
+            return heads;
         }
-        match line_end {
-            Some(end) => line = end + 1,
-            None => return heads,
-        }
+        line = memchr::memrchr(b'\n', &bytes[line..at]).map_or(line, |newline| line + newline + 1);
+        heads.push(head(lower, from, line, at));
+        let Some(length) = memchr::memchr(b'\n', &bytes[at..]) else { return heads };
+        from = at + length;
+        line = from + 1;
     }
 }
 

@@ -57,17 +57,49 @@ fn fired_detectors_come_in_one_order_with_their_payloads() {
 }
 
 #[test]
-fn unknown_names_and_values_are_the_callers_error() {
+fn what_is_missing_or_mistyped_is_the_callers_error() {
     for (input, part) in [
-        (json!({"text": "x", "sensitivities": {"mood": "loose"}}), "`mood`"),
-        (json!({"text": "x", "sensitivities": {"blocker": "eager"}}), "`eager`"),
-        (json!({"text": "x", "sensitivities": {"blocker": 3}}), "`blocker`"),
         (json!({"sensitivities": {}}), "`text`"),
+        (json!({"text": null}), "string"),
         (json!({"text": 7}), "string"),
+        (json!({"text": "x", "sensitivities": "loose"}), "map"),
         (json!("text"), "turn"),
     ] {
         let error = decide(&input).unwrap_err();
         assert!(error.contains(part), "{input}: {error}");
+    }
+}
+
+#[test]
+fn an_unknown_sensitivity_reads_as_the_default_and_is_on_record() {
+    let text = "I'm blocked";
+    let plain = decide(&json!({"text": text})).unwrap();
+    let with = |sensitivities: Value| decide(&json!({"text": text, "sensitivities": sensitivities})).unwrap();
+    let mut unknown = with(json!({"destructive": "loose", "blocker": "eager", "completion": 3, "mood": "loose"}));
+    let expected = json!([
+        {"detector": "blocker", "sensitivity": "eager", "fired": true, "bypassed": false},
+        {"detector": "destructive", "sensitivity": "loose", "fired": false, "bypassed": false},
+        {"detector": "completion", "sensitivity": 3, "fired": false, "bypassed": false},
+    ]);
+    assert_eq!(unknown["consultations"].take(), expected);
+    unknown["consultations"] = json!([]);
+    assert_eq!(unknown, plain);
+    assert_eq!(with(json!({"blocker": null, "destructive": "default", "mood": 1})), plain);
+    assert_eq!(decide(&json!({"text": text, "sensitivities": null, "authorized_costs": null})).unwrap(), plain);
+}
+
+/// Not timed: a reading that looks twice at the same megabyte for each line or verb would not end here.
+#[test]
+fn a_hostile_megabyte_is_read_once() {
+    let megabyte = |piece: &str| piece.repeat((1 << 20) / piece.len());
+    let half = |piece: &str| piece.repeat((1 << 19) / piece.len());
+    let repeated = ["\n", "\r\n", " \u{a0}", "```\n", "``` ", "# \n", "phase 2 ", "not ", "I'll ", "I'll delete "];
+    let mut texts: Vec<String> = repeated.into_iter().map(megabyte).collect();
+    texts.extend(["not delete file ", "delete-"].into_iter().map(|piece| format!("I'll not {}", megabyte(piece))));
+    texts.push(half(" ") + &half("``` "));
+    texts.push(format!("I'll not {}{}", half(" "), half("delete ")));
+    for text in texts {
+        let _ = reading(&text);
     }
 }
 
