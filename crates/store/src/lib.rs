@@ -11,6 +11,7 @@
 pub mod home;
 pub mod journal;
 pub mod recover;
+mod batches;
 pub mod lease;
 pub mod disk;
 pub mod artifacts;

@@ -2,21 +2,24 @@
 //! line before.
 //!
 //! In: the bytes of a journal, and how far its last driver says it wrote. Out: the events, what could not
-//! be understood, and what is damaged, by line. Changes no file and refuses no damage: whether to go on
-//! is for whoever asked.
+//! be understood, and what is damaged, by line. Keeps the events and a few megabytes of lines, never the
+//! file. Changes no file and refuses no damage: whether to go on is for whoever asked.
 //!
-//! Begin with [`read`]. Decoding is done in parallel, comparing in order.
+//! Begin with [`read`]. Decoding is done in parallel, a batch at a time, comparing in order.
 
 use std::fmt;
+use std::io::{self, Read};
 use std::num::NonZero;
 use std::thread;
 
 use adjutant_core::trace::{Body, Event, Line, TRACE_VERSION, wire};
 use thiserror::Error;
 
+use crate::batches::{Batch, Batches, TooLong};
 use crate::lease::Seal;
+use crate::scan::LINE_BYTES_MAX;
 
-/// Below how many bytes a journal is decoded by one thread: starting others takes longer.
+/// Below how many bytes a batch is decoded by one thread: starting others takes longer.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
 
 /// What a journal holds.
@@ -139,43 +142,71 @@ pub enum Foreign {
     },
 }
 
-/// What the journal `bytes` holds. `seal` is how far its last driver says it wrote.
+/// Why a journal could not be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// It is not one of ours.
+    #[error(transparent)]
+    Foreign(#[from] Foreign),
+    /// Its file can't be read.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
+
+/// What the journal `from` holds. `seal` is how far its last driver says it wrote.
 ///
 /// A line that can't be read takes the number that it should have had; after a gap the numbers are taken
-/// as they are found.
+/// as they are found. A line that is longer than [`LINE_BYTES_MAX`] is one that can't be read, and is not
+/// kept either.
 ///
 /// # Errors
 ///
-/// [`Foreign`] if its header says that it is not one of ours.
-pub fn read(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<Reading, Foreign> {
-    let (lines, rest) = split(bytes);
-    let whole = bytes.len() - rest.len();
-    check_header(lines.first().copied().unwrap_or(rest))?;
+/// [`ReadError::Foreign`] if its header says that it is not one of ours, [`ReadError::Unreadable`] if
+/// `from` fails.
+pub fn read(from: impl Read, seal: Option<&Seal>, loss: Loss) -> Result<Reading, ReadError> {
+    let mut batches = Batches::new(from);
     let mut fold = Fold::default();
-    fold.reading.whole_bytes = whole as u64;
-    fold.reading.events.reserve_exact(lines.len());
-    for decoded in decode_all(&lines, whole).into_iter().flatten() {
-        fold.line(decoded);
-    }
-    if !rest.is_empty() {
-        fold.rest(decode(rest), rest, seal);
+    while let Some(batch) = batches.next()? {
+        if fold.line == 0 {
+            check_header(&batch)?;
+        }
+        match batch {
+            Batch::Lines(bytes) => {
+                let lines = split(bytes);
+                fold.reading.whole_bytes += bytes.len() as u64;
+                fold.reading.events.reserve(lines.len());
+                for decoded in decode_all(&lines, bytes.len()).into_iter().flatten() {
+                    fold.line(decoded);
+                }
+            }
+            Batch::TooLong(line) if line.is_terminated => {
+                fold.reading.whole_bytes += line.bytes + 1;
+                fold.line(passed_over(&line));
+            }
+            Batch::TooLong(line) => fold.rest(passed_over(&line), line.bytes, seal),
+            Batch::Rest(rest) => fold.rest(decode(rest), rest.len() as u64, seal),
+        }
     }
     Ok(fold.end(seal, loss))
 }
 
-/// The lines that end with a line feed, without it, and what stands after the last one.
-fn split(bytes: &[u8]) -> (Vec<&[u8]>, &[u8]) {
+/// The lines in `bytes`, which ends with a line feed, each without it.
+fn split(bytes: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::with_capacity(bytes.len() / 256);
     let mut begin = 0;
     for end in memchr::memchr_iter(b'\n', bytes) {
         lines.push(&bytes[begin..end]);
         begin = end + 1;
     }
-    (lines, &bytes[begin..])
+    lines
 }
 
 /// Whether the first line says that this is somebody else's. A damaged one says nothing.
-fn check_header(first: &[u8]) -> Result<(), Foreign> {
+fn check_header(batch: &Batch<'_>) -> Result<(), Foreign> {
+    let first = match batch {
+        Batch::Lines(bytes) | Batch::Rest(bytes) => bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes),
+        Batch::TooLong(_) => return Ok(()),
+    };
     let Some(head) = std::str::from_utf8(first).ok().and_then(|line| wire::head(line).ok()) else {
         return Ok(());
     };
@@ -223,7 +254,21 @@ fn decode(line: &[u8]) -> Decoded<'_> {
     Decoded { hash: wire::line_hash(line), prev: prev(line), line: decode_text(line) }
 }
 
+/// A line that is too long: only its hash counts, to which the next one is linked.
+fn passed_over(line: &TooLong) -> Decoded<'static> {
+    let mut hash = line.hash.to_hex().to_string();
+    hash.truncate(wire::PREV_CHARS);
+    Decoded { hash, prev: None, line: Err(too_long()) }
+}
+
+fn too_long() -> Unreadable {
+    Unreadable { why: format!("it is longer than {} MiB", LINE_BYTES_MAX / (1024 * 1024)), seq: None }
+}
+
 fn decode_text(line: &[u8]) -> Result<Line, Unreadable> {
+    if line.len() > LINE_BYTES_MAX {
+        return Err(too_long());
+    }
     let text = std::str::from_utf8(line).map_err(|error| Unreadable {
         why: format!("it is not UTF-8 after {} bytes", error.valid_up_to()),
         seq: None,
@@ -290,14 +335,14 @@ impl Fold {
 
     /// What has no line feed. Written whole, or cut: a line is written with its line feed in one call, so
     /// that what lacks it was torn, unless it is exactly the line that should follow.
-    fn rest(&mut self, last: Decoded<'_>, rest: &[u8], seal: Option<&Seal>) {
+    fn rest(&mut self, last: Decoded<'_>, bytes: u64, seal: Option<&Seal>) {
         let sealed = seal.is_some_and(|seal| seal.hash == last.hash);
         if last.line.is_ok() && (sealed || self.why_damaged(&last).is_none()) {
             self.reading.tail = Tail::Unterminated;
-            self.reading.whole_bytes += rest.len() as u64;
+            self.reading.whole_bytes += bytes;
             self.line(last);
         } else {
-            self.reading.tail = Tail::Torn { bytes: rest.len() as u64 };
+            self.reading.tail = Tail::Torn { bytes };
         }
     }
 
@@ -338,6 +383,13 @@ mod tests {
 
     use super::*;
 
+    fn read_bytes(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<Reading, Foreign> {
+        read(bytes, seal, loss).map_err(|error| match error {
+            ReadError::Foreign(foreign) => foreign,
+            ReadError::Unreadable(error) => panic!("bytes in memory can be read: {error}"),
+        })
+    }
+
     pub(super) fn bodies() -> Vec<Body> {
         let message = |text: &str| Body::Message {
             role: Role::User,
@@ -373,7 +425,7 @@ mod tests {
     }
 
     fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
-        split(bytes).0.into_iter().map(<[u8]>::to_vec).collect()
+        split(bytes).into_iter().map(<[u8]>::to_vec).collect()
     }
 
     fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
@@ -386,7 +438,7 @@ mod tests {
         let (bytes, _, seal) = written(bodies());
         let mut lines = lines(&bytes);
         change(&mut lines);
-        let reading = read(&joined(&lines), Some(&seal), Loss::CantBe).expect("ours");
+        let reading = read_bytes(&joined(&lines), Some(&seal), Loss::CantBe).expect("ours");
         let found: Vec<_> = reading.damaged.iter().map(|damaged| (damaged.line, damaged.why.to_string())).collect();
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for ((line, why), (expected_line, part)) in found.iter().zip(expected) {
@@ -414,7 +466,7 @@ mod tests {
     fn lines_that_were_never_flushed_may_be_gone_after_a_power_cut() {
         let (bytes, events, seal) = written(bodies());
         let part = joined(&lines(&bytes)[..4]);
-        let reading = read(&part, Some(&seal), Loss::MayBe).expect("ours");
+        let reading = read_bytes(&part, Some(&seal), Loss::MayBe).expect("ours");
         assert_eq!((reading.events.as_slice(), reading.damaged.len()), (&events[..4], 0));
     }
 
@@ -422,7 +474,7 @@ mod tests {
     fn a_seal_that_is_behind_is_no_damage() {
         let (bytes, events, _) = written(bodies());
         let (_, _, behind) = written(bodies()[..5].to_vec());
-        let reading = read(&bytes, Some(&behind), Loss::CantBe).expect("ours");
+        let reading = read_bytes(&bytes, Some(&behind), Loss::CantBe).expect("ours");
         assert_eq!((reading.events, reading.damaged), (events, Vec::new()));
     }
 
@@ -430,7 +482,7 @@ mod tests {
     fn every_prefix_of_a_journal_holds_a_prefix_of_its_events() {
         let (bytes, events, _) = written(bodies());
         for cut in 0..=bytes.len() {
-            let reading = read(&bytes[..cut], None, Loss::MayBe).expect("ours");
+            let reading = read_bytes(&bytes[..cut], None, Loss::MayBe).expect("ours");
             assert_eq!(reading.events, events[..reading.events.len()], "cut at {cut}");
             assert_eq!(reading.next_seq, reading.events.len() as u64, "cut at {cut}");
             assert!(reading.damaged.is_empty(), "cut at {cut}: {:?}", reading.damaged);
@@ -446,7 +498,7 @@ mod tests {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128] {
                 let mut changed = bytes.clone();
                 changed[at] ^= flip;
-                let Ok(reading) = read(&changed, Some(&seal), Loss::CantBe) else { continue };
+                let Ok(reading) = read_bytes(&changed, Some(&seal), Loss::CantBe) else { continue };
                 let found = !reading.damaged.is_empty() || !reading.unknown.is_empty() && reading.events != events;
                 assert!(found || reading.events == events, "byte {at} ^ {flip}: {reading:?}");
                 assert!(!reading.damaged.is_empty() || reading.events == events, "byte {at} ^ {flip}");
@@ -460,11 +512,11 @@ mod tests {
         bodies.splice(1..1, (0..3000).map(|n| Body::Warning { text: format!("{n} {}", "x".repeat(100)) }));
         let (mut bytes, mut events, seal) = written(bodies);
         assert!(bytes.len() > PARALLEL_BYTES_MIN);
-        let reading = read(&bytes, Some(&seal), Loss::CantBe).expect("ours");
+        let reading = read_bytes(&bytes, Some(&seal), Loss::CantBe).expect("ours");
         assert_eq!((&reading.events, reading.damaged.len()), (&events, 0));
         let line = memchr::memchr_iter(b'\n', &bytes).nth(1499).expect("lines") + 1;
         bytes[line] = b'x';
-        let reading = read(&bytes, Some(&seal), Loss::CantBe).expect("ours");
+        let reading = read_bytes(&bytes, Some(&seal), Loss::CantBe).expect("ours");
         let numbers: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
         events.remove(1500);
         assert_eq!((reading.events, numbers), (events, vec![1501, 1502]));
@@ -475,14 +527,14 @@ mod tests {
         let (bytes, _, _) = written(bodies()[..4].to_vec());
         let mut lines = lines(&bytes);
         lines[2] = b"5".to_vec();
-        let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
+        let reading = read_bytes(&joined(&lines), None, Loss::MayBe).expect("ours");
         let numbers: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
         assert_eq!(numbers, [3, 4]);
         let resume =
             Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: numbers.clone() } }
                 .at(reading.next_seq, Timestamp::UNIX_EPOCH);
         lines.push(wire::encode(&resume, reading.last_hash.as_deref()).into());
-        let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
+        let reading = read_bytes(&joined(&lines), None, Loss::MayBe).expect("ours");
         assert_eq!((reading.damaged, reading.accepted_before, reading.next_seq), (Vec::new(), numbers, 5));
     }
 
@@ -493,11 +545,11 @@ mod tests {
             "/../../tests/vectors/openwar/inspect/input-inspect/sessions/2024-04-05-ALL.trace.ndjson"
         );
         let peer = std::fs::read(peer).expect("the vector");
-        assert_eq!(read(&peer, None, Loss::MayBe), Err(Foreign::Peer));
+        assert_eq!(read_bytes(&peer, None, Loss::MayBe), Err(Foreign::Peer));
         let header =
             Body::TraceVersion { version: TRACE_VERSION + 1, adjutant_version: "9".into(), brief_id: "b".into() };
         let (bytes, ..) = written(vec![header]);
-        assert_eq!(read(&bytes, None, Loss::MayBe), Err(Foreign::Newer { version: TRACE_VERSION + 1 }));
+        assert_eq!(read_bytes(&bytes, None, Loss::MayBe), Err(Foreign::Newer { version: TRACE_VERSION + 1 }));
     }
 
     #[test]
@@ -508,7 +560,7 @@ mod tests {
         lines.push(
             format!(r#"{{"seq":2,"at":"2026-01-02T03:04:05.678Z","type":"later","x":1,"prev":"{prev}"}}"#).into(),
         );
-        let reading = read(&joined(&lines), None, Loss::MayBe).expect("ours");
+        let reading = read_bytes(&joined(&lines), None, Loss::MayBe).expect("ours");
         assert_eq!(reading.unknown, [UnknownLine { line: 3, kind: "later".into() }]);
         assert_eq!((reading.damaged.len(), reading.next_seq), (0, 3));
     }
@@ -519,7 +571,7 @@ mod tests {
             let (mut journal, ..) = written(bodies());
             journal.truncate(cut);
             journal.extend_from_slice(&bytes);
-            let reading = read(&journal, None, Loss::CantBe);
+            let reading = read_bytes(&journal, None, Loss::CantBe);
             prop_assert!(reading.is_ok() || bytes.len() > 20);
         }
     }

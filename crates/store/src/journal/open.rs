@@ -3,8 +3,8 @@
 //! In: a home, a name, who asks, the time. Out: a [`FileJournal`], and what it holds already; or why not,
 //! and what to do about it. Changes a journal only to make it end with a whole line.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::id::{BriefId, RunId};
@@ -17,7 +17,7 @@ use crate::artifacts::Artifacts;
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::lease::{LeaseError, Owner, Seal, Vacancy, open_for_append};
-use crate::recover::{self, DamagedLine, Foreign, Loss, Reading, Tail, UnknownLine};
+use crate::recover::{self, DamagedLine, Foreign, Loss, ReadError, Reading, Tail, UnknownLine};
 use crate::runs;
 
 impl FileJournal {
@@ -115,17 +115,16 @@ impl FileJournal {
         }
         let vacancy = Vacancy::look(&home.lease(run_id), owner, now)?;
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
-        let bytes = fs::read(&path).map_err(unusable)?;
-        let reading = recover::read(&bytes, vacancy.seal.as_ref(), loss)
-            .map_err(|source| OpenError::Foreign { path: path.clone(), source })?;
+        let mut file = File::open(&path).map_err(unusable)?;
+        let reading =
+            recover::read(&file, vacancy.seal.as_ref(), loss).map_err(|error| OpenError::unread(&path, error))?;
         if damage == Damage::Refuse && !reading.damaged.is_empty() {
             return Err(OpenError::Damaged { path, damaged: reading.damaged });
         }
         // Until the acceptance is on record the old seal stands, so that a kill in between hides no damage.
         let seal = if reading.damaged.is_empty() { seal_of(&reading) } else { vacancy.seal.clone() };
         let lease = vacancy.take(owner, now, seal.as_ref())?;
-        let rest = usize::try_from(reading.whole_bytes).ok().and_then(|whole| bytes.get(whole..)).unwrap_or_default();
-        let torn_kept = mend(&mut disk, &path, &reading, rest).map_err(unusable)?;
+        let torn_kept = mend(&mut disk, &path, &reading, &mut file).map_err(unusable)?;
         Disk::unlock(&disk).map_err(unusable)?;
 
         let whole = reading.whole_bytes + u64::from(reading.tail == Tail::Unterminated);
@@ -154,15 +153,15 @@ impl FileJournal {
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
 pub fn read_only(home: &Home, run_id: &RunId) -> Result<Reading, OpenError> {
     let path = home.journal(run_id);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
+    let file = match File::open(&path) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(OpenError::NoSuchRun { run_id: run_id.clone() });
         }
         Err(source) => return Err(OpenError::Unusable { path, source }),
     };
     // A driver may be at work: the lease's seal would be of another moment than the bytes.
-    recover::read(&bytes, None, Loss::MayBe).map_err(|source| OpenError::Foreign { path, source })
+    recover::read(file, None, Loss::MayBe).map_err(|error| OpenError::unread(&path, error))
 }
 
 fn seal_of(reading: &Reading) -> Option<Seal> {
@@ -170,13 +169,15 @@ fn seal_of(reading: &Reading) -> Option<Seal> {
     Some(Seal { seq: reading.next_seq.checked_sub(1)?, hash })
 }
 
-/// Makes the journal end with a whole line; returns where the torn bytes were put.
-fn mend(disk: &mut File, path: &Path, reading: &Reading, rest: &[u8]) -> io::Result<Option<PathBuf>> {
+/// Makes the journal end with a whole line; returns where the torn bytes were put. They are read again
+/// from `file`, the journal as it was read.
+fn mend(disk: &mut File, path: &Path, reading: &Reading, file: &mut File) -> io::Result<Option<PathBuf>> {
     match reading.tail {
         Tail::Clean => Ok(None),
         Tail::Unterminated => io::Write::write_all(disk, b"\n").map(|()| None),
-        Tail::Torn { .. } => {
-            let kept = keep_torn(path, reading.next_seq, rest)?;
+        Tail::Torn { bytes } => {
+            file.seek(SeekFrom::Start(reading.whole_bytes))?;
+            let kept = keep_torn(path, reading.next_seq, &mut file.take(bytes))?;
             disk.set_len(reading.whole_bytes)?;
             Ok(Some(kept))
         }
@@ -184,14 +185,14 @@ fn mend(disk: &mut File, path: &Path, reading: &Reading, rest: &[u8]) -> io::Res
 }
 
 /// Puts `rest` beside the journal, under a name that was not used before.
-fn keep_torn(path: &Path, seq: u64, rest: &[u8]) -> io::Result<PathBuf> {
+fn keep_torn(path: &Path, seq: u64, rest: &mut impl io::Read) -> io::Result<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let run_id = name.strip_suffix(crate::home::JOURNAL_ENDING).unwrap_or(name);
     let mut kept = path.with_file_name(format!("{run_id}.torn-{seq}"));
     for another in 2u32.. {
         match open_for_append(&kept, true) {
             Ok(mut file) => {
-                file.write_all(rest)?;
+                io::copy(rest, &mut file)?;
                 break;
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -310,6 +311,14 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    fn unread(path: &Path, error: ReadError) -> Self {
+        let path = path.to_owned();
+        match error {
+            ReadError::Foreign(source) => Self::Foreign { path, source },
+            ReadError::Unreadable(source) => Self::Unusable { path, source },
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -1,0 +1,177 @@
+//! Reads a file of lines a few megabytes at a time.
+//!
+//! In: bytes, in whatever pieces they come. Out: batches of whole lines, of a line that is too long to be
+//! kept only its hash and length, and what stands after the last line feed. Looks at no line.
+//!
+//! Begin with [`Batches::next`].
+
+use std::io::{self, Read};
+
+use crate::scan::LINE_BYTES_MAX;
+
+/// How much is read before the first lines are looked for; a small file needs no more.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// How many bytes of lines are handed out at once, if there are as many: enough that starting a thread
+/// for a part of them costs nothing beside decoding it.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// What comes next in a file of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Batch<'a> {
+    /// Whole lines, each with its line feed.
+    Lines(&'a [u8]),
+    /// A line that was not kept.
+    TooLong(TooLong),
+    /// What stands after the last line feed; never empty.
+    Rest(&'a [u8]),
+}
+
+/// A line that was read and not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooLong {
+    /// The hash of its bytes, without its line feed.
+    pub hash: blake3::Hash,
+    /// How many bytes it has, without its line feed.
+    pub bytes: u64,
+    /// Whether it ends with a line feed.
+    pub is_terminated: bool,
+}
+
+/// A file of lines, read as far as it was asked for.
+#[derive(Debug)]
+pub(crate) struct Batches<R> {
+    from: R,
+    buffer: Vec<u8>,
+    /// How much of the buffer was handed out.
+    given: usize,
+    /// How much of the buffer holds bytes.
+    filled: usize,
+    is_at_end: bool,
+    batch_bytes: usize,
+    line_bytes_max: usize,
+}
+
+impl<R: Read> Batches<R> {
+    pub(crate) fn new(from: R) -> Self {
+        Self::with_limits(from, CHUNK_BYTES, BATCH_BYTES, LINE_BYTES_MAX)
+    }
+
+    fn with_limits(from: R, chunk_bytes: usize, batch_bytes: usize, line_bytes_max: usize) -> Self {
+        let buffer = vec![0; chunk_bytes];
+        Self { from, buffer, given: 0, filled: 0, is_at_end: false, batch_bytes, line_bytes_max }
+    }
+
+    /// Returns what comes next; `None` at the end. Keeps at most one line of [`LINE_BYTES_MAX`], or a batch
+    /// of shorter ones. A line that is not much longer than that may still be handed out among others.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Batch<'_>>> {
+        self.buffer.copy_within(self.given..self.filled, 0);
+        self.filled -= self.given;
+        self.given = 0;
+        loop {
+            while !self.is_at_end && self.filled < self.buffer.len() {
+                self.fill()?;
+            }
+            let last = memchr::memrchr(b'\n', &self.buffer[..self.filled]);
+            match last {
+                Some(last) if self.is_at_end || self.buffer.len() >= self.batch_bytes => {
+                    self.given = last + 1;
+                    return Ok(Some(Batch::Lines(&self.buffer[..self.given])));
+                }
+                None if self.filled > self.line_bytes_max => return self.pass_over().map(Batch::TooLong).map(Some),
+                None if self.is_at_end => {
+                    self.given = self.filled;
+                    return Ok((self.filled > 0).then_some(Batch::Rest(&self.buffer[..self.filled])));
+                }
+                _ => {
+                    let room = if last.is_some() { self.batch_bytes } else { self.line_bytes_max + 1 };
+                    self.buffer.resize((self.buffer.len() * 2).min(room), 0);
+                }
+            }
+        }
+    }
+
+    /// Reads once into what is free of the buffer.
+    fn fill(&mut self) -> io::Result<()> {
+        match self.from.read(&mut self.buffer[self.filled..]) {
+            Ok(0) => self.is_at_end = true,
+            Ok(read) => self.filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Reads to the end of a line of which the buffer holds the beginning.
+    fn pass_over(&mut self) -> io::Result<TooLong> {
+        let mut hasher = blake3::Hasher::new();
+        loop {
+            let end = memchr::memchr(b'\n', &self.buffer[..self.filled]);
+            hasher.update(&self.buffer[..end.unwrap_or(self.filled)]);
+            self.given = end.map_or(self.filled, |end| end + 1);
+            if end.is_some() || self.is_at_end {
+                return Ok(TooLong { hash: hasher.finalize(), bytes: hasher.count(), is_terminated: end.is_some() });
+            }
+            self.filled = 0;
+            self.fill()?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE_MAX: usize = 16;
+
+    /// Gives its bytes a few at a time.
+    struct Trickle<'a>(&'a [u8], usize);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let taken = self.1.min(into.len());
+            self.0.read(&mut into[..taken])
+        }
+    }
+
+    /// The lines of `bytes`, as hashes with lengths and whether they end, by way of batches.
+    fn in_batches(bytes: &[u8], at_once: usize) -> Vec<TooLong> {
+        let mut batches = Batches::with_limits(Trickle(bytes, at_once), 3, 8, LINE_MAX);
+        let mut found = Vec::new();
+        while let Some(batch) = batches.next().expect("readable") {
+            match batch {
+                Batch::Lines(lines) | Batch::Rest(lines) => found.extend(split(lines)),
+                Batch::TooLong(line) => {
+                    assert!(line.bytes > LINE_MAX as u64);
+                    found.push(line);
+                }
+            }
+            assert!(batches.buffer.len() <= LINE_MAX + 1);
+        }
+        found
+    }
+
+    fn split(bytes: &[u8]) -> Vec<TooLong> {
+        let each = |line: &[u8]| {
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            TooLong { hash: blake3::hash(text), bytes: text.len() as u64, is_terminated: text.len() < line.len() }
+        };
+        bytes.split_inclusive(|byte| *byte == b'\n').map(each).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_pieces_it_comes_in_a_file_has_the_same_lines(
+            bytes in proptest::collection::vec(prop_oneof![1 => Just(b'\n'), 12 => any::<u8>()], 0..200),
+            at_once in 1usize..40,
+        ) {
+            prop_assert_eq!(in_batches(&bytes, at_once), split(&bytes));
+        }
+    }
+}
