@@ -221,9 +221,9 @@ fn a_secret_in_a_brief_or_an_answer_is_masked_like_any_other() {
     let brief = format!(
         "---\nproject: p\nbrief_id: 2026-01-01-A\nmode: auto\n---\n# Objective\nuse {secret}\n# Deliverables\n- x\n# Constraints\n- y\n"
     );
-    home.write("brief.md", &brief);
-    home.write("script.json", &serde_json::json!(["## Phase 0", "## Phase 0 again", "## Phase 4", "bye"]).to_string());
-    home.write("answers.json", &serde_json::json!([format!("use {secret} instead"), "go"]).to_string());
+    home.write("brief.md", brief);
+    home.write("script.json", serde_json::json!(["## Phase 0", "## Phase 0 again", "## Phase 4", "bye"]).to_string());
+    home.write("answers.json", serde_json::json!([format!("use {secret} instead"), "go"]).to_string());
     home.run(&["run", "../brief.md", "--script", "../script.json", "--answers", "../answers.json"]).expect_code(0);
     let journal: String = home.journal("2026-01-01-A").iter().map(ToString::to_string).collect();
     assert!(journal.contains("[masked:"), "{journal}");
