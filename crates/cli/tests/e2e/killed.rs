@@ -6,6 +6,7 @@
 //! outside the journal, which shows each effect at most once.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,6 +27,8 @@ struct Case {
     go_on: &'static [(i32, &'static [&'static str])],
     /// Files that an interrupted call may or may not have changed.
     unsure: &'static [&'static str],
+    /// Whether the kill also leaves half a line at the end of the journal, as a power cut would.
+    tears: bool,
 }
 
 /// What a run leaves behind.
@@ -51,6 +54,7 @@ const CASES: &[Case] = &[
         answers: &[("confirmation", "go"), ("destructive", "y"), ("destructive", "y")],
         go_on: &[],
         unsure: &["build/VERSION", "build/orders.out"],
+        tears: false,
     },
     Case {
         name: "blocker",
@@ -70,6 +74,7 @@ const CASES: &[Case] = &[
         answers: &[("confirmation", "go")],
         go_on: &[(3, &["--context", "the colour is blue"])],
         unsure: &["one", "two"],
+        tears: false,
     },
     Case {
         name: "denial",
@@ -88,6 +93,7 @@ const CASES: &[Case] = &[
         answers: &[("confirmation", "go"), ("destructive", "n: keep it")],
         go_on: &[],
         unsure: &["instead"],
+        tears: false,
     },
     Case {
         name: "several calls in one turn",
@@ -111,6 +117,7 @@ const CASES: &[Case] = &[
         answers: &[("confirmation", "go")],
         go_on: &[],
         unsure: &["one", "two"],
+        tears: false,
     },
     Case {
         name: "approval for the run",
@@ -129,6 +136,7 @@ const CASES: &[Case] = &[
         answers: &[("confirmation", "go"), ("destructive", "Y")],
         go_on: &[],
         unsure: &["one", "two"],
+        tears: false,
     },
     Case {
         name: "max steps",
@@ -149,6 +157,69 @@ const CASES: &[Case] = &[
         answers: &[("confirmation", "go")],
         go_on: &[(5, &["--extend", "5"])],
         unsure: &["one", "two"],
+        tears: false,
+    },
+    Case {
+        name: "huge output",
+        run_id: RUN,
+        prepare: || {
+            scripted(AUTHORIZED, |home| {
+                let log = home.path("effects");
+                let much = format!("echo much >> '{}'; seq 1 40000", log.display());
+                json!([
+                    SUMMARY,
+                    {"text": "Much to read.", "calls": [{"tool": "shell_exec", "args": {"cmd": much}}]},
+                    {"text": "And a little.", "calls": [{"tool": "read_file", "args": {"path": "start"}}]},
+                    {"repeat": 3, "text": REPORT},
+                ])
+            })
+        },
+        args: PLAIN,
+        answers: &[("confirmation", "go")],
+        go_on: &[],
+        unsure: &[],
+        tears: false,
+    },
+    Case {
+        name: "mode switch",
+        run_id: RUN,
+        prepare: || {
+            scripted("mode: gated\nauthorized_costs:\n  - shell_exec", |home| {
+                json!([
+                    SUMMARY,
+                    {"text": "The first part.", "calls": [effect_call(home, "one")]},
+                    "That was it.",
+                    "As you wish.",
+                    {"text": "The second part.", "calls": [effect_call(home, "two")]},
+                    {"repeat": 3, "text": REPORT},
+                ])
+            })
+        },
+        args: PLAIN,
+        answers: &[("confirmation", "go"), ("step", "use tabs"), ("step", "auto")],
+        go_on: &[],
+        unsure: &["one", "two"],
+        tears: false,
+    },
+    Case {
+        name: "damaged line",
+        run_id: RUN,
+        prepare: || {
+            scripted(AUTHORIZED, |home| {
+                json!([
+                    SUMMARY,
+                    {"text": "A file.", "calls": [{"tool": "write_file", "args": {"path": "written", "content": "x\n"}}]},
+                    {"text": "A bad patch.", "calls": [{"tool": "apply_patch", "args": {"diff": "nonsense"}}]},
+                    {"text": "A command.", "calls": [effect_call(home, "one")]},
+                    {"repeat": 3, "text": REPORT},
+                ])
+            })
+        },
+        args: PLAIN,
+        answers: &[("confirmation", "go")],
+        go_on: &[],
+        unsure: &["one"],
+        tears: true,
     },
 ];
 
@@ -210,6 +281,9 @@ fn play(case: &Case, kill_at: Option<u64>) -> (TestHome, Left, u64) {
         match sit(&home, case, &args, kill_at) {
             None => {
                 killed_with = home.journal(case.run_id).len() as u64;
+                if case.tears {
+                    tear(&home, case);
+                }
                 kill_at = None;
                 args = match home.journal(case.run_id).iter().any(|event| event["type"] == "run_start") {
                     true => vec!["resume", case.run_id],
@@ -231,6 +305,13 @@ fn play(case: &Case, kill_at: Option<u64>) -> (TestHome, Left, u64) {
     }
     let left = left(&home, case, code);
     (home, left, killed_with)
+}
+
+/// Leaves half a line at the end of the journal.
+fn tear(home: &TestHome, case: &Case) {
+    let journal = home.path(&format!("home/sessions/{}.trace.ndjson", case.run_id));
+    let mut file = std::fs::File::options().append(true).open(journal).expect("a journal");
+    file.write_all(br#"{"seq":99,"at":"2026-01-01T00:00:00.0"#).expect("written");
 }
 
 fn left(home: &TestHome, case: &Case, code: i32) -> Left {
@@ -345,6 +426,21 @@ fn an_approval_for_the_run_survives_a_kill_after_every_event() {
 #[test]
 fn a_run_at_its_limit_survives_a_kill_after_every_event() {
     check_everywhere(&CASES[5]);
+}
+
+#[test]
+fn a_run_with_huge_output_survives_a_kill_after_every_event() {
+    check_everywhere(&CASES[6]);
+}
+
+#[test]
+fn a_run_whose_mode_changes_survives_a_kill_after_every_event() {
+    check_everywhere(&CASES[7]);
+}
+
+#[test]
+fn a_torn_line_after_a_kill_at_every_event_changes_nothing() {
+    check_everywhere(&CASES[8]);
 }
 
 /// Kills the run while its only command stands between its effect and its end, and resumes it.
