@@ -73,6 +73,9 @@ pub struct Workdir {
     root: PathBuf,
 }
 
+/// How the name of a temporary file begins; the number of the process that writes it follows.
+const TEMPORARY: &str = ".adjutant-tmp-";
+
 /// Makes names of temporary files unique within the process; the process id does it between processes.
 static TEMPORARY_FILES: AtomicU64 = AtomicU64::new(0);
 
@@ -249,6 +252,27 @@ impl Workdir {
         self.dir.remove_file(path.as_str()).map_err(|error| WorkdirError::io(path, error))
     }
 
+    /// Removes the temporary files beside `path` that a writer left behind when it was killed. Those of a
+    /// process that lives stay.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the guard says; a folder that is not there has none.
+    pub fn sweep_leftovers(&self, path: &WorkPath) -> Result<(), WorkdirError> {
+        let target = self.through_links(path)?;
+        let folder = target.as_str().rsplit_once('/').map_or(".", |(folder, _)| folder);
+        let Ok(entries) = self.dir.read_dir(folder) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let writer = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+            let is_left = writer.is_some_and(|writer| !Path::new("/proc").join(writer.to_string()).exists());
+            if is_left && entry.metadata().is_ok_and(|found| found.is_file()) {
+                entry.remove_file().map_err(|error| WorkdirError::io(&target, error))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes a folder if it is empty.
     ///
     /// # Errors
@@ -350,7 +374,7 @@ fn write_temporary(parent: &Dir, content: &[u8], mode: Option<u32>) -> io::Resul
     let number = TEMPORARY_FILES.fetch_add(1, Ordering::Relaxed);
     let mut attempt = 0u32;
     let (mut file, name) = loop {
-        let name = format!(".adjutant-tmp-{}-{number}-{attempt}", std::process::id());
+        let name = format!("{TEMPORARY}{}-{number}-{attempt}", std::process::id());
         match parent.open_with(&name, OpenOptions::new().write(true).create_new(true)) {
             Ok(file) => break (file, name),
             // Left by a process of this number that was killed.

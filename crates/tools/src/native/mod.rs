@@ -120,7 +120,11 @@ impl Tools for NativeTools {
         let mut made = !changes.is_empty();
         let mut not_made = !changes.is_empty();
         for change in changes {
-            let now = self.inner.workdir.resolve(&change.path).and_then(|path| self.inner.hash(&path));
+            let now = self.inner.workdir.resolve(&change.path).and_then(|path| {
+                // Whoever was killed in the middle of a write left its temporary file.
+                self.inner.workdir.sweep_leftovers(&path)?;
+                self.inner.hash(&path)
+            });
             let Ok(now) = now else {
                 return Settled::Unknown;
             };

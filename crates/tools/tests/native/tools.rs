@@ -226,3 +226,20 @@ fn a_call_whose_file_changed_after_the_decision_writes_nothing() {
         assert_eq!(place.files()["f"], "1\n3\n");
     }
 }
+
+#[test]
+fn what_a_killed_writer_left_beside_its_file_is_swept_when_the_write_is_settled() {
+    let place = Place::with(&[("a/b.txt", "old")]);
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let left = format!("a/.adjutant-tmp-{}-0-0", ended.id());
+    let living = format!("a/.adjutant-tmp-{}-0-0", std::process::id());
+    for name in [&left, &living] {
+        std::fs::write(place.path(name), "half").unwrap();
+    }
+    let call = call("write_file", json!({"path": "a/b.txt", "content": "new"}));
+    let prepared = place.tools.prepare(&call);
+    assert_eq!(place.tools.settle(&prepared.changes), Settled::NotMade);
+    assert!(!place.path(&left).exists());
+    assert!(place.path(&living).exists());
+}
