@@ -58,7 +58,7 @@ fn fold(home: &Home, run_id: &RunId, folder: &Path) -> anyhow::Result<Duration> 
     let began = Instant::now();
     let (mut journal, recovered) =
         FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse)?;
-    let driver = Driver::new(procedure, &recovered.events, &mut journal, ports, Masks::default());
+    let driver = Driver::new(procedure, recovered.events, &mut journal, ports, Masks::default());
     let took = began.elapsed();
     ensure!(driver.open_questions().len() == 1, "the run does not stand at its question");
     Ok(took)

@@ -176,7 +176,7 @@ pub fn ports(agent: Arc<dyn Agent>) -> Ports {
 /// Drives a new run on `journal` to its end.
 pub async fn whole_run(journal: &mut dyn Journal, ports: Ports) -> anyhow::Result<()> {
     let options = options(Path::new("/"), Mode::Auto);
-    let mut driver = Driver::new(procedure(&options)?, &[], journal, ports, Masks::default());
+    let mut driver = Driver::new(procedure(&options)?, Vec::new(), journal, ports, Masks::default());
     for entry in beginning(&options)? {
         driver.append(entry)?;
     }

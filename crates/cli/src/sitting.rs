@@ -80,7 +80,7 @@ impl Sitting {
     /// A driver for the run that `journal` holds.
     pub fn driver<'j>(
         &self,
-        events: &[Event],
+        events: Vec<Event>,
         journal: &'j mut dyn Journal,
         console: &Arc<Console>,
     ) -> Driver<'j, Run<Session>> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::inbox::{Message, Question};
-use adjutant_core::procedure::{Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
+use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome};
@@ -82,7 +82,7 @@ pub enum DriveError {
 
 impl<'j, P: Procedure> Driver<'j, P> {
     /// A driver for the run that `journal` holds. `events` is what the journal says so far.
-    pub fn new(procedure: P, events: &[Event], journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
+    pub fn new(procedure: P, events: Vec<Event>, journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
         let specs = ports.tools.specs();
         let mut driver = Self {
             drive: Drive::new(procedure),
@@ -122,11 +122,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// The questions that are open.
     #[must_use]
     pub fn open_questions(&self) -> Vec<(Key, Question)> {
-        let question = |intent: &Body| match intent {
-            Body::Question { question, .. } => Some(question.clone()),
+        let question = |begun: &Begun| match begun {
+            Begun::Question(question) => Some(question.clone()),
             _ => None,
         };
-        self.drive.ledger().open().filter_map(|(key, open)| Some((key.clone(), question(&open.intent)?))).collect()
+        self.drive.ledger().open().filter_map(|(key, open)| Some((key.clone(), question(&open.begun)?))).collect()
     }
 
     /// Takes up what an earlier driver left in flight: questions and timers go on, interrupted writes are
@@ -213,8 +213,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let entry = self.masks.mask_entry(entry);
         let durability = self.durability(&entry.body);
         let event = self.journal.append(entry, self.now(), durability)?;
-        self.fold(&event);
         self.ports.operator.show(Progress::Event(&event));
+        self.fold(event);
         Ok(())
     }
 
@@ -231,9 +231,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    fn fold(&mut self, event: &Event) {
-        self.transcripts.entry(event.part.clone()).or_default().apply(event, &event.part);
-        self.drive.apply(event);
+    fn fold(&mut self, event: Event) {
+        self.drive.apply(&event);
+        match self.transcripts.get_mut(&event.part) {
+            Some(transcript) => transcript.apply(event),
+            None => self.transcripts.entry(event.part.clone()).or_default().apply(event),
+        }
     }
 
     fn begin(&mut self, want: Want) -> Result<(), DriveError> {
@@ -248,7 +251,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let kept = |hash: &str| self.journal.kept(hash);
                 let request = request::build(&key, transcript, messages, specs, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
-                    *hash = self.transcripts.get(&key.part).map(Transcript::hash);
+                    *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }
                 self.write(intent)?;
                 let task = flight::turn(key.clone(), request, self.ports.clone(), self.masks.clone(), cancel.clone());
@@ -305,7 +308,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
 
     fn reattach(&mut self, key: &Key) {
         let Some(open) = self.drive.ledger().get(key) else { return };
-        if let Body::Question { question, .. } = &open.intent {
+        if let Begun::Question(question) = &open.begun {
             let cancel = CancellationToken::new();
             let question = Arc::new(question.clone());
             self.flight.spawn(flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone()));
@@ -319,11 +322,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         if let Some(cancel) = cancel {
             cancel.cancel();
         }
-        let waits = self
-            .drive
-            .ledger()
-            .get(&key)
-            .is_some_and(|open| matches!(open.intent, Body::Question { .. } | Body::Timer { .. }));
+        let waits =
+            self.drive.ledger().get(&key).is_some_and(|open| matches!(open.begun, Begun::Question(_) | Begun::Timer));
         if waits {
             self.parked.remove(&key);
             return self.write(Entry { part: key.part, body: Body::Withdrawn { slot: key.slot } });

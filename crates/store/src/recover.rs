@@ -256,9 +256,7 @@ fn decode(line: &[u8]) -> Decoded<'_> {
 
 /// A line that is too long: only its hash counts, to which the next one is linked.
 fn passed_over(line: &TooLong) -> Decoded<'static> {
-    let mut hash = line.hash.to_hex().to_string();
-    hash.truncate(wire::PREV_CHARS);
-    Decoded { hash, prev: None, line: Err(too_long()) }
+    Decoded { hash: wire::short(&line.hash), prev: None, line: Err(too_long()) }
 }
 
 fn too_long() -> Unreadable {

@@ -82,10 +82,11 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         println!("run {run_id}: is over already ({outcome_name}); nothing to resume");
         return Ok(sitting::outcome_ending(outcome));
     }
-    let before = latest_options(events, &start.options);
-    let options = changed(args, before)?;
+    let before = latest_options(events, &start.options).clone();
+    let options = changed(args, &before)?;
     let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone())?;
     let path = journal.path().to_owned();
+    let accepted_damage = recovered.accepted_damage();
 
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
@@ -103,12 +104,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
                 ));
             }
         });
-        let mut driver = sitting.driver(events, &mut journal, &console);
+        let mut driver = sitting.driver(recovered.events, &mut journal, &console);
         let from_flags = answers_from_flags(args, &driver)?;
-        let resume = Body::RunResume {
-            options: (options != *before).then_some(options),
-            accepted_damage: recovered.accepted_damage(),
-        };
+        let resume = Body::RunResume { options: (options != before).then_some(options), accepted_damage };
         driver.append(Entry { part: Part::root(), body: resume })?;
         for entry in from_flags {
             driver.append(entry)?;

@@ -135,7 +135,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
                 renderer.note(&format!("journal: {}", sitting::shown(&path).display()));
             }
         });
-        let mut driver = sitting.driver(&[], &mut journal, &console);
+        let mut driver = sitting.driver(Vec::new(), &mut journal, &console);
         let header = Body::TraceVersion {
             version: TRACE_VERSION,
             adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Breach, Command, Key, Ledger, Next, Procedure, Want};
+use super::{Begun, Breach, Command, Key, Ledger, Next, Procedure, Want};
 use crate::tool::FileChange;
 use crate::trace::{Body, Entry, Event, Outcome};
 
@@ -127,14 +127,14 @@ impl<P: Procedure> Drive<P> {
     ///
     /// `reads` says whether a tool merely reads.
     pub fn orphans(&self, reads: impl Fn(&str) -> bool) -> Vec<(Key, Orphan)> {
-        let becomes = |intent: &Body| match intent {
-            Body::Question { .. } | Body::Timer { .. } => Orphan::Reattach,
-            Body::ToolCall { name, .. } if reads(name) => Orphan::Repeatable,
-            Body::ToolCall { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
-            Body::ToolCall { .. } => Orphan::Unknown,
-            _ => Orphan::Repeatable,
+        let becomes = |begun: &Begun| match begun {
+            Begun::Question(_) | Begun::Timer => Orphan::Reattach,
+            Begun::Call { name, .. } if reads(name) => Orphan::Repeatable,
+            Begun::Call { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
+            Begun::Call { .. } => Orphan::Unknown,
+            Begun::Turn => Orphan::Repeatable,
         };
-        self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.intent))).collect()
+        self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.begun))).collect()
     }
 }
 

@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use super::{Key, Part};
+use crate::inbox::Question;
+use crate::tool::FileChange;
 use crate::trace::{Body, Entry, Event};
 
 /// What a run asked for and what came of it.
@@ -21,12 +23,42 @@ pub struct Ledger {
 /// Something that was asked for and has no outcome yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
-    /// The intent, as it was recorded.
-    pub intent: Body,
+    /// What began.
+    pub begun: Begun,
     /// When.
     pub at: Timestamp,
     /// When it expires, if it is a question with a deadline or a wait.
     pub deadline: Option<Timestamp>,
+}
+
+/// What is kept of an intent until its outcome: as much as taking a run over needs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Begun {
+    /// A turn of an agent.
+    Turn,
+    /// A tool call.
+    Call {
+        /// The tool.
+        name: String,
+        /// What it will make of files, if that was known before.
+        changes: Vec<FileChange>,
+    },
+    /// A question to the operator.
+    Question(Question),
+    /// A wait.
+    Timer,
+}
+
+impl Begun {
+    fn by(intent: &Body) -> Option<Self> {
+        Some(match intent {
+            Body::AgentRequest { .. } => Self::Turn,
+            Body::ToolCall { name, changes, .. } => Self::Call { name: name.clone(), changes: changes.clone() },
+            Body::Question { question, .. } => Self::Question(question.clone()),
+            Body::Timer { .. } => Self::Timer,
+            _ => return None,
+        })
+    }
 }
 
 /// An entry that no journal may hold: always a bug of a procedure or a driver, never the world's doing.
@@ -94,7 +126,7 @@ impl Ledger {
             let Some(open) = self.open.get(&key) else {
                 return Err(Breach::OutcomeWithoutIntent(key));
             };
-            if let Some(outcome) = mismatch(&open.intent, &entry.body) {
+            if let Some(outcome) = mismatch(&open.begun, &entry.body) {
                 return Err(Breach::WrongKind { key, outcome });
             }
         }
@@ -111,10 +143,10 @@ impl Ledger {
         if let Some(id) = event.body.outside_id() {
             self.messages.insert(id.to_owned());
         }
-        if let Some(slot) = event.body.intent() {
+        if let Some((slot, begun)) = event.body.intent().zip(Begun::by(&event.body)) {
             let key = Key { part: event.part.clone(), slot: *slot };
             let deadline = length_ms(&event.body).map(|length| after(event.at, length));
-            self.open.insert(key, Open { intent: event.body.clone(), at: event.at, deadline });
+            self.open.insert(key, Open { begun, at: event.at, deadline });
         }
         if let Some(slot) = event.body.outcome() {
             let key = Key { part: event.part.clone(), slot: *slot };
@@ -173,19 +205,18 @@ fn after(at: Timestamp, length_ms: u64) -> Timestamp {
     at.saturating_add(length).unwrap_or(Timestamp::MAX)
 }
 
-/// The name of `outcome`, if it can't be how `intent` ends.
-fn mismatch(intent: &Body, outcome: &Body) -> Option<&'static str> {
+/// The name of `outcome`, if it can't be how `begun` ends.
+fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
+    let waits = matches!(begun, Begun::Question(_) | Begun::Timer);
     let (fits, name) = match outcome {
-        Body::AgentReply { .. } => (matches!(intent, Body::AgentRequest { .. }), "agent_reply"),
-        Body::AgentFailed { .. } => (matches!(intent, Body::AgentRequest { .. }), "agent_failed"),
-        Body::Answer { .. } => (matches!(intent, Body::Question { .. }), "answer"),
-        Body::Expired { .. } => (matches!(intent, Body::Question { .. } | Body::Timer { .. }), "expired"),
-        Body::Withdrawn { .. } => (matches!(intent, Body::Question { .. } | Body::Timer { .. }), "withdrawn"),
-        Body::ToolResult { .. } => (matches!(intent, Body::ToolCall { .. }), "tool_result"),
-        Body::ToolCancelled { .. } => (matches!(intent, Body::ToolCall { .. }), "tool_cancelled"),
-        Body::Interrupted { .. } => {
-            (matches!(intent, Body::ToolCall { .. } | Body::AgentRequest { .. }), "interrupted")
-        }
+        Body::AgentReply { .. } => (*begun == Begun::Turn, "agent_reply"),
+        Body::AgentFailed { .. } => (*begun == Begun::Turn, "agent_failed"),
+        Body::Answer { .. } => (matches!(begun, Begun::Question(_)), "answer"),
+        Body::Expired { .. } => (waits, "expired"),
+        Body::Withdrawn { .. } => (waits, "withdrawn"),
+        Body::ToolResult { .. } => (matches!(begun, Begun::Call { .. }), "tool_result"),
+        Body::ToolCancelled { .. } => (matches!(begun, Begun::Call { .. }), "tool_cancelled"),
+        Body::Interrupted { .. } => (!waits, "interrupted"),
         _ => (true, ""),
     };
     (!fits).then_some(name)

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub use drive::{Drive, Orphan, Step};
 pub use key::{BadSlot, Key, Part, Slot, What};
-pub use ledger::{Breach, Ledger};
+pub use ledger::{Begun, Breach, Ledger};
 
 use crate::inbox::Question;
 use crate::tool::ToolCall;

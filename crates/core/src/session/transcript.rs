@@ -1,8 +1,7 @@
 //! What was said in a part, in order: what a request sends and what a reader sees, from the events.
 
-use crate::procedure::Part;
 use crate::tool::ToolCall;
-use crate::trace::{Body, Event, PhaseName, Role};
+use crate::trace::{Body, Event, PhaseName, Role, wire};
 use jiff::Timestamp;
 
 /// The messages of one part, numbered from 0 in the order in which they were recorded.
@@ -13,6 +12,8 @@ pub struct Transcript {
     names: Vec<(u32, String, String)>,
     calls: u32,
     hasher: blake3::Hasher,
+    /// How many of the messages the hasher has seen: whoever asks for no hash pays for none.
+    hashed: usize,
 }
 
 /// One message.
@@ -60,10 +61,12 @@ impl Transcript {
     /// The short hash of everything said so far: of a request that sends all of it. A result that is kept
     /// elsewhere counts by its own hash.
     #[must_use]
-    pub fn hash(&self) -> String {
-        let mut hex = self.hasher.finalize().to_hex().to_string();
-        hex.truncate(crate::trace::wire::PREV_CHARS);
-        hex
+    pub fn hash(&mut self) -> String {
+        for said in &self.messages[self.hashed..] {
+            hash_in(&mut self.hasher, said);
+        }
+        self.hashed = self.messages.len();
+        wire::short(&self.hasher.finalize())
     }
 
     /// How many calls were asked for so far.
@@ -72,31 +75,28 @@ impl Transcript {
         self.calls
     }
 
-    /// Takes note of an event, if it says something in `part`.
-    pub fn apply(&mut self, event: &Event, part: &Part) {
-        if event.part != *part {
-            return;
-        }
-        match &event.body {
-            Body::PhaseEnter { phase, .. } => self.phase = Some(*phase),
+    /// Takes note of an event of the part whose transcript this is, and keeps what it says.
+    pub fn apply(&mut self, Event { at, body, .. }: Event) {
+        match body {
+            Body::PhaseEnter { phase, .. } => self.phase = Some(phase),
             Body::Message { role, text, .. } => {
                 let speaker = match role {
                     Role::System => Speaker::System,
                     Role::User => Speaker::User,
                 };
-                self.push(event, speaker, text);
+                self.push(at, speaker, text);
             }
             Body::AgentReply { text, calls, .. } => {
-                for call in calls {
+                for call in &calls {
                     self.calls += 1;
                     self.names.push((self.calls, call.call_id.clone(), call.name.clone()));
                 }
-                self.push(event, Speaker::Agent(calls.clone()), text);
+                self.push(at, Speaker::Agent(calls), text);
             }
             Body::ToolResult { slot, call_id, success, content, artifact, .. } => {
-                let (id, name) = self.call(slot.number, call_id, "");
-                let speaker = Speaker::Tool { call_id: id, name, is_error: !success, artifact: artifact.clone() };
-                self.push(event, speaker, content.as_deref().unwrap_or_default());
+                let (id, name) = self.call(slot.number, call_id, String::new());
+                let speaker = Speaker::Tool { call_id: id, name, is_error: !success, artifact };
+                self.push(at, speaker, content.unwrap_or_default());
             }
             Body::ToolCancelled { slot, call_id, tool_name, partial_output, .. } => {
                 let (id, name) = self.call(slot.number, call_id, tool_name);
@@ -105,52 +105,51 @@ impl Transcript {
                 } else {
                     format!("The call was cancelled. Until then it had said:\n\n{partial_output}")
                 };
-                self.push(event, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, &text);
+                self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, text);
             }
             Body::ToolRejected { call, call_id, name, content, .. } => {
-                let (id, name) = self.call(*call, call_id, name);
-                self.push(event, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, content);
+                let (id, name) = self.call(call, call_id, name);
+                self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, content);
             }
             _ => {}
         }
     }
 
-    fn push(&mut self, event: &Event, speaker: Speaker, text: &str) {
-        self.hash_in(&speaker, text);
-        self.messages.push(Said { at: event.at, phase: self.phase, speaker, text: text.to_owned() });
-    }
-
-    /// Takes a message into the hash, each field with its length, so that no two transcripts read the same.
-    fn hash_in(&mut self, speaker: &Speaker, text: &str) {
-        let mut field = |text: &str| {
-            self.hasher.update(&(text.len() as u64).to_le_bytes());
-            self.hasher.update(text.as_bytes());
-        };
-        match speaker {
-            Speaker::System => field("system"),
-            Speaker::User => field("user"),
-            Speaker::Agent(calls) => {
-                field("agent");
-                for call in calls {
-                    field(&call.call_id);
-                    field(&call.name);
-                    field(&call.args.to_string());
-                }
-            }
-            Speaker::Tool { call_id, artifact, .. } => {
-                field("tool");
-                field(call_id);
-                field(artifact.as_deref().unwrap_or_default());
-            }
-        }
-        field(text);
+    fn push(&mut self, at: Timestamp, speaker: Speaker, text: String) {
+        self.messages.push(Said { at, phase: self.phase, speaker, text });
     }
 
     /// The agent's own name for a call and its tool, by the call's number.
-    fn call(&self, number: u32, call_id: &str, name: &str) -> (String, String) {
+    fn call(&self, number: u32, call_id: String, name: String) -> (String, String) {
         match self.names.iter().rev().find(|(known, ..)| *known == number) {
             Some((_, id, name)) => (id.clone(), name.clone()),
-            None => (call_id.to_owned(), name.to_owned()),
+            None => (call_id, name),
         }
     }
+}
+
+/// Takes a message into a hash, each field with its length, so that no two transcripts read the same.
+fn hash_in(hasher: &mut blake3::Hasher, said: &Said) {
+    let mut field = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    match &said.speaker {
+        Speaker::System => field("system"),
+        Speaker::User => field("user"),
+        Speaker::Agent(calls) => {
+            field("agent");
+            for call in calls {
+                field(&call.call_id);
+                field(&call.name);
+                field(&call.args.to_string());
+            }
+        }
+        Speaker::Tool { call_id, artifact, .. } => {
+            field("tool");
+            field(call_id);
+            field(artifact.as_deref().unwrap_or_default());
+        }
+    }
+    field(&said.text);
 }

@@ -24,9 +24,19 @@ pub const PREV_CHARS: usize = 16;
 /// The short hash of a line as it was written, without its line feed.
 #[must_use]
 pub fn line_hash(line: &[u8]) -> String {
-    let mut hex = blake3::hash(line).to_hex().to_string();
-    hex.truncate(PREV_CHARS);
-    hex
+    short(&blake3::hash(line))
+}
+
+/// The part of a hash that is written down: its first [`PREV_CHARS`] digits.
+#[must_use]
+pub fn short(hash: &blake3::Hash) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = [0; PREV_CHARS];
+    for (digits, byte) in hex.chunks_exact_mut(2).zip(hash.as_bytes()) {
+        digits[0] = DIGITS[usize::from(byte >> 4)];
+        digits[1] = DIGITS[usize::from(byte & 15)];
+    }
+    str::from_utf8(&hex).expect("digits are ASCII").to_owned()
 }
 
 /// `at` as it is written: UTC, to the millisecond.
@@ -153,16 +163,22 @@ struct Beginning<'a> {
 /// The beginning of a line that is written as [`encode`] writes it; `None` sends the reader the long way,
 /// which parses the whole line for these four.
 fn as_we_write(line: &str) -> Option<Beginning<'_>> {
-    let (seq, rest) = line.strip_prefix(r#"{"seq":"#)?.split_once(r#","at":""#)?;
-    let (at, rest) = rest.split_once(r#"","type":""#)?;
-    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
-    let (kind, rest) = rest.split_once('"')?;
+    let rest = line.strip_prefix(r#"{"seq":"#)?;
+    let (seq, rest) = rest.split_at(rest.bytes().position(|byte| !byte.is_ascii_digit())?);
+    let (at, rest) = plain(rest.strip_prefix(r#","at":""#)?)?;
+    let (kind, rest) = plain(rest.strip_prefix(r#","type":""#)?)?;
     let (part, _) = match rest.strip_prefix(r#","part":""#) {
-        Some(rest) => rest.split_once('"')?,
+        Some(rest) => plain(rest)?,
         None => ("", rest),
     };
-    let is_ours = plain(at) && plain(kind) && plain(part) && seq.bytes().all(|byte| byte.is_ascii_digit());
-    is_ours.then_some(Beginning { seq: seq.parse().ok()?, at, kind, part })
+    Some(Beginning { seq: seq.parse().ok()?, at, kind, part })
+}
+
+/// A string up to its closing quote, if nothing in it is escaped, and what follows.
+fn plain(text: &str) -> Option<(&str, &str)> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_graphic() || byte == b'"' || byte == b'\\')?;
+    let (text, rest) = text.split_at(end);
+    Some((text, rest.strip_prefix('"')?))
 }
 
 /// The body of an event of type `kind`, its fields taken from `line`; `None` if the type is unknown.

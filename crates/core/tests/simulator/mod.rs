@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
-use adjutant_core::procedure::{Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
+use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
 use adjutant_core::tool::{FileChange, ToolCall};
 use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Stop};
 use jiff::{SignedDuration, Timestamp};
@@ -281,8 +281,8 @@ impl<P: Procedure> Simulation<'_, P> {
             let body = match orphan {
                 Orphan::Reattach => {
                     let open = drive.ledger().get(&key).expect("an orphan is open");
-                    let command = match &open.intent {
-                        Body::Question { question, .. } => Command::Ask(Arc::new(question.clone())),
+                    let command = match &open.begun {
+                        Begun::Question(question) => Command::Ask(Arc::new(question.clone())),
                         _ => Command::Wait { length_ms: 0 },
                     };
                     flight.insert(key, Flight { command, done: None, aborting: false });
@@ -306,8 +306,11 @@ impl<P: Procedure> Simulation<'_, P> {
                     None => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
                 },
                 Orphan::Unknown if self.plan.fault == Some(DriverFault::RepeatsOrphans) => {
-                    let Some(Body::ToolCall { call_id, name, args, .. }) =
-                        drive.ledger().get(&key).map(|open| open.intent.clone())
+                    let intent = self
+                        .journal
+                        .iter()
+                        .rfind(|event| event.part == key.part && event.body.intent() == Some(&key.slot));
+                    let Some(Body::ToolCall { call_id, name, args, .. }) = intent.map(|event| event.body.clone())
                     else {
                         continue;
                     };
@@ -378,8 +381,7 @@ impl<P: Procedure> Simulation<'_, P> {
         let mut to = key.clone();
         if self.plan.fault == Some(DriverFault::AnswersByKind)
             && let Body::Answer { slot, .. } = &mut done
-            && let Some((other, _)) =
-                drive.ledger().open().find(|(_, open)| matches!(open.intent, Body::Question { .. }))
+            && let Some((other, _)) = drive.ledger().open().find(|(_, open)| matches!(open.begun, Begun::Question(_)))
         {
             *slot = other.slot;
             to = other.clone();
@@ -515,8 +517,8 @@ impl<P: Procedure> Simulation<'_, P> {
     }
 
     fn ended(&self, drive: &Drive<P>) -> Ended {
-        let open = drive.ledger().open().filter_map(|(key, open)| match &open.intent {
-            Body::Question { question, .. } => Some((key.clone(), question.kind)),
+        let open = drive.ledger().open().filter_map(|(key, open)| match &open.begun {
+            Begun::Question(question) => Some((key.clone(), question.kind)),
             _ => None,
         });
         Ended {
