@@ -13,3 +13,4 @@ mod gate;
 mod held;
 mod once;
 mod play;
+mod twice;
