@@ -18,10 +18,21 @@ pub struct Case {
     pub go_on: &'static [(i32, &'static [&'static str])],
     /// Files that an interrupted call may or may not have changed.
     pub unsure: &'static [&'static str],
-    /// Whether the kill also leaves half a line at the end of the journal, as a power cut would.
-    pub tears: bool,
+    /// What a kill leaves at the end of the journal.
+    pub leaves: Leaves,
     /// Whether the operator presses Ctrl-C, once, when a command waits at the gate.
     pub cancels: bool,
+}
+
+/// What a kill leaves at the end of the journal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// What was on record.
+    WholeLines,
+    /// Half a line more, as a power cut would.
+    HalfALine,
+    /// The last line with a byte that nobody wrote: it can't be read any more.
+    DamagedLine,
 }
 
 const PLAIN: &[&str] = &["run", "../brief.md"];
@@ -36,7 +47,7 @@ pub const FIRST_RUN: Case = Case {
     answers: &[("confirmation", "go"), ("destructive", "y"), ("destructive", "y")],
     go_on: &[],
     unsure: &["build/VERSION", "build/orders.out"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -58,7 +69,7 @@ pub const BLOCKER: Case = Case {
     answers: &[("confirmation", "go")],
     go_on: &[(3, &["--context", "the colour is blue"])],
     unsure: &["one", "two"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -79,7 +90,7 @@ pub const DENIAL: Case = Case {
     answers: &[("confirmation", "go"), ("destructive", "n: keep it")],
     go_on: &[],
     unsure: &["instead"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -105,7 +116,7 @@ pub const SEVERAL_CALLS: Case = Case {
     answers: &[("confirmation", "go")],
     go_on: &[],
     unsure: &["one", "two"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -131,7 +142,7 @@ pub const CANCEL: Case = Case {
     answers: &[("confirmation", "go")],
     go_on: &[],
     unsure: &["one", "two"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: true,
 };
 
@@ -152,7 +163,7 @@ pub const APPROVAL_FOR_THE_RUN: Case = Case {
     answers: &[("confirmation", "go"), ("destructive", "Y")],
     go_on: &[],
     unsure: &["one", "two"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -175,7 +186,7 @@ pub const MAX_STEPS: Case = Case {
     answers: &[("confirmation", "go")],
     go_on: &[(5, &["--extend", "5"])],
     unsure: &["one", "two"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -198,7 +209,7 @@ pub const HUGE_OUTPUT: Case = Case {
     answers: &[("confirmation", "go")],
     go_on: &[],
     unsure: &[],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
 
@@ -221,29 +232,44 @@ pub const MODE_SWITCH: Case = Case {
     answers: &[("confirmation", "go"), ("step", "use tabs"), ("step", "auto")],
     go_on: &[],
     unsure: &["one", "two"],
-    tears: false,
+    leaves: Leaves::WholeLines,
     cancels: false,
 };
+
+/// Has what a kill can interrupt: a write, a patch that does not apply, a command.
+fn three_calls() -> TestHome {
+    scripted(AUTHORIZED, |home| {
+        json!([
+            SUMMARY,
+            {"text": "A file.", "calls": [{"tool": "write_file", "args": {"path": "written", "content": "x\n"}}]},
+            {"text": "A bad patch.", "calls": [{"tool": "apply_patch", "args": {"diff": "nonsense"}}]},
+            {"text": "A command.", "calls": [effect_call(home, "one")]},
+            {"repeat": 3, "text": REPORT},
+        ])
+    })
+}
 
 pub const TORN_LINE: Case = Case {
     name: "torn line",
     run_id: RUN,
-    prepare: || {
-        scripted(AUTHORIZED, |home| {
-            json!([
-                SUMMARY,
-                {"text": "A file.", "calls": [{"tool": "write_file", "args": {"path": "written", "content": "x\n"}}]},
-                {"text": "A bad patch.", "calls": [{"tool": "apply_patch", "args": {"diff": "nonsense"}}]},
-                {"text": "A command.", "calls": [effect_call(home, "one")]},
-                {"repeat": 3, "text": REPORT},
-            ])
-        })
-    },
+    prepare: three_calls,
     args: PLAIN,
     answers: &[("confirmation", "go")],
     go_on: &[],
     unsure: &["one"],
-    tears: true,
+    leaves: Leaves::HalfALine,
+    cancels: false,
+};
+
+pub const DAMAGED_LINE: Case = Case {
+    name: "damaged line",
+    run_id: RUN,
+    prepare: three_calls,
+    args: PLAIN,
+    answers: &[("confirmation", "go")],
+    go_on: &[],
+    unsure: &["one"],
+    leaves: Leaves::DamagedLine,
     cancels: false,
 };
 

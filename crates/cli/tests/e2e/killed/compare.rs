@@ -46,8 +46,12 @@ struct Verdict {
 
 /// Kills a case and compares what is left with the run that was not killed.
 fn check(case: &Case, kills: &[u64], unkilled: &Left) -> Verdict {
-    let Played { home, left: mut found, killed_with } = play(case, kills);
+    let Played { home, left: mut found, killed_with, lost } = play(case, kills);
     let place = format!("{}, killed at {kills:?} with {killed_with:?} on record", case.name);
+    // A call whose intent can't be read counts as never having begun, whatever came of it.
+    if lost.iter().any(|event| event["type"] == "tool_call") {
+        found.effects.dedup();
+    }
     assert_at_most_once(&found.effects, &place);
 
     let unsure = has_unknown_effect(&home, case);
@@ -73,7 +77,7 @@ fn check(case: &Case, kills: &[u64], unkilled: &Left) -> Verdict {
 }
 
 /// Fails if an effect is in the log twice.
-pub fn assert_at_most_once(effects: &[String], place: &str) {
+fn assert_at_most_once(effects: &[String], place: &str) {
     let mut once = effects.to_vec();
     once.sort_unstable();
     once.dedup();

@@ -56,3 +56,8 @@ fn a_run_whose_mode_changes_survives_a_kill_after_every_event() {
 fn a_torn_line_after_a_kill_at_every_event_changes_nothing() {
     check_everywhere(&cases::TORN_LINE);
 }
+
+#[test]
+fn a_damaged_line_after_a_kill_at_every_event_stops_a_resume_until_it_is_accepted() {
+    check_everywhere(&cases::DAMAGED_LINE);
+}

@@ -1,13 +1,14 @@
 //! Plays a case to its end, killed wherever it is told to.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::cases::Case;
+use super::cases::{Case, Leaves};
 use super::gate::Gate;
 use crate::first_run;
 use crate::home::{TestHome, files};
@@ -30,6 +31,8 @@ pub struct Played {
     pub left: Left,
     /// How many events were on record at each kill.
     pub killed_with: Vec<u64>,
+    /// The events on record that nobody can read any more.
+    pub lost: Vec<Value>,
 }
 
 /// Plays a case to its end, killed once for each of `kills`: at the event that comes so many after those
@@ -39,24 +42,29 @@ pub fn play(case: &Case, kills: &[u64]) -> Played {
     let mut kills = kills.iter();
     let mut kill_at = kills.next().copied();
     let mut killed_with = Vec::new();
+    let mut lost = Vec::new();
     let mut args = case.args.to_vec();
     let mut code = -1;
     // Each sitting ends the run, stops it at a question that is answered once, or is a kill.
     for _ in 0..6 + kills.len() {
         match sit(&home, case, &args, kill_at) {
             None => {
-                if case.tears {
-                    tear(&home, case);
+                match case.leaves {
+                    Leaves::WholeLines => {}
+                    Leaves::HalfALine => tear(&home, case),
+                    Leaves::DamagedLine => lost.push(damage(&home, case)),
                 }
                 let journal = home.journal(case.run_id);
-                let on_record = journal.len() as u64;
+                let on_record = (journal.len() + lost.len()) as u64;
                 killed_with.push(on_record);
                 kill_at = kills.next().map(|more| on_record + more);
                 args = match journal.iter().any(|event| event["type"] == "run_start") {
+                    true if case.leaves == Leaves::DamagedLine => vec!["resume", case.run_id, "--accept-damage"],
                     true => vec!["resume", case.run_id],
                     // Nothing had begun: there is nothing to go on with.
                     false => {
-                        std::fs::remove_dir_all(home.path("home")).expect("removed");
+                        fs::remove_dir_all(home.path("home")).expect("removed");
+                        lost.clear();
                         case.args.to_vec()
                     }
                 };
@@ -71,7 +79,7 @@ pub fn play(case: &Case, kills: &[u64]) -> Played {
         }
     }
     let left = left(&home, case, code);
-    Played { home, left, killed_with }
+    Played { home, left, killed_with, lost }
 }
 
 /// Starts or resumes the run and lets it go on until event `kill_at`; its exit code if it came to an end.
@@ -121,9 +129,24 @@ fn remaining(home: &TestHome, case: &Case) -> PathBuf {
 
 /// Leaves half a line at the end of the journal.
 fn tear(home: &TestHome, case: &Case) {
-    let journal = home.path(&format!("home/sessions/{}.trace.ndjson", case.run_id));
-    let mut file = std::fs::File::options().append(true).open(journal).expect("a journal");
+    let mut file = fs::File::options().append(true).open(home.journal_path(case.run_id)).expect("a journal");
     file.write_all(br#"{"seq":99,"at":"2026-01-01T00:00:00.0"#).expect("written");
+}
+
+/// Damages the last line of the journal, and gives the event that it was. Fails unless a resume stops there,
+/// says where, and changes nothing.
+fn damage(home: &TestHome, case: &Case) -> Value {
+    let path = home.journal_path(case.run_id);
+    let whole = fs::read_to_string(&path).expect("a journal");
+    let last = whole.lines().last().expect("a line");
+    let damaged = whole.replacen(last, &last.replacen(':', ";", 1), 1);
+    fs::write(&path, &damaged).expect("written");
+    home.run(&["resume", case.run_id])
+        .expect_code(1)
+        .expect_text(&format!("is damaged: line {}: ", whole.lines().count()))
+        .expect_text("--accept-damage");
+    assert_eq!(fs::read_to_string(&path).expect("a journal"), damaged);
+    serde_json::from_str(last).expect("an event")
 }
 
 /// What is there of a run that ended with `code`.
