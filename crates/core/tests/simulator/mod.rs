@@ -16,6 +16,10 @@ use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Sto
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+/// The longest content that the journal holds itself, in bytes, as the runtime has it; what is longer is kept
+/// by its hash.
+const INLINE_BYTES_MAX: usize = 64 * 1024;
+
 /// What an agent says when its turn comes.
 #[derive(Debug, Clone)]
 pub enum Said {
@@ -55,6 +59,8 @@ pub struct World {
     pub files: BTreeMap<String, String>,
     /// Every effect that was had, in order: never taken back, written by the fakes themselves.
     pub effects: Vec<(Key, String)>,
+    /// The contents too large for the journal, by hash: kept before a result names it.
+    pub artifacts: BTreeMap<String, String>,
     /// Messages from outside, delivered once the journal is this long.
     pub messages: Vec<(usize, adjutant_core::inbox::Message)>,
 }
@@ -117,6 +123,8 @@ pub struct Ended {
     pub files: BTreeMap<String, String>,
     /// The effects, in order.
     pub effects: Vec<(Key, String)>,
+    /// The contents too large for the journal, by hash.
+    pub artifacts: BTreeMap<String, String>,
     /// How many ticks it took.
     pub ticks: u64,
 }
@@ -474,14 +482,25 @@ impl<P: Procedure> Simulation<'_, P> {
             success = false;
             content = "it failed".to_owned();
         }
+        if call.args["prints"] == "much" {
+            content = format!("{content}: {}", "much ".repeat(INLINE_BYTES_MAX / 4));
+        }
+        let bytes = content.len() as u64;
+        let (content, artifact) = if content.len() > INLINE_BYTES_MAX {
+            let hash = blake3::hash(content.as_bytes()).to_hex().to_string();
+            self.world.artifacts.insert(hash.clone(), content);
+            (None, Some(hash))
+        } else {
+            (Some(content), None)
+        };
         Ok(Body::ToolResult {
             slot: key.slot,
             call_id: call.call_id.clone(),
             success,
             duration_ms: 0,
-            bytes: content.len() as u64,
-            content: Some(content),
-            artifact: None,
+            bytes,
+            content,
+            artifact,
             code: None,
             exit_code: None,
             settled: false,
@@ -528,6 +547,7 @@ impl<P: Procedure> Simulation<'_, P> {
             journal: self.journal.clone(),
             files: self.world.files.clone(),
             effects: self.world.effects.clone(),
+            artifacts: self.world.artifacts.clone(),
             ticks: self.ticks,
         }
     }
