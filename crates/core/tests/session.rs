@@ -17,7 +17,7 @@ use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, call, simulate};
+use simulator::{Ended, Plan, Said, Violation, World, call, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none\nWhich mode, per-step or auto-pilot?";
 
@@ -603,7 +603,7 @@ fn a_kill_after_any_event_or_effect_ends_the_same() {
             .unwrap_or_else(|violation| panic!("{name}: {violation:?}"));
         assert_eq!(whole.outcome, Some(Outcome::Completed), "{name}");
         for tick in 1..=whole.ticks {
-            let plan = Plan { kills: [tick].into(), seed: tick, fault: None };
+            let plan = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
             let ended = simulate(&|| make(&setup), &world, &plan)
                 .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
             ends_the_same(name, &plan, &whole, &ended);
@@ -634,10 +634,35 @@ fn two_kills_in_any_interleaving_end_the_same() {
         let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
         for first in (1..=whole.ticks).step_by(3) {
             for gap in [1, 2, 3, 5, 9] {
-                let plan = Plan { kills: [first, first + gap].into(), seed: first * 31 + gap, fault: None };
+                let plan = Plan { kills: [first, first + gap].into(), seed: first * 31 + gap, ..Plan::default() };
                 let ended = simulate(&|| make(&setup), &world, &plan)
                     .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
                 ends_the_same(name, &plan, &whole, &ended);
+            }
+        }
+    }
+}
+
+#[test]
+fn whichever_event_is_lost_with_a_kill_the_run_goes_on() {
+    for (name, setup, world) in scripts() {
+        let setup = Arc::new(setup);
+        let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+        for tick in (1..whole.ticks).step_by(7) {
+            let killed = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
+            let ended = simulate(&|| make(&setup), &world, &killed).expect("no rule is broken");
+            let stopped = ended.journal.iter().take_while(|event| !matches!(event.body, Body::RunResume { .. }));
+            for (place, lost) in stopped.enumerate() {
+                let plan = Plan { kills: [tick].into(), seed: tick, loses: Some(place), ..Plan::default() };
+                match simulate(&|| make(&setup), &world, &plan) {
+                    Ok(ended) => assert!(
+                        ended.outcome == Some(Outcome::Completed) || !ended.open.is_empty(),
+                        "{name} {plan:?} without {lost:?}: {ended:?}"
+                    ),
+                    // A call whose intent can't be read counts as never having begun, whatever came of it.
+                    Err(Violation::EffectTwice(key)) if lost.body.intent() == Some(&key.slot) => {}
+                    Err(violation) => panic!("{name} {plan:?} without {lost:?}: {violation:?}"),
+                }
             }
         }
     }
@@ -814,7 +839,7 @@ proptest! {
     ) {
         let setup = Arc::new(Setup { mode, max_steps: 6, ..setup(&authorized) });
         let world = World { answers, ..world(&script, &[]) };
-        let plan = Plan { kills, seed, fault: None };
+        let plan = Plan { kills, seed, ..Plan::default() };
         let ended = simulate(&|| make(&setup), &world, &plan);
         prop_assert!(ended.is_ok(), "{:?}", ended);
         let ended = ended.expect("checked");

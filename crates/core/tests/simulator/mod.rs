@@ -70,6 +70,9 @@ pub struct World {
 pub struct Plan {
     /// The ticks at which the driver dies: a tick is one append or one effect.
     pub kills: BTreeSet<u64>,
+    /// The place of an event that the first kill takes out of the journal, as damage does that an operator
+    /// accepts.
+    pub loses: Option<usize>,
     /// Decides which of several things in flight moves next.
     pub seed: u64,
     /// A fault planted in the driver.
@@ -191,10 +194,15 @@ impl From<Violation> for Stopped {
 
 impl<P: Procedure> Simulation<'_, P> {
     fn run(mut self) -> Result<Ended, Violation> {
+        let mut lost = self.plan.loses;
         loop {
             match self.life() {
                 Ok(ended) => return Ok(ended),
-                Err(Stopped::Killed) => {}
+                Err(Stopped::Killed) => {
+                    if let Some(place) = lost.take().filter(|place| *place < self.journal.len()) {
+                        self.journal.remove(place);
+                    }
+                }
                 Err(Stopped::Violation(violation)) => return Err(violation),
             }
         }
@@ -257,7 +265,8 @@ impl<P: Procedure> Simulation<'_, P> {
     fn append(&mut self, drive: &mut Drive<P>, entry: Entry) -> Result<(), Stopped> {
         drive.ledger().check(&entry).map_err(Violation::Breach)?;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(1000 * (self.journal.len() as i64));
-        let event = entry.at(self.journal.len() as u64, at);
+        let seq = self.journal.last().map_or(0, |last| last.seq + 1);
+        let event = entry.at(seq, at);
         self.journal.push(event.clone());
         drive.apply(&event);
         self.check_fold(drive)?;
