@@ -213,7 +213,8 @@ fn a_kill_at_any_tick_has_each_effect_at_most_once_and_ends_the_same() {
     for seed in 0..5 {
         for first in 1..=whole.ticks {
             for second in [None, Some(first + 1), Some(first + 3), Some(first + 7)] {
-                let plan = Plan { kills: [Some(first), second].into_iter().flatten().collect(), seed, fault: None };
+                let plan =
+                    Plan { kills: [Some(first), second].into_iter().flatten().collect(), seed, ..Plan::default() };
                 let ended = simulate(&|| make(None), &world(), &plan)
                     .unwrap_or_else(|violation| panic!("{plan:?}: {violation:?}"));
                 assert_eq!(ended.outcome, whole.outcome, "{plan:?}");
@@ -260,7 +261,7 @@ fn an_interrupted_run_stands_still_and_goes_on_when_taken_over() {
 fn caught(toy: Option<ToyFault>, driver: Option<DriverFault>, world: &World) -> Option<Violation> {
     (0..4).find_map(|seed| {
         (0..40).find_map(|kill| {
-            let plan = Plan { kills: [kill].into(), seed, fault: driver };
+            let plan = Plan { kills: [kill].into(), seed, fault: driver, ..Plan::default() };
             simulate(&|| make(toy), world, &plan).err()
         })
     })
@@ -290,7 +291,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn no_kills_and_no_order_break_a_rule(kills in prop::collection::btree_set(1u64..60, 0..6), seed in any::<u64>()) {
-        let plan = Plan { kills, seed, fault: None };
+        let plan = Plan { kills, seed, ..Plan::default() };
         let ended = simulate(&|| make(None), &world(), &plan);
         prop_assert!(matches!(&ended, Ok(ended) if ended.outcome == Some(Outcome::Completed)), "{:?}", ended);
     }

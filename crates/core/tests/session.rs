@@ -11,12 +11,13 @@ use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::detect::{self, Sensitivities};
 use adjutant_core::session::replay::replay;
+use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::session::{Mode, Session, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, call, simulate};
+use simulator::{Ended, Plan, Said, Violation, World, call, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none\nWhich mode, per-step or auto-pilot?";
 
@@ -378,7 +379,7 @@ fn a_turn_that_fails_is_tried_three_times_before_a_person_is_asked() {
     assert_eq!(permanent.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
 }
 
-/// Eleven scripts that between them meet every branch: each is killed everywhere below.
+/// Twelve scripts that between them meet every branch: each is killed everywhere below.
 fn scripts() -> Vec<(&'static str, Setup, World)> {
     let go: &[(&'static str, &[&str])] = &[("confirmation", &["go"])];
     let patch = || Said::calls("p", vec![write("p", "src", "fixed")]);
@@ -516,6 +517,26 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
             ),
         ),
         (
+            "huge output",
+            setup(&["*"]),
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::calls(
+                        "w",
+                        vec![
+                            call("a", "shell_exec", json!({"cmd": "log", "prints": "much"})),
+                            call("b", "read_file", json!({"path": "log", "prints": "much"})),
+                        ],
+                    ),
+                    Said::calls("w", vec![shell("c", "short")]),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                go,
+            ),
+        ),
+        (
             "max steps",
             Setup { max_steps: 2, ..setup(&[]) },
             world(
@@ -533,6 +554,15 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
     ]
 }
 
+/// The hashes of the results that are kept beside the journal, by the number of their call.
+fn kept(ended: &Ended) -> BTreeMap<u32, &str> {
+    let named = ended.journal.iter().filter_map(|event| match &event.body {
+        Body::ToolResult { slot, artifact: Some(hash), .. } => Some((slot.number, hash.as_str())),
+        _ => None,
+    });
+    named.collect()
+}
+
 /// A killed run ends as the whole one did; where a call's effect became unknown, the agent is told so.
 #[track_caller]
 fn ends_the_same(name: &str, plan: &Plan, whole: &Ended, ended: &Ended) {
@@ -545,8 +575,13 @@ fn ends_the_same(name: &str, plan: &Plan, whole: &Ended, ended: &Ended) {
             _ => None,
         })
         .collect();
+    for hash in kept(ended).values() {
+        let content = ended.artifacts.get(*hash).unwrap_or_else(|| panic!("{name} {plan:?}: {hash} is not there"));
+        assert_eq!(blake3::hash(content.as_bytes()).to_hex().as_str(), *hash, "{name} {plan:?}");
+    }
     if unknown.is_empty() {
         assert_eq!(ended.files, whole.files, "{name} {plan:?}");
+        assert_eq!(kept(ended), kept(whole), "{name} {plan:?}");
         // A repetition has a key of its own; what was done is the same.
         let what = |ended: &Ended| ended.effects.iter().map(|(_, what)| what.clone()).collect::<Vec<_>>();
         if name != "cancel" {
@@ -568,12 +603,28 @@ fn a_kill_after_any_event_or_effect_ends_the_same() {
             .unwrap_or_else(|violation| panic!("{name}: {violation:?}"));
         assert_eq!(whole.outcome, Some(Outcome::Completed), "{name}");
         for tick in 1..=whole.ticks {
-            let plan = Plan { kills: [tick].into(), seed: tick, fault: None };
+            let plan = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
             let ended = simulate(&|| make(&setup), &world, &plan)
                 .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
             ends_the_same(name, &plan, &whole, &ended);
         }
     }
+}
+
+#[test]
+fn a_huge_output_is_sent_by_its_hash_and_never_in_the_journal() {
+    let (_, setup, world) = scripts().into_iter().find(|(name, ..)| *name == "huge output").expect("a script");
+    let ended = run(setup, &world);
+    assert_eq!(kept(&ended).into_keys().collect::<Vec<_>>(), [1, 2]);
+    let part = Part::root().child("session");
+    let mut transcript = Transcript::default();
+    ended.journal.iter().for_each(|event| transcript.apply(event, &part));
+    let sent = transcript.messages().iter().filter_map(|said| match &said.speaker {
+        Speaker::Tool { call_id, artifact, .. } => Some((call_id.as_str(), artifact.is_some(), said.text.is_empty())),
+        Speaker::System | Speaker::User | Speaker::Agent(_) => None,
+    });
+    let sent: BTreeSet<_> = sent.collect();
+    assert_eq!(sent, BTreeSet::from([("a", true, true), ("b", true, true), ("c", false, false)]));
 }
 
 #[test]
@@ -583,10 +634,35 @@ fn two_kills_in_any_interleaving_end_the_same() {
         let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
         for first in (1..=whole.ticks).step_by(3) {
             for gap in [1, 2, 3, 5, 9] {
-                let plan = Plan { kills: [first, first + gap].into(), seed: first * 31 + gap, fault: None };
+                let plan = Plan { kills: [first, first + gap].into(), seed: first * 31 + gap, ..Plan::default() };
                 let ended = simulate(&|| make(&setup), &world, &plan)
                     .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
                 ends_the_same(name, &plan, &whole, &ended);
+            }
+        }
+    }
+}
+
+#[test]
+fn whichever_event_is_lost_with_a_kill_the_run_goes_on() {
+    for (name, setup, world) in scripts() {
+        let setup = Arc::new(setup);
+        let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+        for tick in (1..whole.ticks).step_by(7) {
+            let killed = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
+            let ended = simulate(&|| make(&setup), &world, &killed).expect("no rule is broken");
+            let stopped = ended.journal.iter().take_while(|event| !matches!(event.body, Body::RunResume { .. }));
+            for (place, lost) in stopped.enumerate() {
+                let plan = Plan { kills: [tick].into(), seed: tick, loses: Some(place), ..Plan::default() };
+                match simulate(&|| make(&setup), &world, &plan) {
+                    Ok(ended) => assert!(
+                        ended.outcome == Some(Outcome::Completed) || !ended.open.is_empty(),
+                        "{name} {plan:?} without {lost:?}: {ended:?}"
+                    ),
+                    // A call whose intent can't be read counts as never having begun, whatever came of it.
+                    Err(Violation::EffectTwice(key)) if lost.body.intent() == Some(&key.slot) => {}
+                    Err(violation) => panic!("{name} {plan:?} without {lost:?}: {violation:?}"),
+                }
             }
         }
     }
@@ -763,7 +839,7 @@ proptest! {
     ) {
         let setup = Arc::new(Setup { mode, max_steps: 6, ..setup(&authorized) });
         let world = World { answers, ..world(&script, &[]) };
-        let plan = Plan { kills, seed, fault: None };
+        let plan = Plan { kills, seed, ..Plan::default() };
         let ended = simulate(&|| make(&setup), &world, &plan);
         prop_assert!(ended.is_ok(), "{:?}", ended);
         let ended = ended.expect("checked");

@@ -170,6 +170,9 @@ impl State {
 
     pub(super) fn apply(&mut self, event: &Event) {
         self.now = Some(event.at);
+        if let Some(slot) = event.body.intent().or(event.body.outcome()) {
+            self.begun(*slot);
+        }
         match &event.body {
             Body::PartStart { .. } => self.started = true,
             Body::PartEnd { outcome } => self.ended = Some(*outcome),
@@ -231,7 +234,6 @@ impl State {
                 }
             }
             Body::Question { slot, question } => {
-                self.questions = self.questions.max(slot.number);
                 self.asked = Some(Asked {
                     slot: *slot,
                     kind: question.kind,
@@ -252,11 +254,6 @@ impl State {
                 }
             }
             Body::AuthPrompt { categories, response, calls, acts } => self.prompted(categories, response, calls, acts),
-            Body::ToolCall { slot, .. } => {
-                if let Some(call) = self.call_mut(slot.number) {
-                    call.progress = Progress::InFlight { attempt: slot.attempt, cancelled: false };
-                }
-            }
             Body::ToolResult { slot, success, .. } => self.finish(slot.number, Some(*success)),
             Body::ToolCancelled { slot, .. } => self.finish(slot.number, None),
             Body::ToolRejected { call, .. } => self.finish(*call, None),
@@ -268,6 +265,7 @@ impl State {
             | Body::RunEnd { .. }
             | Body::AuthCheckFired { call: None, .. }
             | Body::AnswerIgnored { .. }
+            | Body::ToolCall { .. }
             | Body::Timer { .. }
             | Body::Error { .. } => {}
         }
@@ -301,6 +299,32 @@ impl State {
             | MessageKind::Approval
             | MessageKind::Denial
             | MessageKind::Report => {}
+        }
+    }
+
+    /// What an event names had begun, also if the line that said so can't be read: damage that an operator
+    /// accepted. Its key is never used again.
+    fn begun(&mut self, slot: Slot) {
+        match slot.what {
+            What::Turn => {
+                let is_known = match &self.turn {
+                    Some(turn) if turn.number == slot.number => slot.attempt <= turn.attempt,
+                    _ => slot.number <= self.turns,
+                };
+                if !is_known {
+                    self.request(slot);
+                }
+            }
+            What::Call => {
+                self.calls = self.calls.max(slot.number);
+                if let Some(call) = self.call_mut(slot.number)
+                    && matches!(call.progress, Progress::Waiting { attempts } if attempts < slot.attempt)
+                {
+                    call.progress = Progress::InFlight { attempt: slot.attempt, cancelled: false };
+                }
+            }
+            What::Ask => self.questions = self.questions.max(slot.number),
+            What::Wait => {}
         }
     }
 

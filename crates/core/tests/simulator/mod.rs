@@ -16,6 +16,10 @@ use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Sto
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+/// The longest content that the journal holds itself, in bytes, as the runtime has it; what is longer is kept
+/// by its hash.
+const INLINE_BYTES_MAX: usize = 64 * 1024;
+
 /// What an agent says when its turn comes.
 #[derive(Debug, Clone)]
 pub enum Said {
@@ -55,6 +59,8 @@ pub struct World {
     pub files: BTreeMap<String, String>,
     /// Every effect that was had, in order: never taken back, written by the fakes themselves.
     pub effects: Vec<(Key, String)>,
+    /// The contents too large for the journal, by hash: kept before a result names it.
+    pub artifacts: BTreeMap<String, String>,
     /// Messages from outside, delivered once the journal is this long.
     pub messages: Vec<(usize, adjutant_core::inbox::Message)>,
 }
@@ -64,6 +70,9 @@ pub struct World {
 pub struct Plan {
     /// The ticks at which the driver dies: a tick is one append or one effect.
     pub kills: BTreeSet<u64>,
+    /// The place of an event that the first kill takes out of the journal, as damage does that an operator
+    /// accepts.
+    pub loses: Option<usize>,
     /// Decides which of several things in flight moves next.
     pub seed: u64,
     /// A fault planted in the driver.
@@ -117,6 +126,8 @@ pub struct Ended {
     pub files: BTreeMap<String, String>,
     /// The effects, in order.
     pub effects: Vec<(Key, String)>,
+    /// The contents too large for the journal, by hash.
+    pub artifacts: BTreeMap<String, String>,
     /// How many ticks it took.
     pub ticks: u64,
 }
@@ -183,10 +194,15 @@ impl From<Violation> for Stopped {
 
 impl<P: Procedure> Simulation<'_, P> {
     fn run(mut self) -> Result<Ended, Violation> {
+        let mut lost = self.plan.loses;
         loop {
             match self.life() {
                 Ok(ended) => return Ok(ended),
-                Err(Stopped::Killed) => {}
+                Err(Stopped::Killed) => {
+                    if let Some(place) = lost.take().filter(|place| *place < self.journal.len()) {
+                        self.journal.remove(place);
+                    }
+                }
                 Err(Stopped::Violation(violation)) => return Err(violation),
             }
         }
@@ -249,7 +265,8 @@ impl<P: Procedure> Simulation<'_, P> {
     fn append(&mut self, drive: &mut Drive<P>, entry: Entry) -> Result<(), Stopped> {
         drive.ledger().check(&entry).map_err(Violation::Breach)?;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(1000 * (self.journal.len() as i64));
-        let event = entry.at(self.journal.len() as u64, at);
+        let seq = self.journal.last().map_or(0, |last| last.seq + 1);
+        let event = entry.at(seq, at);
         self.journal.push(event.clone());
         drive.apply(&event);
         self.check_fold(drive)?;
@@ -476,14 +493,25 @@ impl<P: Procedure> Simulation<'_, P> {
             success = false;
             content = "it failed".to_owned();
         }
+        if call.args["prints"] == "much" {
+            content = format!("{content}: {}", "much ".repeat(INLINE_BYTES_MAX / 4));
+        }
+        let bytes = content.len() as u64;
+        let (content, artifact) = if content.len() > INLINE_BYTES_MAX {
+            let hash = blake3::hash(content.as_bytes()).to_hex().to_string();
+            self.world.artifacts.insert(hash.clone(), content);
+            (None, Some(hash))
+        } else {
+            (Some(content), None)
+        };
         Ok(Body::ToolResult {
             slot: key.slot,
             call_id: call.call_id.clone(),
             success,
             duration_ms: 0,
-            bytes: content.len() as u64,
-            content: Some(content),
-            artifact: None,
+            bytes,
+            content,
+            artifact,
             code: None,
             exit_code: None,
             settled: false,
@@ -530,6 +558,7 @@ impl<P: Procedure> Simulation<'_, P> {
             journal: self.journal.clone(),
             files: self.world.files.clone(),
             effects: self.world.effects.clone(),
+            artifacts: self.world.artifacts.clone(),
             ticks: self.ticks,
         }
     }
