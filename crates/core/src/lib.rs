@@ -13,6 +13,7 @@ pub mod procedure;
 pub mod trace;
 pub mod id;
 pub mod role;
+pub mod nearest;
 pub mod brief;
 pub mod session;
 pub mod gate;

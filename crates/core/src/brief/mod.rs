@@ -15,7 +15,6 @@ mod document;
 mod fields;
 mod grammar;
 mod list_fields;
-mod nearest;
 mod node;
 mod problem;
 mod reading;
