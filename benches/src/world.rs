@@ -112,13 +112,7 @@ impl Tools for Still {
         Prepared { changes: vec![FileChange { path: "price.rs".to_owned(), before: None, after: None }] }
     }
 
-    fn call<'a>(
-        &'a self,
-        _: &'a ToolCall,
-        _: &'a Prepared,
-        _: &'a (dyn Fn(&str) + Send + Sync),
-        _: CancellationToken,
-    ) -> Pending<'a, ToolOutput> {
+    fn call<'a>(&'a self, _: &'a ToolCall, _: &'a Prepared, _: CancellationToken) -> Pending<'a, ToolOutput> {
         Box::pin(async { ToolOutput::worked(OUTPUT) })
     }
 

@@ -22,9 +22,11 @@ use adjutant_tools::{NativeTools, Options, Shell};
 use anyhow::Context;
 use jiff::Timestamp;
 
+use crate::answers::Answers;
 use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::render::Renderer;
 
 /// The part of a run that a session alone lives in.
 pub const SESSION: &str = "session";
@@ -71,8 +73,21 @@ impl Sitting {
         Ok(Self { brief, options, agent, tools: Arc::new(tools) })
     }
 
+    /// The console of this sitting, its first line said: the version, what is about to happen (such as
+    /// `run 2024-05-06-A1`), and who takes the turns. To be called within the runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the system lets nobody listen for Ctrl-C.
+    pub fn console(&self, doing: &str, json: bool, answers: Option<Answers>) -> anyhow::Result<Arc<Console>> {
+        let console = Arc::new(Console::new(Renderer::on_stdout(json), answers)?);
+        let (version, agent) = (env!("CARGO_PKG_VERSION"), self.agent_name());
+        console.with_renderer(|renderer| renderer.note(&format!("adjutant {version} \u{b7} {doing} \u{b7} {agent}")));
+        Ok(console)
+    }
+
     /// The agent's adapter and model, for a person.
-    pub fn agent_name(&self) -> String {
+    fn agent_name(&self) -> String {
         let note = if self.agent.id() == "scripted" { "; a script, no model is talking" } else { "" };
         format!("{} ({}{note})", self.agent.id(), self.agent.model())
     }

@@ -12,6 +12,8 @@
 pub mod procedure;
 pub mod trace;
 pub mod id;
+pub mod role;
+pub mod nearest;
 pub mod brief;
 pub mod session;
 pub mod gate;

@@ -15,13 +15,12 @@ pub trait Tools: Send + Sync {
 
     /// Carries out one call. Never fails: whatever goes wrong is a result the agent can act on.
     ///
-    /// `output` is called with text as it arrives, for display only. When `cancel` fires the call ends
-    /// soon with code `CANCELLED`, its partial output kept in the content, and nothing of it left running.
+    /// When `cancel` fires the call ends soon with code `CANCELLED`, its partial output kept in the content,
+    /// and nothing of it left running.
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
         prepared: &'a Prepared,
-        output: &'a (dyn Fn(&str) + Send + Sync),
         cancel: CancellationToken,
     ) -> Pending<'a, ToolOutput>;
 

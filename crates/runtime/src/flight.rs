@@ -80,7 +80,7 @@ pub(crate) async fn call(
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let mut output = ports.tools.call(&call, &prepared, &|_| {}, cancel).await;
+    let mut output = ports.tools.call(&call, &prepared, cancel).await;
     output.content = masks.mask(&output.content);
     Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
 }

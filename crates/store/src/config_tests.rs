@@ -31,7 +31,7 @@ fn a_mistake_is_told_with_its_place() {
     check(
         "adapter = \"a\"\nmodle = \"b\"",
         "unknown key `modle` in ~/config.toml:2:1",
-        Some("did you mean mode or model?"),
+        Some("did you mean `mode` or `model`?"),
     );
     check(
         "colour = 1",
@@ -47,7 +47,7 @@ fn a_mistake_is_told_with_its_place() {
     check(
         "[detectors]\nbloker = 'loose'",
         "unknown key `detectors.bloker` in ~/config.toml:2:1",
-        Some("did you mean blocker?"),
+        Some("did you mean `blocker`?"),
     );
     check(
         "[detectors]\nblocker = 'off'",

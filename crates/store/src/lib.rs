@@ -18,7 +18,6 @@ pub mod artifacts;
 pub mod runs;
 pub mod scan;
 pub mod config;
-pub mod nearest;
 
 pub use artifacts::Artifacts;
 pub use home::Home;

@@ -375,7 +375,7 @@ impl Fold {
 #[cfg(test)]
 mod tests {
     use adjutant_core::procedure::Part;
-    use adjutant_core::trace::{Entry, MessageKind, Outcome, PhaseName, Role};
+    use adjutant_core::trace::{Entry, MessageKind, MessageRole, Outcome, PhaseName};
     use jiff::Timestamp;
     use proptest::prelude::*;
 
@@ -390,7 +390,7 @@ mod tests {
 
     pub(super) fn bodies() -> Vec<Body> {
         let message = |text: &str| Body::Message {
-            role: Role::User,
+            role: MessageRole::User,
             kind: MessageKind::Intake,
             phase: PhaseName::Intake,
             step: 0,

@@ -10,6 +10,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::nearest::did_you_mean;
 use adjutant_ports::{FailureKind, Stop, Usage};
 use regex::Regex;
 use thiserror::Error;
@@ -106,10 +107,9 @@ impl ScriptError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownKey { key, known, .. } => Some(match nearest(key, known) {
-                Some(known) => format!("did you mean `{known}`?"),
-                None => format!("it may have {}", listed(known)),
-            }),
+            Self::UnknownKey { key, known, .. } => {
+                did_you_mean(key, known).or_else(|| Some(format!("it may have {}", listed(known))))
+            }
             Self::BadValue { expected, found, .. } if expected == TEXT && is_bare_scalar(found) => {
                 Some("put it in quotes".to_owned())
             }
@@ -465,29 +465,6 @@ fn listed(words: &[&str]) -> String {
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
     }
-}
-
-/// The known key that `key` was most likely meant to be: at most half of its letters, and never more than
-/// three, had to change.
-fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    let budget = (key.chars().count() / 2).min(3);
-    known.iter().map(|known| (edits(key, known), *known)).filter(|(edits, _)| *edits <= budget).min().map(|(_, k)| k)
-}
-
-/// How many letters must be added, dropped or changed to make `from` into `to` (Levenshtein's distance).
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (done, from_char) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = done + 1;
-        for (index, to_char) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(from_char != *to_char);
-            diagonal = row[index + 1];
-            row[index + 1] = changed.min(diagonal + 1).min(row[index] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

@@ -54,9 +54,10 @@ fn every_mistake_says_where_it_is_and_what_was_expected() {
         "- when: {tool_result: {success: maybe}}",
         "play.yaml:1, turn 1: `success` must be true or false, not `maybe`",
     );
+    check("- usage: {input: 3}", "play.yaml:1, turn 1: `usage` has no `input` | did you mean `input_tokens`?");
     check(
-        "- usage: {input: 3}",
-        &format!("play.yaml:1, turn 1: `usage` has no `input` | it may have {}", listed(USAGE_KEYS)),
+        "- usage: {words: 3}",
+        &format!("play.yaml:1, turn 1: `usage` has no `words` | it may have {}", listed(USAGE_KEYS)),
     );
     check("- usage: {input_tokens: -3}", "play.yaml:1, turn 1: `input_tokens` must be a whole number from 0, not `-3`");
     check("- delay_ms: soon", "play.yaml:1, turn 1: `delay_ms` must be a whole number from 0 to 600000, not `soon`");
@@ -125,9 +126,4 @@ fn a_script_is_a_list_or_a_map_with_turns_and_may_be_empty() {
 fn a_script_is_named_after_its_file() {
     assert_eq!(Script::parse("[]", "some/folder/play.yaml").unwrap().name(), "play.yaml");
     assert_eq!(Script::parse("[]", "inline").unwrap().name(), "inline");
-}
-
-#[test]
-fn edits_are_counted_as_letters() {
-    assert_eq!((edits("", "abc"), edits("abc", "abc"), edits("größe", "grösse"), edits("text", "txet")), (3, 0, 2, 2));
 }

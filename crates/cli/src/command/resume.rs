@@ -1,7 +1,6 @@
 //! `adjutant resume`: goes on where a run's journal stands.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
@@ -16,10 +15,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 
 use crate::answers::Answers;
-use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::render::Renderer;
 use crate::settings::{self, Place};
 use crate::sitting::{self, Sitting};
 
@@ -90,20 +87,11 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
 
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
-        let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
-        console.with_renderer(|renderer| {
-            renderer.note(&format!(
-                "adjutant {} \u{b7} resuming {run_id} \u{b7} {}",
-                env!("CARGO_PKG_VERSION"),
-                sitting.agent_name()
-            ));
-            if recovered.torn_bytes > 0 {
-                renderer.note(&format!(
-                    "an unfinished last line of {} bytes was cut off the journal",
-                    recovered.torn_bytes
-                ));
-            }
-        });
+        let console = sitting.console(&format!("resuming {run_id}"), args.json, answers)?;
+        if recovered.torn_bytes > 0 {
+            let torn = format!("an unfinished last line of {} bytes was cut off the journal", recovered.torn_bytes);
+            console.with_renderer(|renderer| renderer.note(&torn));
+        }
         let mut driver = sitting.driver(recovered.events, &mut journal, &console);
         let from_flags = answers_from_flags(args, &driver)?;
         let resume = Body::RunResume { options: (options != before).then_some(options), accepted_damage };

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use adjutant_core::brief::{self, Brief, Budgets};
 use adjutant_core::id::BriefId;
@@ -18,11 +17,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::answers::Answers;
-use crate::console::{Console, confirm};
+use crate::console::confirm;
 use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::render::Renderer;
 use crate::settings::{self, Place, Typed};
 use crate::sitting::{self, Sitting};
 
@@ -123,13 +121,8 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
 
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
-        let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
+        let console = sitting.console(&format!("run {run_id}"), args.json, answers)?;
         console.with_renderer(|renderer| {
-            renderer.note(&format!(
-                "adjutant {} \u{b7} run {run_id} \u{b7} {}",
-                env!("CARGO_PKG_VERSION"),
-                sitting.agent_name()
-            ));
             renderer.note(&format!("workdir: {}", sitting.options.workdir));
             if temporary.is_none() {
                 renderer.note(&format!("journal: {}", sitting::shown(&path).display()));

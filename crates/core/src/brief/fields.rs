@@ -7,12 +7,12 @@
 use indexmap::IndexMap;
 
 use super::list_fields::{authorized_costs, mcp_servers};
-use super::nearest::did_you_mean;
 use super::node::{Map, Node, Value};
 use super::problem::{Problem, Problems};
 use super::role_fields;
 use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, RoleAdapter};
 use super::whitespace::trim;
+use crate::nearest::did_you_mean;
 use crate::session::Mode;
 use crate::session::detect::{Detector, Sensitivity};
 

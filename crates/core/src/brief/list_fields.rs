@@ -1,12 +1,12 @@
 //! The fields that are lists: what is authorized, and which tool servers to connect.
 
 use super::fields::dropped;
-use super::nearest::did_you_mean;
 use super::node::{Map, Node};
 use super::problem::{Problem, Problems};
 use super::values::McpServer;
 use super::whitespace::trim;
 use crate::gate::category::STATIC;
+use crate::nearest::did_you_mean;
 
 /// The entries of `authorized_costs`, trimmed; those that are blank or no text are dropped.
 ///

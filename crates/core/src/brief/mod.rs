@@ -15,7 +15,6 @@ mod document;
 mod fields;
 mod grammar;
 mod list_fields;
-mod nearest;
 mod node;
 mod problem;
 mod reading;
@@ -38,9 +37,9 @@ pub use sections::Sections;
 pub use template::{BadSuffix, generated_id, slug_like, template};
 pub use values::{
     ADAPTERS, BUDGET_MAX_RETRIES_PER_SUBTASK, BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK,
-    BUDGET_MAX_WALL_CLOCK_MINUTES, BudgetLimits, Budgets, CliBridge, Deadline, McpServer, OptionValue, Role,
-    RoleAdapter,
+    BUDGET_MAX_WALL_CLOCK_MINUTES, BudgetLimits, Budgets, CliBridge, Deadline, McpServer, OptionValue, RoleAdapter,
 };
 
+pub use crate::role::Role;
 pub use crate::session::Mode;
 pub use crate::session::detect::{Detector, Sensitivities, Sensitivity};

@@ -8,9 +8,10 @@ use super::grammar::{FrontMatterNodes, read_front_matter};
 use super::problem::{At, Problem, Problems};
 use super::rules;
 use super::sections::{Sections, read_sections};
-use super::values::{Budgets, CliBridge, Deadline, McpServer, Role, RoleAdapter, day};
+use super::values::{Budgets, CliBridge, Deadline, McpServer, RoleAdapter, day};
 use crate::gate::Category;
 use crate::id::{BriefId, Slug};
+use crate::role::Role;
 use crate::session::Mode;
 use crate::session::detect::Sensitivities;
 

@@ -6,14 +6,15 @@
 use std::collections::HashSet;
 
 use super::fields::FrontMatter;
-use super::nearest::did_you_mean;
 use super::node::{Map, find};
 use super::problem::{At, Problem, Problems};
 use super::role_fields::{place, role_places};
 use super::sections::{Headings, Known, Sections};
-use super::values::{ADAPTERS, Role, RoleAdapter, day, has_date_shape, has_id_shape};
+use super::values::{ADAPTERS, RoleAdapter, day, has_date_shape, has_id_shape};
 use super::whitespace::trim;
 use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
+use crate::nearest::did_you_mean;
+use crate::role::Role;
 
 /// What authorizes more than reading: a bridged CLI that is started by a role has it without being asked.
 const SIDE_EFFECTS: [&str; 10] = [

@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::nearest::nearest;
 use super::problem::{At, Problem, Problems};
 use super::whitespace::{is_space, trim, trim_end};
+use crate::nearest::nearest;
 
 /// The sections of a brief. A section that is missing is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -152,9 +152,9 @@ fn close(sections: &mut Sections, open: Option<(Slot, String)>) {
 }
 
 fn warn_of_near_miss(title: &str, at: At, problems: &mut Problems<'_>) {
-    let names: Vec<&str> = HEADINGS.iter().map(|(name, _)| *name).collect();
+    let names = HEADINGS.iter().map(|(name, _)| *name);
     let plain = trim(title.trim_end_matches(':'));
-    let meant = if known(plain).is_some() { Some(plain) } else { nearest(plain, &names) };
+    let meant = if known(plain).is_some() { Some(plain) } else { nearest(plain, names).first().copied() };
     if let Some(meant) = meant {
         let unknown = Problem::warning("body", "this heading is not one of the known sections")
             .found(title)

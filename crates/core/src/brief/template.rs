@@ -3,14 +3,20 @@
 use jiff::civil::Date;
 use thiserror::Error;
 
-use super::values::is_id_suffix;
+use super::values::{ADAPTERS, is_id_suffix};
+use crate::gate::authorization::PATTERNS;
+use crate::gate::category::STATIC;
 use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
+use crate::role::Role;
+use crate::session::detect::{Detector, Sensitivity};
 
 /// The text of a new brief for `project`: valid as it is, with every field explained.
 #[must_use]
 pub fn template(project: &Slug, today: Date) -> String {
     let suffix: String = project.as_str().chars().filter(|c| *c != '-').take(SUFFIX_CHARS_MAX).collect();
     // A slug begins with a letter or digit, so a suffix is never empty.
+    let width = names().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let categories: Vec<String> = names().map(|(name, meaning)| format!("#   {name:width$}  {meaning}")).collect();
     format!(
         r#"---
 # The project: lower-case letters, digits and hyphens.
@@ -23,8 +29,7 @@ mode: gated
 scope_locked: true
 
 # What the agent may do without asking; whatever is not listed is asked for when it comes up.
-# filesystem_write, filesystem_delete, shell_exec, http_fetch, paid_api_call, git_write, git_push,
-# deploy, external_message, mcp_tool:SERVER:TOOL
+{categories}
 authorized_costs: []
 
 # The last day on which this is in time (UTC).
@@ -32,18 +37,19 @@ authorized_costs: []
 # The folder to work in; the current one if left out.
 # workdir: .
 
-# Who does it: scripted, anthropic, openai, openai-compat, gemini, grok, cli-bridge, acp
+# Who does it: {adapters}
 # adapter: scripted
 # script: demo.script
 # model: NAME
 # The most steps of a session.
 # max_steps: 30
 
-# How eager the detectors are: default, loose, strict or disabled.
+# How eager each detector is: {sensitivities}
+# The detectors: {detectors}
 # detectors:
 #   banned_phrases: loose
 
-# A crew instead of one agent, and what it may use.
+# A crew instead of one agent, and what it may use. The roles: {roles}
 # roles: [planner, executor, reviewer]
 # budgets:
 #   max_tokens: {tokens}
@@ -78,11 +84,21 @@ What is to be reached, and why.
 
 What else is worth knowing, and what is not known.
 "#,
+        categories = categories.join("\n"),
+        adapters = ADAPTERS.join(", "),
+        sensitivities = Sensitivity::ALL.map(Sensitivity::name).join(", "),
+        detectors = Detector::ALL.map(Detector::name).join(", "),
+        roles = Role::WORDS.join(", "),
         tokens = super::values::BUDGET_MAX_TOKENS,
         minutes = super::values::BUDGET_MAX_WALL_CLOCK_MINUTES,
         calls = super::values::BUDGET_MAX_TOOL_CALLS_PER_SUBTASK,
         retries = super::values::BUDGET_MAX_RETRIES_PER_SUBTASK,
     )
+}
+
+/// What can be authorized, with its meaning: every category there is, and the patterns for tool servers.
+fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    STATIC.into_iter().chain(PATTERNS)
 }
 
 /// The most characters that a suffix can have: what a date and a dash leave of an id.

@@ -499,6 +499,19 @@ fn everything_the_template_proposes_is_readable() {
 }
 
 #[test]
+fn the_template_names_every_adapter_category_role_and_detector() {
+    let text = template(&"orchard".parse().unwrap(), jiff::civil::date(2024, 5, 6));
+    let comments: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+    let said: Vec<&str> = comments.iter().flat_map(|line| line.split([' ', ','])).collect();
+    let categories = crate::gate::category::STATIC.map(|(name, _)| name);
+    let detectors = Detector::ALL.map(Detector::name);
+    for name in ADAPTERS.iter().chain(&categories).chain(&Role::WORDS).chain(&detectors) {
+        assert!(said.contains(name), "{name}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+}
+
+#[test]
 fn an_id_is_made_of_a_day_and_a_suffix() {
     let day = jiff::civil::date(2024, 5, 6);
     assert_eq!(generated_id(day, "a1b2c3").unwrap().as_str(), "2024-05-06-a1b2c3");

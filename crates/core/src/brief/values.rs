@@ -7,53 +7,10 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
 
 /// The adapters that exist, by id; `openai-compat` speaks to any server of that kind.
 pub const ADAPTERS: [&str; 9] =
     ["scripted", "anthropic", "openai", "openai-compat", "gemini", "grok", "cli-bridge", "acp", "mock"];
-
-/// A part in a crew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Divides the work into sub-tasks.
-    Planner,
-    /// Does them.
-    Executor,
-    /// Judges what was done.
-    Reviewer,
-    /// Looks for what the others missed.
-    Critic,
-}
-
-impl Role {
-    /// All of them, as they are written in a brief.
-    pub const WORDS: [&'static str; 4] = ["planner", "executor", "reviewer", "critic"];
-
-    /// The word by which it is written.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Planner => "planner",
-            Self::Executor => "executor",
-            Self::Reviewer => "reviewer",
-            Self::Critic => "critic",
-        }
-    }
-
-    /// The one that `word` names, in exactly this spelling.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Planner, Self::Executor, Self::Reviewer, Self::Critic].into_iter().find(|role| role.as_str() == word)
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// The last day on which a brief is in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

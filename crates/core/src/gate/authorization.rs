@@ -9,6 +9,15 @@ use serde::Serialize;
 
 use super::category::{Category, MCP_TOOL};
 
+/// The entries that are no category of their own, or that stand for one that an operator must fill in, with
+/// their meaning.
+pub const PATTERNS: [(&str, &str); 4] = [
+    ("mcp_tool:SERVER:TOOL", "call one tool of a tool server"),
+    ("mcp_tool:SERVER:*", "call any tool of that server"),
+    ("mcp_tool:*", "call any tool of any server"),
+    ("*", "everything"),
+];
+
 /// Whether the entry `entry` of a list covers the category `required`.
 #[must_use]
 pub fn covers(entry: &Category, required: &Category) -> bool {

@@ -7,7 +7,8 @@ use super::category::Category;
 use super::decision::{Request, judge};
 use super::effects::effects_of;
 use super::native;
-use super::role::Role;
+use super::role_limit::RoleLimit;
+use crate::role::Role;
 
 #[derive(Deserialize)]
 struct Input {
@@ -27,7 +28,7 @@ struct Input {
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
 /// role?}` and gives `{decision, required, missing, layer, reason, would_allow}`.
 ///
-/// `role` is the name of one of [`Role::BUILT_IN`], or a role `{name, may_hold, may_read}`.
+/// `role` is one of [`Role::WORDS`], or a role `{name, may_hold, may_read}`.
 /// `null` counts as absent for all but `tool` and the two flags.
 ///
 /// # Errors
@@ -50,12 +51,12 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     serde_json::to_value(decision).map_err(|error| format!("can't write the decision: {error}"))
 }
 
-fn role(given: &Value) -> Result<Option<Role>, String> {
+fn role(given: &Value) -> Result<Option<RoleLimit>, String> {
     match given {
         Value::Null => Ok(None),
-        Value::String(name) => Role::built_in(name).map(Some).ok_or_else(|| {
-            format!("`{name}` is no role that needs no definition: there are {}", Role::BUILT_IN.join(", "))
+        Value::String(name) => Role::from_word(name).map(|role| Some(RoleLimit::of(role))).ok_or_else(|| {
+            format!("`{name}` is no role that needs no definition: there are {}", Role::WORDS.join(", "))
         }),
-        defined => Role::deserialize(defined).map(Some).map_err(|error| format!("can't read the role: {error}")),
+        defined => RoleLimit::deserialize(defined).map(Some).map_err(|error| format!("can't read the role: {error}")),
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::authorization;
 use super::category::{Category, SHELL_EXEC};
-use super::role::Role;
+use super::role_limit::RoleLimit;
 
 /// What the gate says to one tool call, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -113,8 +113,8 @@ pub struct Request<'a> {
     /// The categories read from the call's arguments: what [`effects_of`](super::effects_of) says, and
     /// whatever else the caller knows of the call.
     pub effects: &'a [Category],
-    /// The role that calls; none in a session without roles.
-    pub role: Option<&'a Role>,
+    /// The limit of the role that calls; none in a session without roles.
+    pub role: Option<&'a RoleLimit>,
     /// The brief's `authorized_costs`.
     pub authorized: &'a [Category],
     /// What an operator approved for the rest of the run.
@@ -183,7 +183,7 @@ fn required(request: &Request<'_>) -> Vec<Category> {
     required
 }
 
-fn beyond_role(role: &Role, required: &[Category]) -> Option<Finding> {
+fn beyond_role(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
     let scope = role.scope_of(required);
     let what =
         if scope.missing.is_empty() { "call tools".to_owned() } else { format!("hold {}", list(&scope.missing)) };

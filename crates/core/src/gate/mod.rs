@@ -6,7 +6,7 @@
 //! handed in as effects.
 //!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
-//! `authorization.rs`, limits of roles in `role.rs`; `native.rs` and `effects.rs` say what a call needs.
+//! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs.
 //! [`secrets`] keeps secrets out of what agents and journals see.
 
 pub mod authorization;
@@ -15,7 +15,7 @@ mod decide;
 mod decision;
 mod effects;
 pub mod native;
-mod role;
+mod role_limit;
 pub mod secrets;
 
 #[cfg(test)]
@@ -25,4 +25,4 @@ pub use category::Category;
 pub use decide::decide;
 pub use decision::{Answer, Decision, Finding, Layer, OneOrMore, Request, judge, strictest};
 pub use effects::effects_of;
-pub use role::{Role, RoleScope};
+pub use role_limit::{RoleLimit, RoleScope};

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::category::{CI_MODIFY, FILESYSTEM_READ, HTTP_FETCH, SHELL_EXEC, STATIC};
 use super::*;
+use crate::role::Role;
 
 const VECTORS: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
@@ -29,7 +30,7 @@ fn authorization_and_roles_decide_as_the_peers() {
                 json!(authorization::check(&required, &costs, &approved))
             }
             "role_scope" => {
-                let role = Role::built_in(input["role"].as_str().unwrap()).unwrap();
+                let role = RoleLimit::of(Role::from_word(input["role"].as_str().unwrap()).unwrap());
                 json!(role.scope_of(&categories(&input["required"])))
             }
             _ => continue,
@@ -161,7 +162,7 @@ fn commands_that_are_switched_off_stay_off() {
 #[test]
 fn of_two_refusals_the_role_speaks_first() {
     let categories = [Category::new(SHELL_EXEC)];
-    let planner = Role::built_in("planner").unwrap();
+    let planner = RoleLimit::of(Role::Planner);
     let request = Request {
         tool: "shell_exec",
         categories: &categories,
@@ -213,10 +214,10 @@ fn some_categories() -> impl Strategy<Value = Vec<Category>> {
     proptest::collection::vec(proptest::sample::select(names).prop_map(Category::new), 0..5)
 }
 
-fn some_role() -> impl Strategy<Value = Option<Role>> {
-    let built_in = proptest::sample::select(Role::BUILT_IN.to_vec()).prop_map(Role::built_in);
+fn some_role() -> impl Strategy<Value = Option<RoleLimit>> {
+    let built_in = proptest::sample::select(Role::ALL.to_vec()).prop_map(|role| Some(RoleLimit::of(role)));
     let defined = (some_categories(), any::<bool>())
-        .prop_map(|(may_hold, may_read)| Some(Role { name: "scout".to_owned(), may_hold, may_read }));
+        .prop_map(|(may_hold, may_read)| Some(RoleLimit { name: "scout".to_owned(), may_hold, may_read }));
     prop_oneof![Just(None), built_in, defined]
 }
 

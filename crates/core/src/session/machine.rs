@@ -11,7 +11,7 @@ use super::setup::{Setup, TURN_ATTEMPTS_MAX};
 use super::state::{Asked, Stand, State, Taken, Turn, Word};
 use crate::inbox::{Choice, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
-use crate::trace::{Body, Entry, Event, FailureKind, MessageKind, Outcome, PhaseName, Rejection, Role};
+use crate::trace::{Body, Entry, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
 
 /// The reason of a transition that ends a run because the operator declined it.
 pub(super) const DECLINED: &str = "declined by the operator";
@@ -122,7 +122,7 @@ impl Session {
 
     /// Says something to the agent.
     pub(super) fn say(&self, kind: MessageKind, step: u32, text: String) -> Next {
-        let role = if kind == MessageKind::StandingOrders { Role::System } else { Role::User };
+        let role = if kind == MessageKind::StandingOrders { MessageRole::System } else { MessageRole::User };
         let phase = self.state.phase().unwrap_or(PhaseName::Intake);
         self.record(Body::Message { role, kind, phase, step, text })
     }

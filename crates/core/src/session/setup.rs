@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Mode;
 use super::detect::Sensitivities;
-use crate::gate::{Category, Role};
+use crate::gate::{Category, RoleLimit};
 use crate::tool::ToolSpecs;
 
 /// How many steps a session takes before a person is asked (the peer's number).
@@ -40,8 +40,8 @@ pub struct Setup {
     pub sensitivities: Sensitivities,
     /// Whether `shell_exec` is switched off.
     pub shell_disabled: bool,
-    /// The role that the agent works in; none if it works alone.
-    pub role: Option<Role>,
+    /// The limit of the role that the agent works in; none if it works alone.
+    pub role: Option<RoleLimit>,
     /// The tools there are.
     pub tools: ToolSpecs,
 }

@@ -15,7 +15,7 @@ use crate::gate::Category;
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::procedure::{Slot, What};
 use crate::tool::ToolCall;
-use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, Outcome, PhaseName, Role};
+use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName};
 
 /// Where a session stands.
 #[derive(Debug, Clone, Default)]
@@ -271,10 +271,10 @@ impl State {
         }
     }
 
-    fn say(&mut self, role: Role, kind: MessageKind, step: u32) {
+    fn say(&mut self, role: MessageRole, kind: MessageKind, step: u32) {
         self.messages += 1;
         self.said = Some(kind);
-        self.owed = role == Role::User;
+        self.owed = role == MessageRole::User;
         self.asked = None;
         match kind {
             MessageKind::Nudge => self.nudges += 1,

@@ -1,7 +1,7 @@
 //! What was said in a part, in order: what a request sends and what a reader sees, from the events.
 
 use crate::tool::ToolCall;
-use crate::trace::{Body, Event, PhaseName, Role, wire};
+use crate::trace::{Body, Event, MessageRole, PhaseName, wire};
 use jiff::Timestamp;
 
 /// The messages of one part, numbered from 0 in the order in which they were recorded.
@@ -81,8 +81,8 @@ impl Transcript {
             Body::PhaseEnter { phase, .. } => self.phase = Some(phase),
             Body::Message { role, text, .. } => {
                 let speaker = match role {
-                    Role::System => Speaker::System,
-                    Role::User => Speaker::User,
+                    MessageRole::System => Speaker::System,
+                    MessageRole::User => Speaker::User,
                 };
                 self.push(at, speaker, text);
             }

@@ -129,7 +129,7 @@ pub enum Body {
     /// Something was said to the agent; what the agent says is in `agent_reply`.
     Message {
         /// Who speaks.
-        role: Role,
+        role: MessageRole,
         /// What it is for.
         kind: MessageKind,
         /// The phase it was said in.
@@ -533,7 +533,7 @@ pub enum Outcome {
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     /// The standing orders.
     System,
     /// The runtime or the operator.

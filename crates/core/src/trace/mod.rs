@@ -13,6 +13,6 @@ mod shape;
 pub mod wire;
 
 pub use event::{
-    Body, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, Outcome, PhaseName, Rejection, Role, RunOptions,
-    RunStart, Stop, TRACE_VERSION, Usage, Versions,
+    Body, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName, Rejection,
+    RunOptions, RunStart, Stop, TRACE_VERSION, Usage, Versions,
 };

@@ -6,7 +6,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::event::{Effect, FailureKind, MessageKind, Outcome, PhaseName, Rejection, Role, Stop};
+use super::event::{Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop};
 use super::read::{Fields, items_of, number_of, object_of, text_of};
 use crate::inbox::{Choice, Message, Question};
 use crate::procedure::Slot;
@@ -285,7 +285,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "message" => {
             const {
                 &[
-                    typed::<Role>("role"),
+                    typed::<MessageRole>("role"),
                     typed::<MessageKind>("kind"),
                     typed::<PhaseName>("phase"),
                     number("step"),

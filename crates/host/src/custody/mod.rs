@@ -98,17 +98,12 @@ pub struct NotStarted {
 
 /// Runs a command to its end; when it returns, nothing of it is left running.
 ///
-/// `seen` gets text as it arrives, of both streams, for display only. Dropping the future kills the command
-/// as a cancel would, without the grace.
+/// Dropping the future kills the command as a cancel would, without the grace.
 ///
 /// # Errors
 ///
 /// [`NotStarted`] if the program or folder can't be used.
-pub async fn run(
-    command: Command,
-    seen: &(dyn Fn(&str) + Send + Sync),
-    cancel: CancellationToken,
-) -> Result<Ended, NotStarted> {
+pub async fn run(command: Command, cancel: CancellationToken) -> Result<Ended, NotStarted> {
     let bytes_max = command.stream_bytes_max;
     let timeout = command.timeout;
     let (mut child, mut tree) = start(command).await?;
@@ -117,7 +112,7 @@ pub async fn run(
         stderr: Stream::new(child.stderr.take(), bytes_max),
     };
     let deadline = Instant::now() + timeout;
-    let running = streams.read_while(seen, async {
+    let running = streams.read_while(async {
         tokio::select! {
             biased;
             status = child.wait() => (Cause::Itself, Some(status)),
@@ -128,7 +123,7 @@ pub async fn run(
     let (cause, mut status) = running.await;
     if status.is_none() {
         tree.terminate();
-        let ending = streams.read_while(seen, async { tokio::time::timeout(GRACE, child.wait()).await.ok() });
+        let ending = streams.read_while(async { tokio::time::timeout(GRACE, child.wait()).await.ok() });
         status = ending.await;
     }
     let left_behind = tree.kill().await;
@@ -136,7 +131,7 @@ pub async fn run(
         Some(status) => status,
         None => child.wait().await,
     };
-    streams.read_to_end(seen).await;
+    streams.read_to_end().await;
     tree.reap().await;
     let status = status.ok();
     Ok(Ended {
@@ -227,13 +222,12 @@ impl<R: AsyncRead + Unpin> Stream<R> {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], seen: &(dyn Fn(&str) + Send + Sync)) {
+    fn take(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             self.pipe = None;
             return;
         }
         self.output.push(bytes);
-        seen(&String::from_utf8_lossy(bytes));
     }
 }
 
@@ -245,27 +239,27 @@ struct Streams<O, E> {
 
 impl<O: AsyncRead + Unpin, E: AsyncRead + Unpin> Streams<O, E> {
     /// Reads both until `event` is there.
-    async fn read_while<T>(&mut self, seen: &(dyn Fn(&str) + Send + Sync), event: impl Future<Output = T>) -> T {
+    async fn read_while<T>(&mut self, event: impl Future<Output = T>) -> T {
         let mut event = std::pin::pin!(event);
         let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 64 << 10]);
         loop {
             tokio::select! {
                 biased;
                 happened = &mut event => return happened,
-                read = self.stdout.next(&mut out) => self.stdout.take(out.get(..read).unwrap_or(&[]), seen),
-                read = self.stderr.next(&mut err) => self.stderr.take(err.get(..read).unwrap_or(&[]), seen),
+                read = self.stdout.next(&mut out) => self.stdout.take(out.get(..read).unwrap_or(&[])),
+                read = self.stderr.next(&mut err) => self.stderr.take(err.get(..read).unwrap_or(&[])),
             }
         }
     }
 
     /// Reads what is left in the pipes, and stops waiting should something hold them open.
-    async fn read_to_end(&mut self, seen: &(dyn Fn(&str) + Send + Sync)) {
+    async fn read_to_end(&mut self) {
         let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 64 << 10]);
         let deadline = Instant::now() + DRAIN;
         while self.stdout.pipe.is_some() || self.stderr.pipe.is_some() {
             tokio::select! {
-                read = self.stdout.next(&mut out) => self.stdout.take(out.get(..read).unwrap_or(&[]), seen),
-                read = self.stderr.next(&mut err) => self.stderr.take(err.get(..read).unwrap_or(&[]), seen),
+                read = self.stdout.next(&mut out) => self.stdout.take(out.get(..read).unwrap_or(&[])),
+                read = self.stderr.next(&mut err) => self.stderr.take(err.get(..read).unwrap_or(&[])),
                 () = tokio::time::sleep_until(deadline) => return,
             }
         }

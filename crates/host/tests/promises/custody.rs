@@ -27,7 +27,7 @@ fn command(folder: &Path, line: &str, timeout: Duration) -> Command {
 
 async fn ran(line: &str) -> Ended {
     let folder = tempfile::tempdir().unwrap();
-    run(command(folder.path(), line, LONG), &|_| {}, CancellationToken::new()).await.unwrap()
+    run(command(folder.path(), line, LONG), CancellationToken::new()).await.unwrap()
 }
 
 /// A fifo in `folder`; a process that holds its writing end is alive as long as the reader sees no end.
@@ -82,7 +82,7 @@ async fn a_timeout_kills_what_left_the_session_too() {
     // The grandchild ignores SIGTERM, has a session of its own, and loses its parent.
     let line = "(setsid bash -c 'trap \"\" TERM; exec 3>held; echo started >&3; exec sleep 1000' &); exec sleep 1000";
     let watched = until_nobody_holds(folder.path(), "held");
-    let running = run(command(folder.path(), line, Duration::from_secs(3)), &|_| {}, CancellationToken::new());
+    let running = run(command(folder.path(), line, Duration::from_secs(3)), CancellationToken::new());
     let (ended, held) = tokio::join!(running, watched);
     assert_eq!(ended.unwrap().cause, Cause::Timeout);
     assert_eq!(held, "started\n");
@@ -91,15 +91,15 @@ async fn a_timeout_kills_what_left_the_session_too() {
 #[tokio::test]
 async fn a_cancel_keeps_what_was_said_until_then() {
     let folder = tempfile::tempdir().unwrap();
+    fifo(folder.path(), "said");
     let cancel = CancellationToken::new();
-    let seen = |text: &str| {
-        if text.contains("ready") {
-            cancel.cancel();
-        }
+    let said = async {
+        until_nobody_holds(folder.path(), "said").await;
+        cancel.cancel();
     };
-    let ended = run(command(folder.path(), "echo before; echo ready; exec sleep 1000", LONG), &seen, cancel.clone())
-        .await
-        .unwrap();
+    let line = "echo before; echo ready; echo > said; exec sleep 1000";
+    let (ended, ()) = tokio::join!(run(command(folder.path(), line, LONG), cancel.clone()), said);
+    let ended = ended.unwrap();
     assert_eq!((ended.cause, ended.signal.as_deref()), (Cause::Cancelled, Some("SIGTERM")));
     assert_eq!(ended.stdout.text(), "before\nready\n");
 }
@@ -109,7 +109,7 @@ async fn what_is_left_running_ends_with_the_command() {
     let folder = tempfile::tempdir().unwrap();
     fifo(folder.path(), "held");
     let line = "setsid bash -c 'exec 3>held; echo up >&3; exec sleep 1000' & read line < held; echo \"$line\"";
-    let ended = run(command(folder.path(), line, LONG), &|_| {}, CancellationToken::new()).await.unwrap();
+    let ended = run(command(folder.path(), line, LONG), CancellationToken::new()).await.unwrap();
     assert_eq!(ended.stdout.text(), "up\n");
     assert!(ended.left_behind >= 1, "{}", ended.left_behind);
 }
@@ -131,7 +131,7 @@ async fn what_replaces_itself_all_the_time_is_found_too() {
             // Ends only when nobody holds the fifo open any more.
             held.read_to_end(&mut Vec::new()).unwrap();
         });
-        let ended = run(command(folder.path(), line, LONG), &|_| {}, CancellationToken::new()).await.unwrap();
+        let ended = run(command(folder.path(), line, LONG), CancellationToken::new()).await.unwrap();
         assert_eq!(ended.stdout.text(), "up\n");
         passing.await.unwrap();
     }
@@ -141,13 +141,13 @@ async fn what_replaces_itself_all_the_time_is_found_too() {
 async fn dropping_the_future_kills_the_command() {
     let folder = tempfile::tempdir().unwrap();
     fifo(folder.path(), "held");
+    fifo(folder.path(), "up");
     let watched = until_nobody_holds(folder.path(), "held");
     let dropped = async {
-        let started = tokio::sync::Notify::new();
-        let seen = |_: &str| started.notify_one();
+        let line = "exec 3>held; echo > up; exec sleep 1000";
         tokio::select! {
-            _ = run(command(folder.path(), "exec 3>held; echo up; exec sleep 1000", LONG), &seen, CancellationToken::new()) => panic!("it ended"),
-            () = started.notified() => {}
+            _ = run(command(folder.path(), line, LONG), CancellationToken::new()) => panic!("it ended"),
+            _ = until_nobody_holds(folder.path(), "up") => {}
         }
     };
     tokio::join!(dropped, watched);
@@ -158,7 +158,7 @@ async fn a_program_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut missing = command(folder.path(), "", LONG);
     missing.program = "no-such-program".into();
-    let error = run(missing, &|_| {}, CancellationToken::new()).await.unwrap_err();
+    let error = run(missing, CancellationToken::new()).await.unwrap_err();
     assert_eq!(error.to_string(), "can't start `no-such-program`");
 }
 
@@ -167,10 +167,9 @@ async fn commands_that_run_together_leave_each_other_alone() {
     let folder = tempfile::tempdir().unwrap();
     fifo(folder.path(), "go");
     // The first ends while the second still waits for it; its sweep must not take the second along.
-    let one = run(command(folder.path(), "(setsid sleep 1000 &); exit 0", LONG), &|_| {}, CancellationToken::new());
+    let one = run(command(folder.path(), "(setsid sleep 1000 &); exit 0", LONG), CancellationToken::new());
     let two = run(
         command(folder.path(), "setsid bash -c 'read line < go; echo \"$line\"' & wait", LONG),
-        &|_| {},
         CancellationToken::new(),
     );
     let path = folder.path().join("go");

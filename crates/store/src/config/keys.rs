@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::path::Path;
 
+use adjutant_core::nearest::nearest;
 use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Config, ConfigError, Origin, Setting};
-use crate::nearest::nearest;
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &["adapter", "model", "mode", "max_steps", "no_shell", "detectors"];
@@ -69,7 +69,8 @@ impl ConfigFile<'_> {
     }
 
     fn unknown(&self, span: &Range<usize>, given: &str, key: String, known: Vec<&'static str>) -> ConfigError {
-        ConfigError::UnknownKey { at: self.origin(span), key, nearest: nearest(given, known.iter().copied()), known }
+        let nearest = nearest(given, known.iter().copied());
+        ConfigError::UnknownKey { at: self.origin(span), key, nearest, known }
     }
 }
 

@@ -16,6 +16,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::nearest::question;
 use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use thiserror::Error;
@@ -152,7 +153,7 @@ pub enum ConfigError {
         /// The key.
         key: String,
         /// Keys that may have been meant.
-        nearest: Vec<String>,
+        nearest: Vec<&'static str>,
         /// All that could stand there.
         known: Vec<&'static str>,
     },
@@ -175,10 +176,9 @@ impl ConfigError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownKey { nearest, known, .. } if nearest.is_empty() => {
-                Some(format!("known are {}", known.join(", ")))
+            Self::UnknownKey { nearest, known, .. } => {
+                question(nearest).or_else(|| Some(format!("known are {}", known.join(", "))))
             }
-            Self::UnknownKey { nearest, .. } => Some(format!("did you mean {}?", nearest.join(" or "))),
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
     }

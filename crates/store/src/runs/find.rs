@@ -3,11 +3,11 @@
 use std::io;
 
 use adjutant_core::id::RunId;
+use adjutant_core::nearest::{nearest, question};
 use thiserror::Error;
 
 use super::{names, run_number, summary};
 use crate::home::Home;
-use crate::nearest::nearest;
 
 /// What was found under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +47,9 @@ impl FindError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unknown { nearest, .. } if nearest.is_empty() => Some("`adjutant list` shows all runs".into()),
-            Self::Unknown { nearest, .. } => Some(format!("did you mean {}?", nearest.join(" or "))),
+            Self::Unknown { nearest, .. } => {
+                question(nearest).or_else(|| Some("`adjutant list` shows all runs".into()))
+            }
             Self::Ambiguous { .. } => Some("type more of the name".into()),
             Self::Unreadable(_) => None,
         }
@@ -101,7 +102,10 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     }
     let begun: Vec<&Candidate> = candidates.iter().filter(|run| begins(&run.name, given)).collect();
     match begun.as_slice() {
-        [] => Err(FindError::Unknown { given: shown(given), nearest: nearest(given, all.keys().map(String::as_str)) }),
+        [] => {
+            let near = nearest(given, all.keys().map(String::as_str));
+            Err(FindError::Unknown { given: shown(given), nearest: near.into_iter().map(str::to_owned).collect() })
+        }
         [.., latest] if begun.iter().all(|run| run.brief_id.eq_ignore_ascii_case(&latest.brief_id)) => found(latest),
         _ => {
             let mut candidates: Vec<String> = begun.iter().map(|run| run.name.clone()).collect();

@@ -104,14 +104,13 @@ impl Tools for NativeTools {
         &'a self,
         call: &'a ToolCall,
         prepared: &'a Prepared,
-        output: &'a (dyn Fn(&str) + Send + Sync),
         cancel: CancellationToken,
     ) -> Pending<'a, ToolOutput> {
         Box::pin(async move {
             if let Some(malformed) = &call.malformed {
                 return args::invalid(&call.name, &format!("the arguments are not valid JSON: {malformed}"));
             }
-            let done = self.dispatch(call, prepared, output, cancel).await;
+            let done = self.dispatch(call, prepared, cancel).await;
             done.unwrap_or_else(|failed| failed)
         })
     }
@@ -144,7 +143,6 @@ impl NativeTools {
         &self,
         call: &ToolCall,
         prepared: &Prepared,
-        output: &(dyn Fn(&str) + Send + Sync),
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         let name = call.name.as_str();
@@ -167,7 +165,7 @@ impl NativeTools {
                 let prepared = prepared.clone();
                 self.to_its_end(cancel, move |inner, cancel| inner.apply_patch(&args, &prepared, cancel)).await
             }
-            "shell_exec" => self.inner.shell_exec(args::read(name, &call.args)?, output, cancel).await,
+            "shell_exec" => self.inner.shell_exec(args::read(name, &call.args)?, cancel).await,
             "http_fetch" => self.inner.http_fetch(args::read(name, &call.args)?, cancel).await,
             _ => Err(ToolOutput::failed("UNKNOWN_TOOL", format!("there is no tool `{name}`"))),
         }

@@ -17,7 +17,6 @@ impl Inner {
     pub(super) async fn shell_exec(
         &self,
         args: ShellExec,
-        output: &(dyn Fn(&str) + Send + Sync),
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         if self.shell == Shell::Disabled {
@@ -46,7 +45,7 @@ impl Inner {
         if cancel.is_cancelled() {
             return Err(cancelled(None));
         }
-        let ended = custody::run(command, output, cancel).await;
+        let ended = custody::run(command, cancel).await;
         ended
             .map(|ended| report(&ended, timeout_ms))
             .map_err(|error| ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source)))

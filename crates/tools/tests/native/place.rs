@@ -53,7 +53,7 @@ impl Place {
 
     pub(crate) fn call_prepared(&self, call: &ToolCall, prepared: &Prepared, cancel: CancellationToken) -> ToolOutput {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(self.tools.call(call, prepared, &|_| {}, cancel))
+        runtime.block_on(self.tools.call(call, prepared, cancel))
     }
 
     /// Every file below the workdir; links and special files are left out.

@@ -151,10 +151,17 @@ fn a_cancelled_call_does_nothing_or_says_what_it_had() {
         assert_eq!(place.files()["f"], "1\n", "{name}");
     }
     let cancel = CancellationToken::new();
-    let seen = |_: &str| cancel.cancel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let running = call("shell_exec", json!({"cmd": "echo partial; exec sleep 1000"}));
-    let output = runtime.block_on(place.tools.call(&running, &Prepared::default(), &seen, cancel.clone()));
+    assert!(place.call("shell_exec", json!({"cmd": "mkfifo said"})).success);
+    let running = call("shell_exec", json!({"cmd": "echo partial; echo > said; exec sleep 1000"}));
+    let said = {
+        let (path, cancel) = (place.path("said"), cancel.clone());
+        std::thread::spawn(move || {
+            fs::read(path).unwrap();
+            cancel.cancel();
+        })
+    };
+    let output = place.call_prepared(&running, &Prepared::default(), cancel);
+    said.join().unwrap();
     assert_eq!(output.code.as_deref(), Some("CANCELLED"));
     assert!(output.content.ends_with("--- partial output ---\npartial\n"), "{}", output.content);
 }

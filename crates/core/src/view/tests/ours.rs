@@ -8,8 +8,8 @@ use crate::inbox::{Choice, Message, Offer, Question, QuestionKind};
 use crate::session::Mode;
 use crate::trace::read::{Trace, read_bytes};
 use crate::trace::{
-    Body, Call, Effect, Event, FailureKind, MessageKind, Outcome, PhaseName, Rejection, Role, RunOptions, RunStart,
-    Stop, TRACE_VERSION, Usage, Versions, wire,
+    Body, Call, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RunOptions,
+    RunStart, Stop, TRACE_VERSION, Usage, Versions, wire,
 };
 use crate::view::list::ListRow;
 use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tools, trace, transcript};
@@ -36,7 +36,7 @@ fn run_start() -> Body {
     }))
 }
 
-fn message(role: Role, kind: MessageKind, phase: PhaseName, step: u32, text: &str) -> Body {
+fn message(role: MessageRole, kind: MessageKind, phase: PhaseName, step: u32, text: &str) -> Body {
     Body::Message { role, kind, phase, step, text: text.into() }
 }
 
@@ -124,8 +124,8 @@ fn opening() -> Vec<Body> {
         run_start(),
         Body::PartStart { kind: "session".into() },
         Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) },
-        message(Role::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
-        message(Role::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),
+        message(MessageRole::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
+        message(MessageRole::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),
         request(1),
         Body::AgentFailed {
             slot: "turn/1.1".parse().expect("a slot"),

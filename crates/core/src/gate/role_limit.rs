@@ -1,19 +1,20 @@
 //! What a role may ever hold, whatever a brief authorizes.
 //!
 //! A call beyond its role's limit means that work was handed to the wrong role: a mistake of ours or of
-//! a role's definition, which no operator can approve. Roles are data; the four of a crew are in
-//! [`Role::built_in`].
+//! a role's definition, which no operator can approve. Limits are data; those of a crew's roles are in
+//! [`RoleLimit::of`].
 
 use serde::{Deserialize, Serialize};
 
 use super::authorization::covers;
 use super::category::{Category, FILESYSTEM_READ};
+use crate::role::Role;
 
-/// A role and its limit.
+/// What a role may hold: one of a crew's, or one that is defined by this alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Role {
-    /// Its name, such as `executor`.
+pub struct RoleLimit {
+    /// The role's name, such as `executor`.
     pub name: String,
     /// The categories it may hold, by the same matching as `authorized_costs`.
     #[serde(default)]
@@ -32,22 +33,18 @@ pub struct RoleScope {
     pub missing: Vec<Category>,
 }
 
-impl Role {
-    /// The names of the roles that need no definition.
-    pub const BUILT_IN: [&str; 4] = ["planner", "executor", "reviewer", "critic"];
-
-    /// The role of a crew with this name: a planner calls no tool, an executor any, reviewer and critic
-    /// only read (the peer's limits).
+impl RoleLimit {
+    /// The limit of a crew's role: a planner calls no tool, an executor any, reviewer and critic only read
+    /// (the peer's limits).
     #[must_use]
-    pub fn built_in(name: &str) -> Option<Self> {
-        let (may_hold, may_read): (&[&str], bool) = match name {
-            "planner" => (&[], false),
-            "executor" => (&["*"], true),
-            "reviewer" | "critic" => (&[FILESYSTEM_READ], true),
-            _ => return None,
+    pub fn of(role: Role) -> Self {
+        let (may_hold, may_read): (&[&str], bool) = match role {
+            Role::Planner => (&[], false),
+            Role::Executor => (&["*"], true),
+            Role::Reviewer | Role::Critic => (&[FILESYSTEM_READ], true),
         };
         let may_hold = may_hold.iter().map(|category| Category::new(*category)).collect();
-        Some(Self { name: name.to_owned(), may_hold, may_read })
+        Self { name: role.to_string(), may_hold, may_read }
     }
 
     /// Checks what a call requires against the role's limit.
