@@ -5,7 +5,9 @@ use super::node::{Map, Node};
 use super::problem::{Problem, Problems};
 use super::values::McpServer;
 use super::whitespace::trim;
-use crate::gate::category::STATIC;
+use crate::gate::authorization::covers_something;
+use crate::gate::category::{MCP_TOOL, STATIC};
+use crate::gate::native;
 use crate::nearest::did_you_mean;
 
 /// The entries of `authorized_costs`, trimmed; those that are blank or no text are dropped.
@@ -20,19 +22,44 @@ pub(super) fn authorized_costs(map: &Map, problems: &mut Problems<'_>) -> Vec<St
                 Problem::warning("authorized_costs", "`*` authorizes everything: deletion, pushing, paying, deploying")
                     .fix("name the categories that are needed".to_owned());
             problems.push(everything, Some(node.at));
-        } else if !categories.contains(&entry.as_str()) && !names_tool_server(entry) {
-            let unknown = Problem::warning("authorized_costs", "there is no such category, so this authorizes nothing")
-                .found(entry)
-                .fix(did_you_mean(entry, &categories).or_else(|| Some(format!("one of {}", categories.join(", ")))));
-            problems.push(unknown, Some(node.at));
+        } else if !covers_something(entry) {
+            let (why, fix) = useless(entry, &categories);
+            problems.push(Problem::warning("authorized_costs", why).found(entry).fix(fix), Some(node.at));
         }
     }
     entries.into_iter().map(|(entry, _)| entry).collect()
 }
 
-/// Whether an entry is `mcp_tool:` with a server, and a tool or not.
-fn names_tool_server(entry: &str) -> bool {
-    entry.strip_prefix("mcp_tool:").is_some_and(|rest| rest.split(':').all(|part| !part.is_empty()))
+/// Why an entry covers nothing, and what was probably meant.
+fn useless(entry: &str, categories: &[&str]) -> (&'static str, String) {
+    let server = |name: &str| format!("write `mcp_tool:{name}:*` for every tool of the server, or name one tool");
+    let is_name = |text: &str| !text.is_empty() && !text.contains(['*', ':']);
+    if let Some(name) = entry.strip_prefix("mcp_tool:").map(|rest| rest.trim_end_matches(':'))
+        && is_name(name)
+    {
+        return ("a server alone covers none of its tools, so this authorizes nothing", server(name));
+    }
+    if entry == MCP_TOOL || entry.starts_with("mcp_tool:") {
+        let fix = "write `mcp_tool:SERVER:TOOL`, `mcp_tool:SERVER:*` or `mcp_tool:*`".to_owned();
+        return ("this names no tool of a tool server, so it authorizes nothing", fix);
+    }
+    if let Ok(needed) = native::categories(entry)
+        && needed.iter().all(|category| covers_something(category.as_str()))
+    {
+        let needed: Vec<String> = needed.iter().map(|category| format!("`{category}`")).collect();
+        let fix = match needed.as_slice() {
+            [] => "leave it out: it needs no authorization".to_owned(),
+            needed => format!("write {}", needed.join(" and ")),
+        };
+        return ("this is a tool, not a category, so it authorizes nothing", fix);
+    }
+    let fix = did_you_mean(entry, categories).unwrap_or_else(|| format!("one of {}", categories.join(", ")));
+    let why = if entry.contains('*') {
+        "`*` stands alone or for the tools of tool servers, so this authorizes nothing"
+    } else {
+        "there is no such category, so this authorizes nothing"
+    };
+    (why, fix)
 }
 
 /// The servers of `mcp_servers`, divided at the first `=`; an entry with an empty side is dropped.

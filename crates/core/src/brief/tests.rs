@@ -273,6 +273,31 @@ fn a_wildcard_is_shown_to_authorize_everything() {
 }
 
 #[test]
+fn an_entry_that_covers_nothing_says_what_to_write() {
+    let of_a_server = "write `mcp_tool:SERVER:TOOL`, `mcp_tool:SERVER:*` or `mcp_tool:*`";
+    let of_git = "write `mcp_tool:git:*` for every tool of the server, or name one tool";
+    for (entry, fix) in [
+        ("mcp_tool:git", of_git),
+        ("\"mcp_tool:git:\"", of_git),
+        ("mcp_tool", of_a_server),
+        ("mcp_tool:git:com*", of_a_server),
+        ("mcp_tool:*:commit", of_a_server),
+        ("git:commit", "write `mcp_tool:git:commit`"),
+        ("write_file", "write `filesystem_write`"),
+        ("request_permission", "leave it out: it needs no authorization"),
+        ("git_pusch", "did you mean `git_push`?"),
+    ] {
+        let reading = with_fields(&format!("authorized_costs: [{entry}]"));
+        let fixes: Vec<_> = reading.problems.iter().map(|problem| problem.fix.as_deref()).collect();
+        assert_eq!(fixes, [Some(fix)], "{entry}");
+    }
+    for entry in ["git_*", "deploy*"] {
+        let reading = with_fields(&format!("authorized_costs: [{entry}]"));
+        assert!(reading.problems[0].message.contains("`*` stands alone"), "{entry}: {:?}", reading.problems);
+    }
+}
+
+#[test]
 fn unknown_names_are_told_with_the_nearest_known_one() {
     for (fields, field, fix) in [
         ("brief-id: x", "front_matter", None),

@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use super::category::{Category, MCP_TOOL};
+use super::category::{Category, MCP_TOOL, STATIC};
 
 /// The entries that are no category of their own, or that stand for one that an operator must fill in, with
 /// their meaning.
@@ -30,6 +30,20 @@ pub fn covers(entry: &Category, required: &Category) -> bool {
     };
     // What is left of `mcp_tool:*` is empty, of `mcp_tool:git:*` it is `:git`.
     required.strip_prefix(stem).is_some_and(|tool| tool.starts_with(':') || (tool.is_empty() && !stem.is_empty()))
+}
+
+/// Whether there is a category that `entry` covers: what covers none is a mistake of whoever wrote it.
+#[must_use]
+pub fn covers_something(entry: &str) -> bool {
+    if entry == "*" || STATIC.iter().any(|(name, _)| *name == entry) {
+        return true;
+    }
+    let Some(rest) = entry.strip_prefix(MCP_TOOL).and_then(|rest| rest.strip_prefix(':')) else { return false };
+    let named = |text: &str| !text.is_empty() && !text.contains('*');
+    match rest.split_once(':') {
+        Some((server, tool)) => named(server) && (tool == "*" || named(tool)),
+        None => rest == "*",
+    }
 }
 
 /// Whether a call may be made as far as authorization goes, and what it lacks.
@@ -55,4 +69,32 @@ pub fn check(required: &[Category], authorized: &[Category], approved_for_run: &
         }
     }
     Authorization { allowed: missing.is_empty(), missing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::native;
+
+    #[test]
+    fn an_entry_that_covers_something_is_told_from_one_that_never_can() {
+        for (name, _) in STATIC {
+            assert!(covers_something(name), "{name}");
+        }
+        for entry in ["*", "mcp_tool:*", "mcp_tool:git:*", "mcp_tool:git:commit", "mcp_tool:git:a:b"] {
+            assert!(covers_something(entry), "{entry}");
+            let required = if entry.ends_with('*') { Category::mcp_tool("git", "x") } else { Category::new(entry) };
+            assert!(covers(&Category::new(entry), &required), "{entry}");
+        }
+        let useless = [
+            "", "mcp_tool", "mcp_tool:", "mcp_tool:git", "mcp_tool::", "mcp_tool:git:", "mcp_tool::x", "mcp_tool:*:x",
+            "mcp_tool:git:com*", "mcp_tool:g*:*", "git_*", "git:commit", "write_file", "Shell_exec", "mcp_toolbox:x",
+        ];
+        let tools = native::NATIVE.iter().flat_map(|(tool, _)| native::categories(tool).expect("a native tool"));
+        let required: Vec<Category> = tools.chain([Category::mcp_tool("git", "commit")]).collect();
+        for entry in useless {
+            assert!(!covers_something(entry), "{entry}");
+            assert!(!required.iter().any(|category| covers(&Category::new(entry), category)), "{entry}");
+        }
+    }
 }

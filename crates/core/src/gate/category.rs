@@ -99,30 +99,3 @@ pub const STATIC: [(&str, &str); 16] = [
     (EXTERNAL_MESSAGE, "say or send something to the outside"),
     (PRIVILEGE, "act with another user's rights"),
 ];
-
-/// Whether `name` is a category that something may require, or an entry that covers some: what is
-/// neither is probably a typing error in a brief.
-#[must_use]
-pub fn is_known(name: &str) -> bool {
-    let is_mcp =
-        name.strip_prefix(MCP_TOOL).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| !rest.is_empty());
-    name == "*" || is_mcp || STATIC.iter().any(|(known, _)| *known == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_what_is_known() {
-        for (name, meaning) in STATIC {
-            assert!(is_known(name) && !meaning.is_empty(), "{name}");
-        }
-        for name in ["*", "mcp_tool:git", "mcp_tool:git:*", "mcp_tool:*"] {
-            assert!(is_known(name), "{name}");
-        }
-        for name in ["", "mcp_tool", "mcp_tool:", "file_write", "Shell_exec", "mcp_toolbox:x"] {
-            assert!(!is_known(name), "{name}");
-        }
-    }
-}
