@@ -7,10 +7,6 @@
 //! Begin with [`main`]; one file per group of figures. `figure.rs` prints, `world.rs` has the scripted
 //! agent, tools and operator that sessions are measured with.
 
-/// As the program has it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 mod concurrent;
 mod decisions;
 mod figure;

@@ -21,10 +21,6 @@ use clap::Parser;
 
 use crate::exit::Ending;
 
-/// A journal is folded into many small values: the system's allocator takes half of that time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Hand real work to coding agents and walk away
 ///
 /// Adjutant holds an agent to a brief: it confirms before it acts, asks before anything that was not
