@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use crate::answers::Answers;
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::render::Renderer;
 use crate::settings::{self, Place};
 use crate::sitting::{self, Sitting};
 
@@ -76,7 +77,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let start = start(events)?;
     if let Some(outcome) = super::outcome(events) {
         let outcome_name = format!("{outcome:?}").to_lowercase();
-        println!("run {run_id}: is over already ({outcome_name}); nothing to resume");
+        Renderer::on_stdout(args.json)
+            .note(&format!("run {run_id}: is over already ({outcome_name}); nothing to resume"));
         return Ok(sitting::outcome_ending(outcome));
     }
     let before = latest_options(events, &start.options).clone();

@@ -102,6 +102,8 @@ fn a_finished_run_is_not_resumed_and_says_how_it_ended() {
     home.run(&["run", "../brief.md", "--answers", "../go.json"]).expect_code(0);
     let before = home.journal(RUN);
     home.run(&["resume", RUN]).expect_code(0).expect_text("is over already");
+    let for_programs = home.run(&["resume", RUN, "--json"]).expect_code(0).expect_text("is over already");
+    assert_eq!(for_programs.stdout, "", "stdout is for events");
     assert_eq!(home.journal(RUN), before);
     home.run(&["run", "../brief.md", "--answers", "../no.json"]).expect_code(6);
     home.run(&["resume", "2026-02-03-E2E-r2"]).expect_code(6).expect_text("is over already");
