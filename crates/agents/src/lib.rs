@@ -4,10 +4,12 @@
 //! An adapter translates: it decides nothing about a run, and keeps nothing between two turns that a
 //! resumed run would miss.
 //!
-//! Begin with [`scripted`], the adapter that every test and every first run uses.
+//! Begin with [`scripted`], the adapter that every test and every first run uses. What adapters of model
+//! APIs share is [`sse`], which reads their streams.
 
 mod adapter;
 pub mod scripted;
+pub mod sse;
 
 pub use adapter::{Adapter, adapters};
 pub use scripted::ScriptedAgent;
