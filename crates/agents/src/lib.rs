@@ -5,9 +5,11 @@
 //! resumed run would miss.
 //!
 //! Begin with [`scripted`], the adapter that every test and every first run uses. What adapters of model
-//! APIs share is [`sse`], which reads their streams.
+//! APIs share is [`sse`], which reads their streams, and [`failure`], which says what may be done about an
+//! exchange that failed.
 
 mod adapter;
+pub mod failure;
 pub mod scripted;
 pub mod sse;
 

@@ -1,0 +1,458 @@
+//! Says what a failed exchange with a model API is, and so what may be done about it.
+//!
+//! In: how the exchange ended, as a [`Failed`], and the time. Out: a [`Verdict`]: ask again, have the operator
+//! mend something, or neither. One table serves all providers, since none of them uses another's word in
+//! another sense; it is read from the most exact word of an answer to the least, and the status decides where
+//! no word does. Nothing waits or asks again here.
+//!
+//! Begin with [`judge`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use adjutant_ports::{AgentFailure, FailureKind};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use serde_json::Value;
+
+/// The most characters of a provider's own message that are passed on: enough for every sentence that one
+/// sends, not for a page of HTML.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// How an exchange failed.
+#[derive(Debug, Clone, Copy)]
+pub enum Failed<'a> {
+    /// There was an answer, and its status is no success.
+    Status {
+        /// The status.
+        status: u16,
+        /// The headers, by their names in lower case.
+        headers: &'a BTreeMap<String, String>,
+        /// The body, or as much of it as was read.
+        body: &'a str,
+    },
+    /// The stream began well and then carried an error.
+    InStream {
+        /// The error as the event has it.
+        body: &'a str,
+    },
+    /// No answer came, or it ended before it was whole.
+    Broken {
+        /// Whether a part of the reply had come.
+        had_content: bool,
+        /// What happened.
+        why: &'a str,
+    },
+}
+
+/// What may be done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Another attempt may work.
+    Retry {
+        /// How long the server asks to wait first; not limited, so the caller does that.
+        after: Option<Duration>,
+        /// What happened.
+        why: String,
+    },
+    /// Another attempt works only when the operator has mended this.
+    Operator {
+        /// What is to be mended.
+        fix: Fix,
+        /// What happened.
+        why: String,
+    },
+    /// Another attempt at the same request will not work, and it is nothing to mend outside of it.
+    Refused {
+        /// What happened.
+        why: String,
+    },
+}
+
+/// What an operator can mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fix {
+    /// The key is missing, wrong or no longer valid.
+    Key,
+    /// There is no credit, or the quota of a long period is used up.
+    Quota,
+    /// The key may not do this.
+    Permission,
+    /// The provider has no such model.
+    Model,
+}
+
+impl Verdict {
+    /// The failure as the runtime records it. `provider` is the name that a person knows, and `key_source`
+    /// says where the key came from, such as the name of an environment variable.
+    #[must_use]
+    pub fn into_failure(self, provider: &str, key_source: &str) -> AgentFailure {
+        let (kind, message) = match self {
+            Self::Retry { after: None, why } => (FailureKind::Transient, format!("{provider}: {why}")),
+            Self::Retry { after: Some(after), why } => {
+                let seconds = after.as_secs_f64();
+                (FailureKind::Transient, format!("{provider}: {why}; it asks to wait {seconds:.1} s"))
+            }
+            Self::Operator { fix, why } => {
+                let hint = match fix {
+                    Fix::Key => format!("check the key in {key_source}"),
+                    Fix::Quota => format!("check the credit and the limits of the account of {key_source}"),
+                    Fix::Permission => format!("check what the key in {key_source} may do"),
+                    Fix::Model => "check the model's name, given with --model".to_owned(),
+                };
+                (FailureKind::Permanent, format!("{provider}: {why}; {hint}"))
+            }
+            Self::Refused { why } => (FailureKind::Permanent, format!("{provider}: {why}")),
+        };
+        AgentFailure { kind, message }
+    }
+}
+
+/// Judges how an exchange failed. `now` is for a `retry-after` that names a date.
+#[must_use]
+pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
+    match failed {
+        Failed::Status { status, headers, body } => {
+            let said = Said::read(body);
+            let why = format!("{} (status {status})", said.message(body));
+            let by_header = match headers.get("x-should-retry").map(String::as_str) {
+                Some("true") => Some(Meaning::Busy),
+                Some("false") if by_status(status) == Meaning::Busy => Some(Meaning::Request),
+                _ => None,
+            };
+            let meaning = said.meaning(EXACT).or(by_header).unwrap_or_else(|| by_status(status));
+            meaning.verdict(why, wait(headers, now).or(said.wait))
+        }
+        Failed::InStream { body } => {
+            let said = Said::read(body);
+            let why = format!("{} (in the middle of the stream)", said.message(body));
+            let meaning = said.meaning(EXACT).or_else(|| said.meaning(GENERAL)).unwrap_or(Meaning::Busy);
+            meaning.verdict(why, said.wait)
+        }
+        // What came of a reply that is not whole is thrown away, and no call in it is made: so both may be
+        // asked for again.
+        Failed::Broken { had_content: false, why } => {
+            Verdict::Retry { after: None, why: format!("no reply came: {why}") }
+        }
+        Failed::Broken { had_content: true, why } => {
+            Verdict::Retry { after: None, why: format!("the reply broke off: {why}") }
+        }
+    }
+}
+
+/// What an answer means, before it is put in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// The provider can't do it now.
+    Busy,
+    /// Something is to be mended.
+    Mend(Fix),
+    /// The request is not acceptable.
+    Request,
+}
+
+impl Meaning {
+    fn verdict(self, why: String, after: Option<Duration>) -> Verdict {
+        match self {
+            Self::Busy => Verdict::Retry { after, why },
+            Self::Mend(fix) => Verdict::Operator { fix, why },
+            Self::Request => Verdict::Refused { why },
+        }
+    }
+}
+
+/// Words that mean the same with whatever status. From the error references of the Anthropic, OpenAI and
+/// Gemini APIs.
+const EXACT: &[(&str, Meaning)] = &[
+    ("API_KEY_INVALID", Meaning::Mend(Fix::Key)),
+    ("UNAUTHENTICATED", Meaning::Mend(Fix::Key)),
+    ("authentication_error", Meaning::Mend(Fix::Key)),
+    ("invalid_api_key", Meaning::Mend(Fix::Key)),
+    ("billing_error", Meaning::Mend(Fix::Quota)),
+    ("billing_hard_limit_reached", Meaning::Mend(Fix::Quota)),
+    ("insufficient_quota", Meaning::Mend(Fix::Quota)),
+    ("PERMISSION_DENIED", Meaning::Mend(Fix::Permission)),
+    ("permission_error", Meaning::Mend(Fix::Permission)),
+    ("model_not_found", Meaning::Mend(Fix::Model)),
+    ("context_length_exceeded", Meaning::Request),
+    ("request_too_large", Meaning::Request),
+    ("overloaded_error", Meaning::Busy),
+    ("rate_limit_error", Meaning::Busy),
+    ("rate_limit_exceeded", Meaning::Busy),
+];
+
+/// Words too general to overrule a status: OpenAI calls a missing key an `invalid_request_error`.
+const GENERAL: &[(&str, Meaning)] = &[
+    ("INVALID_ARGUMENT", Meaning::Request),
+    ("invalid_request_error", Meaning::Request),
+    ("NOT_FOUND", Meaning::Mend(Fix::Model)),
+    ("not_found_error", Meaning::Mend(Fix::Model)),
+];
+
+/// What a status means where no word says more.
+fn by_status(status: u16) -> Meaning {
+    match status {
+        401 => Meaning::Mend(Fix::Key),
+        402 => Meaning::Mend(Fix::Quota),
+        403 => Meaning::Mend(Fix::Permission),
+        404 => Meaning::Mend(Fix::Model),
+        // The official clients ask again after 408, 409, 429 and every 5xx; 501 and 505 are no mishaps.
+        408 | 409 | 425 | 429 => Meaning::Busy,
+        501 | 505 => Meaning::Request,
+        500.. => Meaning::Busy,
+        _ => Meaning::Request,
+    }
+}
+
+/// What an error's body says, whichever provider it is from.
+struct Said {
+    /// Its words, from the most exact to the least.
+    words: Vec<String>,
+    message: Option<String>,
+    /// Whether the quota of a day is used up, which no attempt within a run outlasts.
+    is_day_over: bool,
+    wait: Option<Duration>,
+}
+
+impl Said {
+    fn read(body: &str) -> Self {
+        let value: Value = serde_json::from_str(body).unwrap_or(Value::Null);
+        // Gemini wraps the errors of its unframed streams in an array.
+        let value = value.get(0).unwrap_or(&value);
+        let error = value.get("error").unwrap_or(value);
+        let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let named = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let violations = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
+        let own = ["code", "status", "type"].iter().filter_map(|name| named(error, name));
+        Self {
+            words: details.iter().filter_map(|detail| named(detail, "reason")).chain(own).collect(),
+            message: named(error, "message").or_else(|| error.as_str().map(str::to_owned)),
+            is_day_over: violations.filter_map(|violation| named(violation, "quotaId")).any(|id| id.contains("PerDay")),
+            wait: details
+                .iter()
+                .find_map(|detail| named(detail, "retryDelay"))
+                .and_then(|delay| seconds(delay.strip_suffix('s')?)),
+        }
+    }
+
+    fn meaning(&self, table: &[(&str, Meaning)]) -> Option<Meaning> {
+        // Anthropic has no word of its own for an empty account: it is an `invalid_request_error`.
+        let is_broke = self.message.as_deref().is_some_and(|text| text.contains("credit balance is too low"));
+        if is_broke || self.is_day_over {
+            return Some(Meaning::Mend(Fix::Quota));
+        }
+        let known = |word: &String| table.iter().find(|(known, _)| known == word);
+        self.words.iter().find_map(known).map(|(_, meaning)| *meaning)
+    }
+
+    /// What happened, in the provider's words where it has any.
+    fn message(&self, body: &str) -> String {
+        let text = self.message.as_deref().unwrap_or(body).trim();
+        let mut shown: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+        if shown.len() < text.len() {
+            shown.push('\u{2026}');
+        }
+        match self.words.last() {
+            _ if shown.is_empty() => "an error without a word".to_owned(),
+            Some(word) if self.message.is_some() => format!("{word}: {shown}"),
+            Some(_) | None => shown,
+        }
+    }
+}
+
+/// How long the headers ask to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
+fn wait(headers: &BTreeMap<String, String>, now: Timestamp) -> Option<Duration> {
+    let exact = headers.get("retry-after-ms").and_then(|text| seconds(text)).map(|wait| wait / 1000);
+    exact.or_else(|| {
+        let text = headers.get("retry-after")?.trim();
+        seconds(text).or_else(|| {
+            let date = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+            // A date that has passed asks for no wait.
+            Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
+        })
+    })
+}
+
+/// A number of seconds, which may have a fraction; `None` if it is no length of time.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: &str = "1994-11-06T08:49:00Z";
+
+    fn status(status: u16, headers: &[(&str, &str)], body: &str) -> Verdict {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        judge(Failed::Status { status, headers: &headers, body }, NOW.parse().unwrap())
+    }
+
+    /// What a test expects of a verdict, without its words.
+    #[derive(Debug, PartialEq)]
+    enum Is {
+        Retry(Option<u64>),
+        Operator(Fix),
+        Refused,
+    }
+
+    fn is(verdict: &Verdict) -> Is {
+        match verdict {
+            Verdict::Retry { after, .. } => Is::Retry(after.map(|after| u64::try_from(after.as_millis()).unwrap())),
+            Verdict::Operator { fix, .. } => Is::Operator(*fix),
+            Verdict::Refused { .. } => Is::Refused,
+        }
+    }
+
+    #[track_caller]
+    fn check(code: u16, body: &str, expected: Is) {
+        assert_eq!(is(&status(code, &[], body)), expected, "{code} {body}");
+    }
+
+    #[track_caller]
+    fn check_stream(body: &str, expected: Is) {
+        let verdict = judge(Failed::InStream { body }, NOW.parse().unwrap());
+        assert_eq!(is(&verdict), expected, "{body}");
+    }
+
+    #[test]
+    fn anthropic_errors_are_told_apart() {
+        let error = |kind: &str, message: &str| {
+            format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#)
+        };
+        check(400, &error("invalid_request_error", "max_tokens: Field required"), Is::Refused);
+        check(
+            400,
+            &error("invalid_request_error", "Your credit balance is too low to access the API."),
+            Is::Operator(Fix::Quota),
+        );
+        check(401, &error("authentication_error", "invalid x-api-key"), Is::Operator(Fix::Key));
+        check(402, &error("billing_error", "no payment"), Is::Operator(Fix::Quota));
+        check(403, &error("permission_error", "not allowed"), Is::Operator(Fix::Permission));
+        check(404, &error("not_found_error", "model: claude-0"), Is::Operator(Fix::Model));
+        check(413, &error("request_too_large", "too large"), Is::Refused);
+        check(429, &error("rate_limit_error", "slow down"), Is::Retry(None));
+        check(500, &error("api_error", "internal"), Is::Retry(None));
+        check(504, &error("timeout_error", "too long"), Is::Retry(None));
+        check(529, &error("overloaded_error", "Overloaded"), Is::Retry(None));
+        check_stream(&error("overloaded_error", "Overloaded"), Is::Retry(None));
+        check_stream(&error("invalid_request_error", "no"), Is::Refused);
+        check_stream(&error("authentication_error", "revoked"), Is::Operator(Fix::Key));
+        check_stream(&error("something_new", "?"), Is::Retry(None));
+    }
+
+    #[test]
+    fn openai_errors_are_told_apart() {
+        let error = |kind: &str, code: &str| {
+            format!(r#"{{"error":{{"message":"text","type":"{kind}","param":null,"code":{code}}}}}"#)
+        };
+        check(400, &error("invalid_request_error", r#""context_length_exceeded""#), Is::Refused);
+        check(401, &error("invalid_request_error", r#""invalid_api_key""#), Is::Operator(Fix::Key));
+        check(401, &error("invalid_request_error", "null"), Is::Operator(Fix::Key));
+        check(403, &error("invalid_request_error", r#""model_not_found""#), Is::Operator(Fix::Model));
+        check(404, &error("invalid_request_error", r#""model_not_found""#), Is::Operator(Fix::Model));
+        check(429, &error("requests", r#""rate_limit_exceeded""#), Is::Retry(None));
+        check(429, &error("insufficient_quota", r#""insufficient_quota""#), Is::Operator(Fix::Quota));
+        check(500, &error("server_error", "null"), Is::Retry(None));
+        check_stream(&error("server_error", r#""server_error""#), Is::Retry(None));
+        check_stream(&error("invalid_request_error", "null"), Is::Refused);
+    }
+
+    #[test]
+    fn gemini_errors_are_told_apart() {
+        let error = |code: u16, status: &str, details: &str| {
+            format!(r#"{{"error":{{"code":{code},"message":"text","status":"{status}","details":[{details}]}}}}"#)
+        };
+        let reason = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}"#;
+        let delay = r#"{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"13.5s"}"#;
+        let quota = |id: &str| {
+            format!(
+                r#"{{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{{"quotaId":"{id}"}}]}},{delay}"#
+            )
+        };
+        check(400, &error(400, "INVALID_ARGUMENT", reason), Is::Operator(Fix::Key));
+        check(400, &error(400, "INVALID_ARGUMENT", ""), Is::Refused);
+        check(403, &error(403, "PERMISSION_DENIED", ""), Is::Operator(Fix::Permission));
+        check(404, &error(404, "NOT_FOUND", ""), Is::Operator(Fix::Model));
+        check(429, &error(429, "RESOURCE_EXHAUSTED", delay), Is::Retry(Some(13_500)));
+        check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerMinutePerProject")), Is::Retry(Some(13_500)));
+        check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerDayPerProject")), Is::Operator(Fix::Quota));
+        check(503, &error(503, "UNAVAILABLE", ""), Is::Retry(None));
+        check(503, &format!("[{}]", error(503, "UNAVAILABLE", "")), Is::Retry(None));
+        check(400, &format!("[{}]", error(400, "INVALID_ARGUMENT", reason)), Is::Operator(Fix::Key));
+    }
+
+    #[test]
+    fn without_a_word_the_status_decides() {
+        for body in ["", "<html>Bad Gateway</html>", "null", "[]", r#""text""#, r#"{"error":"text"}"#] {
+            check(502, body, Is::Retry(None));
+            check(408, body, Is::Retry(None));
+            check(501, body, Is::Refused);
+            check(418, body, Is::Refused);
+            check(302, body, Is::Refused);
+            check(401, body, Is::Operator(Fix::Key));
+            check_stream(body, Is::Retry(None));
+        }
+    }
+
+    #[test]
+    fn the_wait_is_read_in_every_form() {
+        let wait = |headers: &[(&str, &str)]| is(&status(429, headers, ""));
+        for (headers, expected) in [
+            (&[("retry-after", "7")][..], Some(7_000)),
+            (&[("retry-after", " 0.25 ")], Some(250)),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], Some(37_000)),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:48:00 GMT")], Some(0)),
+            (&[("retry-after", "7"), ("retry-after-ms", "1500")], Some(1_500)),
+            (&[("retry-after", "7"), ("retry-after-ms", "soon")], Some(7_000)),
+            (&[("retry-after", "-1")], None),
+            (&[("retry-after", "NaN")], None),
+            (&[("retry-after", "1e300")], None),
+            (&[("retry-after", "soon")], None),
+            (&[("retry-after", "")], None),
+            (&[], None),
+        ] {
+            assert_eq!(wait(headers), Is::Retry(expected), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_may_overrule_its_status_but_not_its_word() {
+        let with = |code, value, body| is(&status(code, &[("x-should-retry", value)], body));
+        assert_eq!(with(400, "true", ""), Is::Retry(None));
+        assert_eq!(with(503, "false", ""), Is::Refused);
+        assert_eq!(with(401, "false", ""), Is::Operator(Fix::Key));
+        assert_eq!(with(429, "true", r#"{"error":{"code":"insufficient_quota"}}"#), Is::Operator(Fix::Quota));
+    }
+
+    #[test]
+    fn a_break_is_worth_another_attempt_and_says_whether_something_had_come() {
+        for (had_content, said) in [(false, "no reply came: reset"), (true, "the reply broke off: reset")] {
+            let verdict = judge(Failed::Broken { had_content, why: "reset" }, NOW.parse().unwrap());
+            assert_eq!(verdict, Verdict::Retry { after: None, why: said.to_owned() });
+        }
+    }
+
+    #[test]
+    fn a_failure_says_what_happened_and_what_to_do() {
+        let failure = |code, headers: &[(&str, &str)], body| {
+            let failure = status(code, headers, body).into_failure("Example", "EXAMPLE_KEY");
+            (failure.kind, failure.message)
+        };
+        let unauthorized = r#"{"error":{"type":"authentication_error","message":"invalid key"}}"#;
+        let said = "Example: authentication_error: invalid key (status 401); check the key in EXAMPLE_KEY";
+        assert_eq!(failure(401, &[], unauthorized), (FailureKind::Permanent, said.to_owned()));
+        let said = "Example: an error without a word (status 503); it asks to wait 2.0 s";
+        assert_eq!(failure(503, &[("retry-after", "2")], ""), (FailureKind::Transient, said.to_owned()));
+        let said = "Example: no (status 400)";
+        assert_eq!(failure(400, &[], "no"), (FailureKind::Permanent, said.to_owned()));
+    }
+
+    #[test]
+    fn a_long_body_is_cut_between_characters() {
+        let (long, shown) = ("é".repeat(600), "é".repeat(MESSAGE_CHARS_MAX));
+        let expected = Verdict::Retry { after: None, why: format!("{shown}… (status 502)") };
+        assert_eq!(status(502, &[], &long), expected);
+    }
+}
