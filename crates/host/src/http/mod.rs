@@ -6,6 +6,7 @@
 
 mod address;
 mod hosts;
+mod incoming;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use address::is_public;
 pub use hosts::{BadHosts, HostRule, Hosts};
+pub use incoming::Incoming;
 
 /// The most redirects that are followed: what the peer documents and doesn't enforce.
 pub const REDIRECTS_MAX: usize = 5;
