@@ -9,9 +9,11 @@
 //! exchange that failed.
 
 mod adapter;
+pub mod anthropic;
 pub mod failure;
 pub mod scripted;
 pub mod sse;
 
 pub use adapter::{Adapter, adapters};
+pub use anthropic::AnthropicAgent;
 pub use scripted::ScriptedAgent;

@@ -1,0 +1,277 @@
+//! Writes a turn as a request of the Messages API.
+//!
+//! In: a turn as the runtime has it. Out: the JSON body, and the names that came out changed in it. The
+//! same turn always gives the same bytes up to its last message, which is what the provider's cache goes by.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
+use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
+use serde_json::{Value, json};
+
+/// The most characters in a tool's name: the API takes `^[a-zA-Z0-9_-]{1,64}$`.
+const NAME_CHARS_MAX: usize = 64;
+
+/// How many hexadecimal digits of the original's hash end a changed name: two of a run's few dozen tools
+/// share eight with a chance of one in millions.
+const HASH_CHARS: usize = 8;
+
+/// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
+///
+/// What every turn of a run begins with, the tools and the standing orders, is marked to be cached, and so is
+/// the last message, up to which the next turn will be the same: three of the four marks that the API allows.
+pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+    let mut body = json!({ "model": model, "max_tokens": output_tokens_max, "stream": true });
+    if has_words(&request.system) {
+        let mut system = json!([text(&request.system)]);
+        mark_last(&mut system);
+        body["system"] = system;
+    }
+    if !request.tools.is_empty() {
+        let mut tools = request.tools.iter().map(tool).collect();
+        mark_last(&mut tools);
+        body["tools"] = tools;
+    }
+    let mut messages = messages(&request.messages);
+    if let Some(last) = messages.last_mut() {
+        mark_last(&mut last["content"]);
+    }
+    body["messages"] = Value::Array(messages);
+    body
+}
+
+/// The tools' own names by the names that the API knows them by, where these differ.
+pub(super) fn changed_names(tools: &[ToolSpec]) -> BTreeMap<String, String> {
+    let changed = tools.iter().map(|tool| (wire_name(&tool.name), tool.name.clone()));
+    changed.filter(|(wire, own)| wire != own).collect()
+}
+
+/// A name that the API takes: the name itself if it can be, else what is left of it with a hash, so that
+/// two names stay two. The ids of calls, which another adapter may have made, follow the same rule.
+fn wire_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let kept = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(NAME_CHARS_MAX - HASH_CHARS - 1);
+    let hash = content_hash(name.as_bytes());
+    kept.chain(['_']).chain(hash.chars().take(HASH_CHARS)).collect()
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({ "name": wire_name(&spec.name), "description": spec.description, "input_schema": spec.schema })
+}
+
+/// The messages, those of one role in a row merged, since the API takes turns.
+fn messages(outgoing: &[OutgoingMessage]) -> Vec<Value> {
+    let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in outgoing {
+        let (role, blocks) = blocks(message);
+        match merged.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some((last, content)) if *last == role => content.extend(blocks),
+            Some(_) | None => merged.push((role, blocks)),
+        }
+    }
+    let message = |(role, mut content): (&str, Vec<Value>)| {
+        // The API wants the results right behind the calls that they answer, before anything else is said.
+        content.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
+        json!({ "role": role, "content": content })
+    };
+    merged.into_iter().map(message).collect()
+}
+
+/// Who speaks, and the blocks of what is said. The API refuses text without a word in it.
+fn blocks(message: &OutgoingMessage) -> (&'static str, Vec<Value>) {
+    let said = has_words(&message.text).then(|| text(&message.text));
+    match &message.role {
+        OutgoingRole::User => ("user", said.into_iter().collect()),
+        OutgoingRole::Assistant => ("assistant", said.into_iter().chain(message.calls.iter().map(call)).collect()),
+        OutgoingRole::Tool { call_id, is_error, .. } => {
+            let result = json!({
+                "type": "tool_result",
+                "tool_use_id": wire_name(call_id),
+                "content": message.text,
+                "is_error": is_error,
+            });
+            ("user", vec![result])
+        }
+    }
+}
+
+fn call(call: &ToolCall) -> Value {
+    // The API takes nothing but an object; what could not be read is told in the call's result.
+    let input = if call.args.is_object() { call.args.clone() } else { json!({}) };
+    json!({ "type": "tool_use", "id": wire_name(&call.call_id), "name": wire_name(&call.name), "input": input })
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn has_words(text: &str) -> bool {
+    !text.trim().is_empty()
+}
+
+/// Marks the last of some blocks: everything up to there is to be cached.
+fn mark_last(blocks: &mut Value) {
+    if let Some(last) = blocks.as_array_mut().and_then(|blocks| blocks.last_mut()) {
+        last["cache_control"] = json!({ "type": "ephemeral" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use adjutant_core::tool::ToolEffect;
+
+    use super::*;
+
+    fn request(system: &str, messages: Vec<OutgoingMessage>, tools: &[&str]) -> TurnRequest {
+        let spec = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            description: "reads".to_owned(),
+            categories: Vec::new(),
+            schema: json!({ "type": "object" }),
+            effect: ToolEffect::Reads,
+        };
+        let tools: Arc<[ToolSpec]> = tools.iter().map(spec).collect();
+        TurnRequest { turn: 1, attempt: 1, system: system.to_owned(), messages, tools }
+    }
+
+    fn user(text: &str) -> OutgoingMessage {
+        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new() }
+    }
+
+    fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
+        let call = |(id, name, args): &(&str, &str, Value)| ToolCall {
+            call_id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            args: args.clone(),
+            malformed: None,
+            masked: false,
+        };
+        OutgoingMessage {
+            role: OutgoingRole::Assistant,
+            text: text.to_owned(),
+            calls: calls.iter().map(call).collect(),
+        }
+    }
+
+    fn result(call_id: &str, text: &str, is_error: bool) -> OutgoingMessage {
+        let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: "read".to_owned(), is_error };
+        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+    }
+
+    #[track_caller]
+    fn check_messages(messages: Vec<OutgoingMessage>, expected: &Value) {
+        let mut body = body(&request("", messages, &[]), "m", 1);
+        for message in body["messages"].as_array_mut().unwrap() {
+            for block in message["content"].as_array_mut().unwrap() {
+                block.as_object_mut().unwrap().remove("cache_control");
+            }
+        }
+        assert_eq!(&body["messages"], expected);
+    }
+
+    #[test]
+    fn a_whole_request_is_marked_where_the_next_will_be_the_same() {
+        let cached = json!({ "type": "ephemeral" });
+        let body = body(&request("orders", vec![user("brief")], &["read", "list"]), "claude-x", 99);
+        let expected = json!({
+            "model": "claude-x",
+            "max_tokens": 99,
+            "stream": true,
+            "system": [{ "type": "text", "text": "orders", "cache_control": cached }],
+            "tools": [
+                { "name": "read", "description": "reads", "input_schema": { "type": "object" } },
+                { "name": "list", "description": "reads", "input_schema": { "type": "object" }, "cache_control": cached },
+            ],
+            "messages": [
+                { "role": "user", "content": [{ "type": "text", "text": "brief", "cache_control": cached }] },
+            ],
+        });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        let body = body(&request(" \n", vec![user("brief"), agent("", &[]), user(" ")], &[]), "m", 1);
+        assert_eq!((body.get("system"), body.get("tools")), (None, None));
+        check_messages(
+            vec![user("a"), agent(" ", &[]), user("b")],
+            &json!([
+                { "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] },
+            ]),
+        );
+    }
+
+    #[test]
+    fn results_answer_their_calls_before_anything_else_is_said() {
+        check_messages(
+            vec![
+                user("go"),
+                agent("two", &[("c1", "read", json!({ "path": "a" })), ("c2", "read", Value::Null)]),
+                result("c1", "content", false),
+                user("by the way"),
+                result("c2", "not JSON", true),
+                agent("done", &[]),
+            ],
+            &json!([
+                { "role": "user", "content": [{ "type": "text", "text": "go" }] },
+                { "role": "assistant", "content": [
+                    { "type": "text", "text": "two" },
+                    { "type": "tool_use", "id": "c1", "name": "read", "input": { "path": "a" } },
+                    { "type": "tool_use", "id": "c2", "name": "read", "input": {} },
+                ] },
+                { "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "c1", "content": "content", "is_error": false },
+                    { "type": "tool_result", "tool_use_id": "c2", "content": "not JSON", "is_error": true },
+                    { "type": "text", "text": "by the way" },
+                ] },
+                { "role": "assistant", "content": [{ "type": "text", "text": "done" }] },
+            ]),
+        );
+    }
+
+    #[test]
+    fn an_agent_that_spoke_twice_in_a_row_keeps_the_order_of_its_blocks() {
+        check_messages(
+            vec![user("go"), agent("one", &[("c1", "read", json!({}))]), agent("two", &[])],
+            &json!([
+                { "role": "user", "content": [{ "type": "text", "text": "go" }] },
+                { "role": "assistant", "content": [
+                    { "type": "text", "text": "one" },
+                    { "type": "tool_use", "id": "c1", "name": "read", "input": {} },
+                    { "type": "text", "text": "two" },
+                ] },
+            ]),
+        );
+    }
+
+    #[test]
+    fn names_that_the_api_refuses_are_changed_and_stay_apart() {
+        let long = "x".repeat(65);
+        let names = ["read_file", "mcp.server/read", "mcp_server.read", "größe", "", &long];
+        let wire: Vec<String> = names.iter().map(|name| wire_name(name)).collect();
+        assert_eq!(wire[0], "read_file");
+        for (index, name) in wire.iter().enumerate() {
+            assert!((1..=64).contains(&name.len()), "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)), "{name}");
+            assert!(!wire[..index].contains(name), "{name} twice");
+        }
+        let changed = changed_names(&request("", Vec::new(), &names).tools);
+        let expected = names.iter().zip(&wire).skip(1).map(|(own, wire)| (wire.clone(), (*own).to_owned())).collect();
+        assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn a_call_and_its_result_are_known_by_the_same_changed_id() {
+        let messages = vec![agent("", &[("a.b", "x.y", json!({}))]), result("a.b", "", false)];
+        let body = body(&request("", messages, &["x.y"]), "m", 1);
+        let (call, answer) = (&body["messages"][0]["content"][0], &body["messages"][1]["content"][0]);
+        assert_eq!(call["id"], answer["tool_use_id"]);
+        assert_eq!(call["name"], body["tools"][0]["name"]);
+    }
+}

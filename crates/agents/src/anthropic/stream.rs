@@ -1,0 +1,218 @@
+//! Folds the events of the Messages API into a reply.
+//!
+//! In: one event after another. Out: what each means for whoever waits, and the reply when it is whole.
+//! Events, blocks and deltas of a kind that this version does not know are skipped, as the API asks of its
+//! clients; one that it knows and can't read ends the reading, since text or a call would be missing.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::tool::ToolCall;
+use adjutant_ports::{Delta, Reply, Stop, Usage};
+use serde_json::{Value, json};
+
+use crate::sse;
+
+/// What an event means for whoever waits for the reply.
+#[derive(Debug, PartialEq)]
+pub(super) enum Step {
+    /// Nothing that is shown.
+    Nothing,
+    /// Something to show.
+    Show(Delta),
+    /// The reply is whole.
+    Done,
+    /// The server sent an error instead of the rest; its data.
+    Failed(String),
+    /// The event can't be read; why.
+    Unreadable(String),
+}
+
+/// The reply as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    /// The tools' own names by their changed ones.
+    names: BTreeMap<String, String>,
+    /// By their index: the blocks of a reply may arrive side by side.
+    blocks: BTreeMap<u64, Block>,
+    usage: Option<Usage>,
+    stop: Option<Stop>,
+}
+
+#[derive(Debug)]
+enum Block {
+    Text(String),
+    Call {
+        id: String,
+        name: String,
+        /// The arguments that the block began with.
+        input: Value,
+        /// The pieces of their JSON so far; where any came, they count and not `input`.
+        json: String,
+    },
+    /// Thinking, and whatever is not known here.
+    Other,
+}
+
+impl Fold {
+    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+    pub(super) fn new(names: BTreeMap<String, String>) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    /// Whether a part of the reply has come.
+    pub(super) fn has_content(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// Takes in the next event.
+    pub(super) fn read(&mut self, event: &sse::Event) -> Step {
+        let unreadable = |what: &str| Step::Unreadable(format!("{what} in the event `{}`", event.event));
+        let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
+            let is_known = event.event.starts_with("message") || event.event.starts_with("content_block");
+            return match event.event.as_str() {
+                "error" => Step::Failed(event.data.clone()),
+                _ if is_known => unreadable("no JSON"),
+                _ => Step::Nothing,
+            };
+        };
+        match data["type"].as_str().unwrap_or(&event.event) {
+            "message_start" => {
+                self.count(&data["message"]["usage"]);
+                Step::Nothing
+            }
+            "content_block_start" => match data["index"].as_u64() {
+                Some(index) => self.begin(index, &data["content_block"]),
+                None => unreadable("no index"),
+            },
+            "content_block_delta" => {
+                let block = data["index"].as_u64().and_then(|index| self.blocks.get_mut(&index));
+                match block {
+                    Some(block) => block.grow(&data["delta"]).unwrap_or_else(|| unreadable("a delta of another block")),
+                    None => unreadable("no block of that index"),
+                }
+            }
+            "message_delta" => {
+                self.count(&data["usage"]);
+                if let Some(reason) = data["delta"]["stop_reason"].as_str() {
+                    self.stop = stop(reason);
+                }
+                Step::Nothing
+            }
+            "message_stop" => Step::Done,
+            "error" => Step::Failed(event.data.clone()),
+            _ => Step::Nothing,
+        }
+    }
+
+    /// The whole reply; to be asked for after [`Step::Done`].
+    pub(super) fn finish(self) -> Reply {
+        let mut text = String::new();
+        let mut calls = Vec::new();
+        let last = self.blocks.keys().next_back().copied();
+        for (index, block) in self.blocks {
+            match block {
+                Block::Text(piece) => text.push_str(&piece),
+                Block::Call { id, name, input, json } => {
+                    // The limit can fall before a call's first argument, which then looks like a call
+                    // without any.
+                    let is_cut = self.stop == Some(Stop::MaxTokens) && last == Some(index) && json.is_empty();
+                    let name = self.names.get(&name).cloned().unwrap_or(name);
+                    calls.push(call(id, name, input, &json, is_cut));
+                }
+                Block::Other => {}
+            }
+        }
+        let stop = self.stop.unwrap_or(if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse });
+        Reply { text, calls, usage: self.usage, stop }
+    }
+
+    fn begin(&mut self, index: u64, block: &Value) -> Step {
+        let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
+        let (block, step) = match block["type"].as_str() {
+            Some("text") => (Block::Text(text("text")), shown(Delta::Text, &text("text"))),
+            Some("thinking") => (Block::Other, shown(Delta::Thinking, &text("thinking"))),
+            Some("tool_use") => {
+                let call = Block::Call {
+                    id: text("id"),
+                    name: text("name"),
+                    input: block["input"].clone(),
+                    json: String::new(),
+                };
+                (call, Step::Nothing)
+            }
+            Some(_) | None => (Block::Other, Step::Nothing),
+        };
+        self.blocks.insert(index, block);
+        step
+    }
+
+    /// Takes in counts, each of which is a total so far and may come again.
+    fn count(&mut self, counts: &Value) {
+        let known = self.usage.unwrap_or_default();
+        let newest = |name: &str, known: Option<u64>| counts[name].as_u64().or(known);
+        let usage = Usage {
+            input_tokens: newest("input_tokens", known.input_tokens),
+            cache_read_tokens: newest("cache_read_input_tokens", known.cache_read_tokens),
+            cache_write_tokens: newest("cache_creation_input_tokens", known.cache_write_tokens),
+            output_tokens: newest("output_tokens", known.output_tokens),
+            // The API counts thinking as output and does not say how much of it there is.
+            reasoning_tokens: None,
+        };
+        self.usage = Some(usage).filter(|usage| *usage != Usage::default());
+    }
+}
+
+impl Block {
+    /// Takes in a delta; `None` if it belongs to another kind of block.
+    fn grow(&mut self, delta: &Value) -> Option<Step> {
+        match (delta["type"].as_str(), self) {
+            (Some("text_delta"), Self::Text(text)) => {
+                let piece = delta["text"].as_str()?;
+                text.push_str(piece);
+                Some(shown(Delta::Text, piece))
+            }
+            (Some("input_json_delta"), Self::Call { json, .. }) => {
+                json.push_str(delta["partial_json"].as_str()?);
+                Some(Step::Nothing)
+            }
+            (Some("thinking_delta"), Self::Other) => Some(shown(Delta::Thinking, delta["thinking"].as_str()?)),
+            (Some("text_delta" | "thinking_delta"), Self::Call { .. } | Self::Text(_))
+            | (Some("input_json_delta"), Self::Text(_)) => None,
+            // Signatures, citations, and whatever belongs to blocks that are not known here.
+            (Some(_) | None, _) => Some(Step::Nothing),
+        }
+    }
+}
+
+fn shown(delta: impl FnOnce(String) -> Delta, piece: &str) -> Step {
+    if piece.is_empty() { Step::Nothing } else { Step::Show(delta(piece.to_owned())) }
+}
+
+/// Why the turn ended; `None` for a reason that is not known here.
+fn stop(reason: &str) -> Option<Stop> {
+    match reason {
+        "end_turn" | "stop_sequence" => Some(Stop::EndTurn),
+        "tool_use" => Some(Stop::ToolUse),
+        "max_tokens" | "model_context_window_exceeded" => Some(Stop::MaxTokens),
+        "refusal" => Some(Stop::Refusal),
+        _ => None,
+    }
+}
+
+/// The call as the runtime knows it; arguments that are not JSON come back to the agent as such.
+fn call(call_id: String, name: String, input: Value, json: &str, is_cut: bool) -> ToolCall {
+    let read = match json {
+        "" if is_cut => Err("the reply was cut before the arguments came".to_owned()),
+        "" if input.is_null() => Ok(json!({})),
+        "" => Ok(input),
+        json => serde_json::from_str(json).map_err(|error| format!("{error}: {json}")),
+    };
+    let (args, malformed) = match read {
+        Ok(args) => (args, None),
+        Err(why) => (Value::Null, Some(why)),
+    };
+    ToolCall { call_id, name, args, malformed, masked: false }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! The adapter of the Messages API against a server on loopback: what is sent, what comes of streams that
+//! are cut, stall or fail, and that a turn can be cancelled.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use adjutant_agents::anthropic::{self, AnthropicAgent, Settings};
+use adjutant_ports::{
+    Agent, AgentFailure, CancellationToken, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+const KEY: &str = "sk-ant-canary-0123456789";
+
+/// The events of a reply `one two`, each as it is sent.
+fn events() -> Vec<String> {
+    let events = [
+        json!({ "type": "message_start", "message": { "usage": { "input_tokens": 5, "output_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "one " } }),
+        json!({ "type": "ping" }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "two" } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 2 } }),
+        json!({ "type": "message_stop" }),
+    ];
+    events.map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).into()
+}
+
+/// A head that announces a stream up to the end of the connection, and one that announces more than comes.
+const HEADS: [&str; 2] = [
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000000\r\n\r\n",
+];
+
+fn answer(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+}
+
+/// Reads one request: its head, and its body as JSON.
+async fn request(stream: &mut TcpStream) -> (String, Value) {
+    let mut read = Vec::new();
+    loop {
+        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "the request broke off");
+        let Some(end) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8(read[..end].to_vec()).unwrap().to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        let body = &read[end + 4..];
+        if body.len() == length.parse::<usize>().unwrap() {
+            return (head, serde_json::from_slice(body).unwrap());
+        }
+    }
+}
+
+async fn bind() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+/// A server that gives one answer to each connection, in order; ends with the requests that it got.
+async fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<(String, Value)>>) {
+    let (listener, url) = bind().await;
+    let serving = tokio::spawn(async move {
+        let mut requests = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            requests.push(request(&mut stream).await);
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+        requests
+    });
+    (url, serving)
+}
+
+fn agent(base_url: &str) -> AnthropicAgent {
+    AnthropicAgent::new(Settings {
+        model: "claude-test".to_owned(),
+        key: KEY.to_owned(),
+        key_source: "ANTHROPIC_API_KEY".to_owned(),
+        base_url: base_url.to_owned(),
+        output_tokens_max: anthropic::OUTPUT_TOKENS_MAX,
+        idle_max: anthropic::IDLE_MAX,
+    })
+    .unwrap()
+}
+
+fn turn() -> TurnRequest {
+    let brief = OutgoingMessage { role: OutgoingRole::User, text: "the brief".to_owned(), calls: Vec::new() };
+    TurnRequest { turn: 1, attempt: 1, system: "orders".to_owned(), messages: vec![brief], tools: [].into() }
+}
+
+/// Takes a turn: what was shown, and what came of it. No failure ever holds the key.
+async fn take(agent: &AnthropicAgent) -> (String, Result<Reply, AgentFailure>) {
+    let shown = Mutex::new(String::new());
+    let show = |delta: Delta| match delta {
+        Delta::Text(text) => shown.lock().unwrap().push_str(&text),
+        Delta::Thinking(_) => {}
+    };
+    let reply = agent.turn(&turn(), &show, CancellationToken::new()).await;
+    if let Err(failure) = &reply {
+        assert!(!failure.message.contains(KEY), "{failure}");
+    }
+    (shown.into_inner().unwrap(), reply)
+}
+
+#[track_caller]
+fn check_failure(reply: Result<Reply, AgentFailure>, kind: FailureKind, said: &str) {
+    let failure = reply.unwrap_err();
+    assert_eq!(failure.kind, kind, "{failure}");
+    assert!(failure.message.contains(said), "{failure}");
+}
+
+#[tokio::test]
+async fn a_turn_is_one_request_and_its_streamed_reply() {
+    let (url, serving) = serve(vec![HEADS[0].to_owned() + &events().concat()]).await;
+    let agent = agent(&format!("{url}/"));
+    let (shown, reply) = take(&agent).await;
+    let reply = reply.unwrap();
+    assert_eq!((shown.as_str(), reply.text.as_str(), reply.stop), ("one two", "one two", Stop::EndTurn));
+    assert_eq!(reply.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((Some(5), Some(2))));
+    let (head, body) = serving.await.unwrap().remove(0);
+    assert!(head.starts_with("post /v1/messages http/1.1\r\n"), "{head}");
+    for header in [&format!("x-api-key: {KEY}"), "anthropic-version: 2023-06-01", "content-type: application/json"] {
+        assert!(head.lines().any(|line| line == header), "{header} in {head}");
+    }
+    assert_eq!((&body["model"], &body["stream"]), (&json!("claude-test"), &json!(true)));
+    assert_eq!(body["messages"][0]["content"][0]["text"], "the brief");
+}
+
+#[tokio::test]
+async fn a_connection_cut_after_any_event_is_worth_another_attempt() {
+    let whole = events();
+    let cuts = || HEADS.into_iter().flat_map(|head| (0..=events().len()).map(move |count| (head, count)));
+    let (url, _serving) = serve(cuts().map(|(head, count)| head.to_owned() + &whole[..count].concat()).collect()).await;
+    let agent = agent(&url);
+    for (_, count) in cuts() {
+        let (shown, reply) = take(&agent).await;
+        assert!("one two".starts_with(&shown), "{shown}");
+        if count == whole.len() {
+            assert_eq!(reply.unwrap().text, "one two");
+        } else {
+            let said = if count < 2 { "no reply came" } else { "the reply broke off" };
+            check_failure(reply, FailureKind::Transient, said);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
+    let error =
+        |kind: &str| format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"in the server's words"}}}}"#);
+    let cases = [
+        (answer("401 Unauthorized", "", &error("authentication_error")), FailureKind::Permanent, "ANTHROPIC_API_KEY"),
+        (answer("404 Not Found", "", &error("not_found_error")), FailureKind::Permanent, "--model"),
+        (answer("400 Bad Request", "", &error("invalid_request_error")), FailureKind::Permanent, "server's words"),
+        (answer("529 Overloaded", "retry-after: 7\r\n", &error("overloaded_error")), FailureKind::Transient, "7.0 s"),
+        (answer("502 Bad Gateway", "", "<html>"), FailureKind::Transient, "status 502"),
+        (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), FailureKind::Permanent, "status 302"),
+        (HEADS[0].to_owned() + "<html>no events</html>", FailureKind::Transient, "ended before the reply did"),
+        (
+            format!("{}{}event: error\ndata: {}\n\n", HEADS[0], events()[..3].concat(), error("overloaded_error")),
+            FailureKind::Transient,
+            "in the middle of the stream",
+        ),
+        (
+            format!("{}event: error\ndata: {}\n\n", HEADS[0], error("authentication_error")),
+            FailureKind::Permanent,
+            "ANTHROPIC_API_KEY",
+        ),
+    ];
+    let (url, _serving) = serve(cases.iter().map(|(answer, ..)| answer.clone()).collect()).await;
+    let agent = agent(&url);
+    for (_, kind, said) in cases {
+        check_failure(take(&agent).await.1, kind, said);
+    }
+}
+
+#[tokio::test]
+async fn text_is_shown_as_it_arrives() {
+    let (listener, url) = bind().await;
+    let gate = std::sync::Arc::new(Semaphore::new(0));
+    let opened = gate.clone();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        request(&mut stream).await;
+        stream.write_all(HEADS[0].as_bytes()).await.unwrap();
+        for event in events() {
+            for byte in event.as_bytes() {
+                stream.write_all(&[*byte]).await.unwrap();
+            }
+            if event.contains("text_delta") {
+                // The rest comes only when this has been shown.
+                opened.acquire().await.unwrap().forget();
+            }
+        }
+    });
+    let show = |_: Delta| gate.add_permits(1);
+    let reply = agent(&url).turn(&turn(), &show, CancellationToken::new()).await;
+    assert_eq!(reply.unwrap().text, "one two");
+}
+
+/// A server that sends the first events and then nothing; says when the client has gone.
+async fn stall(count: usize) -> (String, mpsc::Receiver<()>) {
+    let (listener, url) = bind().await;
+    let (gone, is_gone) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        request(&mut stream).await;
+        stream.write_all((HEADS[0].to_owned() + &events()[..count].concat()).as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        // A connection that is reset has ended, too.
+        stream.read_to_end(&mut rest).await.ok();
+        gone.send(()).await.unwrap();
+    });
+    (url, is_gone)
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_ends_and_closes_its_connection() {
+    let (url, mut is_gone) = stall(3).await;
+    let agent = agent(&url);
+    let cancel = CancellationToken::new();
+    let reply = agent.turn(&turn(), &|_| cancel.cancel(), cancel.clone()).await;
+    check_failure(reply, FailureKind::Cancelled, "cancelled");
+    assert_eq!(is_gone.recv().await, Some(()));
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cancelled_before_it_begins_sends_nothing() {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    // Whatever was sent would fail otherwise: nobody listens there.
+    let reply = agent("http://127.0.0.1:1").turn(&turn(), &|_| (), cancel).await;
+    check_failure(reply, FailureKind::Cancelled, "cancelled");
+}
+
+#[tokio::test]
+async fn a_stream_that_stalls_is_given_up_at_the_idle_limit() {
+    let (url, mut is_gone) = stall(3).await;
+    let agent = agent(&url);
+    // From the first text on the clock stands still, and jumps when nothing is left to do.
+    let reply = agent.turn(&turn(), &|_| tokio::time::pause(), CancellationToken::new()).await;
+    check_failure(reply, FailureKind::Transient, "the reply broke off: nothing came for 120 s");
+    assert_eq!(is_gone.recv().await, Some(()));
+}
+
+#[tokio::test]
+async fn nobody_listening_is_worth_another_attempt() {
+    let (listener, url) = bind().await;
+    drop(listener);
+    check_failure(take(&agent(&url)).await.1, FailureKind::Transient, "no reply came");
+}
+
+#[tokio::test]
+async fn what_can_not_be_sent_is_refused_without_showing_the_key() {
+    let agent = AnthropicAgent::new(Settings {
+        model: "claude-test".to_owned(),
+        key: format!("{KEY}\n"),
+        key_source: "ANTHROPIC_API_KEY".to_owned(),
+        base_url: "http://127.0.0.1:1".to_owned(),
+        output_tokens_max: 1,
+        idle_max: Duration::from_secs(1),
+    });
+    check_failure(take(&agent.unwrap()).await.1, FailureKind::Permanent, "x-api-key");
+}
+
+#[test]
+fn a_base_url_that_is_none_is_said_before_any_turn() {
+    let settings = Settings {
+        model: "claude-test".to_owned(),
+        key: KEY.to_owned(),
+        key_source: "ANTHROPIC_API_KEY".to_owned(),
+        base_url: "api.example.com".to_owned(),
+        output_tokens_max: 1,
+        idle_max: Duration::from_secs(1),
+    };
+    let Err(unusable) = AnthropicAgent::new(settings) else { panic!("it was taken for a web address") };
+    assert!(unusable.to_string().starts_with("can't use the API at `api.example.com`"), "{unusable}");
+}
