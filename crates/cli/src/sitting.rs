@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_agents::ScriptedAgent;
+use adjutant_agents::anthropic::{self, AnthropicAgent};
 use adjutant_agents::scripted::Script;
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::gate::secrets::SecretSet;
@@ -149,6 +150,7 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
                 Arc::new(ScriptedAgent::new(script))
             }
         }),
+        anthropic::ADAPTER_ID => Ok(Arc::new(anthropic_agent(options.model.as_deref())?)),
         other => {
             let known: Vec<String> =
                 adjutant_agents::adapters().into_iter().map(|adapter| adapter.id.to_string()).collect();
@@ -157,6 +159,40 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
                 .into())
         }
     }
+}
+
+/// An agent over the Messages API, with the key and the base URL that the environment has.
+///
+/// # Errors
+///
+/// If there is no key, or the base URL is none: said before anything is on record.
+fn anthropic_agent(model: Option<&str>) -> anyhow::Result<AnthropicAgent> {
+    let key = variable(anthropic::KEY_VARIABLE).ok_or_else(|| {
+        Failure::usage(format!("the adapter `anthropic` needs a key, and `{}` is not set", anthropic::KEY_VARIABLE))
+            .hint(format!(
+                "three ways to start: set {}; play turns from a file with --adapter scripted --script FILE; or see a \
+                 run without any model with --adapter scripted",
+                anthropic::KEY_VARIABLE
+            ))
+    })?;
+    let settings = anthropic::Settings {
+        model: model.unwrap_or(anthropic::MODEL_DEFAULT).to_owned(),
+        key,
+        key_source: anthropic::KEY_VARIABLE.to_owned(),
+        base_url: variable(anthropic::BASE_URL_VARIABLE).unwrap_or_else(|| anthropic::BASE_URL.to_owned()),
+        output_tokens_max: anthropic::OUTPUT_TOKENS_MAX,
+        idle_max: anthropic::IDLE_MAX,
+    };
+    AnthropicAgent::new(settings).map_err(|error| {
+        Failure::usage(error.to_string())
+            .hint(format!("{} must be like {}", anthropic::BASE_URL_VARIABLE, anthropic::BASE_URL))
+            .into()
+    })
+}
+
+/// A variable of the environment without the white space that copying brings along; none if nothing is left.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 /// The hosts that may be fetched from: the list in the home, closed if it can't be read.

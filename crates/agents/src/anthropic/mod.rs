@@ -23,6 +23,15 @@ use stream::{Fold, Step};
 /// The adapter's word in a brief.
 pub const ADAPTER_ID: &str = "anthropic";
 
+/// The variable of the environment that a caller reads the key from, as the provider's own clients do.
+pub const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
+
+/// The variable of the environment that a caller reads the base URL from, as the provider's own clients do.
+pub const BASE_URL_VARIABLE: &str = "ANTHROPIC_BASE_URL";
+
+/// The model if none is named: the peer's default.
+pub const MODEL_DEFAULT: &str = "claude-sonnet-4-6";
+
 /// Where the API is if nothing else is said.
 pub const BASE_URL: &str = "https://api.anthropic.com";
 

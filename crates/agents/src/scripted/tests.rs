@@ -291,6 +291,6 @@ fn the_peers_scripts_are_accepted() {
 
 #[test]
 fn only_what_is_built_is_listed() {
-    let adapters: Vec<_> = crate::adapters().iter().map(|adapter| (adapter.id, adapter.configured)).collect();
-    assert_eq!(adapters, [("scripted", true)]);
+    let adapters: Vec<_> = crate::adapters().iter().map(|adapter| (adapter.id, adapter.key_variable)).collect();
+    assert_eq!(adapters, [("scripted", None), ("anthropic", Some("ANTHROPIC_API_KEY"))]);
 }

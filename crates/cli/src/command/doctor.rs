@@ -55,7 +55,7 @@ struct Setting {
 const NOT_YET: &[&str] = &[
     "command lines are not read: authorizing `shell_exec` authorizes whatever a command does",
     "commands are not confined by the kernel: they can write outside the working folder and use the network",
-    "model adapters: `scripted` is the only one",
+    "model adapters: `anthropic` is the only one; `scripted` plays a file",
 ];
 
 /// Checks and reports.

@@ -1,0 +1,154 @@
+//! A run with the adapter `anthropic` against a server on loopback that speaks the Messages API: from
+//! confirmation to report, and what is said where the key is missing or wrong.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::{Value, json};
+
+use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
+
+const KEY: &str = "canary-4f1c9b7ae2d05836";
+const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+
+/// A server that answers every request from what is in it: the turn is the number of replies so far.
+fn serve(answer: fn(&str, &Value) -> String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    // It ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let (head, body) = request(&stream);
+            stream.write_all(answer(&head, &body).as_bytes()).expect("the client reads");
+        }
+    });
+    url
+}
+
+fn request(stream: &TcpStream) -> (String, Value) {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).expect("a head"), 0, "the request broke off");
+    }
+    let head = head.to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    let mut body = vec![0; length.parse().expect("a number")];
+    reader.read_exact(&mut body).expect("a body");
+    (head, serde_json::from_slice(&body).expect("JSON"))
+}
+
+/// A streamed reply: some text, and a call if there is one.
+fn reply(text: &str, call: Option<(&str, &str, Value)>) -> String {
+    let mut events = vec![
+        json!({ "type": "message_start", "message": { "usage": { "input_tokens": 5, "output_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+    ];
+    let stop = if call.is_some() { "tool_use" } else { "end_turn" };
+    if let Some((id, name, args)) = call {
+        let block = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
+        let delta = json!({ "type": "input_json_delta", "partial_json": args.to_string() });
+        events.push(json!({ "type": "content_block_start", "index": 1, "content_block": block }));
+        events.push(json!({ "type": "content_block_delta", "index": 1, "delta": delta }));
+        events.push(json!({ "type": "content_block_stop", "index": 1 }));
+    }
+    events.push(json!({ "type": "message_delta", "delta": { "stop_reason": stop }, "usage": { "output_tokens": 9 } }));
+    events.push(json!({ "type": "message_stop" }));
+    let events = events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
+        events.collect::<String>()
+    )
+}
+
+/// Confirms, has a file written, and reports.
+fn work(head: &str, body: &Value) -> String {
+    assert!(head.contains(&format!("x-api-key: {KEY}\r\n")), "{head}");
+    assert_eq!(body["model"], "claude-test");
+    let messages = body["messages"].as_array().expect("messages");
+    match messages.iter().filter(|message| message["role"] == "assistant").count() {
+        0 => reply(SUMMARY, None),
+        1 => reply("I write it.", Some(("toolu_1", "write_file", json!({ "path": "out.txt", "content": "größe\n" })))),
+        _ => {
+            let blocks = messages.iter().flat_map(|message| message["content"].as_array().expect("blocks"));
+            let results = blocks.filter(|block| block["type"] == "tool_result" && block["tool_use_id"] == "toolu_1");
+            assert_eq!(results.count(), 1, "{body}");
+            reply(REPORT, None)
+        }
+    }
+}
+
+fn run(home: &TestHome, variables: &[(&str, &str)]) -> Said {
+    home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
+    home.write("go.json", json!(["go"]).to_string());
+    let args = ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--answers", "../go.json"];
+    let output = home.adjutant(&args).envs(variables.iter().copied()).output().expect("it starts");
+    Said {
+        code: output.status.code().expect("no signal"),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+/// The key is nowhere in what was said or kept.
+#[track_caller]
+fn without_key(home: &TestHome, said: &Said) {
+    assert!(!said.stdout.contains(KEY) && !said.stderr.contains(KEY), "{said:?}");
+    for (name, content) in files(&home.path("")) {
+        assert!(!String::from_utf8_lossy(&content).contains(KEY), "{name}");
+    }
+}
+
+#[test]
+fn a_brief_is_run_to_its_report_by_a_model() {
+    let home = TestHome::new();
+    let said = run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(work))]);
+    without_key(&home, &said);
+    said.expect_code(0).expect_text("anthropic (claude-test)").expect_text("run 2026-02-03-E2E: completed");
+    assert_eq!(fs::read_to_string(home.path("work/out.txt")).expect("written"), "größe\n");
+    let counted = home.journal(RUN).into_iter().find(|event| event["type"] == "agent_reply").expect("a reply");
+    assert_eq!((&counted["usage"]["input_tokens"], &counted["usage"]["output_tokens"]), (&json!(5), &json!(9)));
+}
+
+#[test]
+fn a_key_that_is_not_valid_fails_the_run_and_names_its_variable() {
+    let home = TestHome::new();
+    let refuse = |_: &str, _: &Value| {
+        let body =
+            json!({ "type": "error", "error": { "type": "authentication_error", "message": "invalid x-api-key" } });
+        let body = body.to_string();
+        let length = body.len();
+        format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    };
+    let said = run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(refuse))]);
+    without_key(&home, &said);
+    said.expect_code(1).expect_text("invalid x-api-key").expect_text("check the key in ANTHROPIC_API_KEY");
+}
+
+#[test]
+fn without_a_key_nothing_begins_and_three_ways_are_said() {
+    for variables in [&[][..], &[("ANTHROPIC_API_KEY", " \n")]] {
+        let home = TestHome::new();
+        run(&home, variables)
+            .expect_code(2)
+            .expect_text("`ANTHROPIC_API_KEY` is not set")
+            .expect_text("set ANTHROPIC_API_KEY")
+            .expect_text("--adapter scripted --script FILE")
+            .expect_text("with --adapter scripted\n");
+        assert!(home.journal(RUN).is_empty());
+    }
+}
+
+#[test]
+fn a_base_url_that_is_none_is_said_before_anything_begins() {
+    let home = TestHome::new();
+    run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "nowhere")])
+        .expect_code(2)
+        .expect_text("`nowhere` is not a web address")
+        .expect_text("ANTHROPIC_BASE_URL");
+    assert!(home.journal(RUN).is_empty());
+}
