@@ -96,8 +96,9 @@ fn configured<T: Clone>(setting: Option<&config::Setting<T>>) -> Option<(T, Stri
     setting.map(|setting| (setting.value.clone(), setting.from.to_string()))
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+/// A variable of the environment without the white space that copying brings along; none if nothing is left.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 /// Reads a variable of the environment as something; what can't be read is the operator's to mend.

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_agents::ScriptedAgent;
 use adjutant_agents::anthropic::{self, AnthropicAgent};
-use adjutant_agents::scripted::Script;
+use adjutant_agents::scripted::{self, Script};
+use adjutant_agents::{Adapter, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::gate::secrets::SecretSet;
 use adjutant_core::inbox::{Question, QuestionKind};
@@ -28,6 +28,7 @@ use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::render::Renderer;
+use crate::settings;
 
 /// The part of a run that a session alone lives in.
 pub const SESSION: &str = "session";
@@ -131,9 +132,15 @@ pub fn recorded_brief(text: &str) -> anyhow::Result<Brief> {
     brief::read(text).brief.context("the brief in the journal can't be read by this version")
 }
 
+/// The adapter of this build that a setting names; `mock` is the peer's word for the script.
+pub fn adapter(named: &str) -> Option<Adapter> {
+    let id = if named == "mock" { scripted::ADAPTER_ID } else { named };
+    adjutant_agents::adapters().into_iter().find(|adapter| adapter.id == id)
+}
+
 fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
-    match options.adapter.as_str() {
-        "scripted" | "mock" => Ok(match &options.script {
+    match adapter(&options.adapter).map(|adapter| adapter.id) {
+        Some(scripted::ADAPTER_ID) => Ok(match &options.script {
             None => Arc::new(ScriptedAgent::builtin()),
             Some(path) => {
                 let script = Script::read(Path::new(path)).map_err(|error| {
@@ -150,11 +157,11 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
                 Arc::new(ScriptedAgent::new(script))
             }
         }),
-        anthropic::ADAPTER_ID => Ok(Arc::new(anthropic_agent(options.model.as_deref())?)),
-        other => {
+        Some(anthropic::ADAPTER_ID) => Ok(Arc::new(anthropic_agent(options.model.as_deref())?)),
+        Some(_) | None => {
             let known: Vec<String> =
                 adjutant_agents::adapters().into_iter().map(|adapter| adapter.id.to_string()).collect();
-            Err(Failure::usage(format!("there is no adapter `{other}` in this version"))
+            Err(Failure::usage(format!("there is no adapter `{}` in this version", options.adapter))
                 .hint(format!("the adapters are: {}", known.join(", ")))
                 .into())
         }
@@ -167,7 +174,7 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
 ///
 /// If there is no key, or the base URL is none: said before anything is on record.
 fn anthropic_agent(model: Option<&str>) -> anyhow::Result<AnthropicAgent> {
-    let key = variable(anthropic::KEY_VARIABLE).ok_or_else(|| {
+    let key = settings::variable(anthropic::KEY_VARIABLE).ok_or_else(|| {
         Failure::usage(format!("the adapter `anthropic` needs a key, and `{}` is not set", anthropic::KEY_VARIABLE))
             .hint(format!(
                 "three ways to start: set {}; play turns from a file with --adapter scripted --script FILE; or see a \
@@ -179,7 +186,7 @@ fn anthropic_agent(model: Option<&str>) -> anyhow::Result<AnthropicAgent> {
         model: model.unwrap_or(anthropic::MODEL_DEFAULT).to_owned(),
         key,
         key_source: anthropic::KEY_VARIABLE.to_owned(),
-        base_url: variable(anthropic::BASE_URL_VARIABLE).unwrap_or_else(|| anthropic::BASE_URL.to_owned()),
+        base_url: settings::variable(anthropic::BASE_URL_VARIABLE).unwrap_or_else(|| anthropic::BASE_URL.to_owned()),
         output_tokens_max: anthropic::OUTPUT_TOKENS_MAX,
         idle_max: anthropic::IDLE_MAX,
     };
@@ -188,11 +195,6 @@ fn anthropic_agent(model: Option<&str>) -> anyhow::Result<AnthropicAgent> {
             .hint(format!("{} must be like {}", anthropic::BASE_URL_VARIABLE, anthropic::BASE_URL))
             .into()
     })
-}
-
-/// A variable of the environment without the white space that copying brings along; none if nothing is left.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 /// The hosts that may be fetched from: the list in the home, closed if it can't be read.

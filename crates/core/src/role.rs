@@ -23,7 +23,8 @@ impl Role {
     pub const ALL: [Self; 4] = [Self::Planner, Self::Executor, Self::Reviewer, Self::Critic];
 
     /// All of them, as they are written in a brief.
-    pub const WORDS: [&'static str; 4] = ["planner", "executor", "reviewer", "critic"];
+    pub const WORDS: [&'static str; 4] =
+        [Self::Planner.as_str(), Self::Executor.as_str(), Self::Reviewer.as_str(), Self::Critic.as_str()];
 
     /// The word by which it is written.
     #[must_use]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::{self, Place, Typed};
+use crate::sitting;
 
 /// Check what a run here would find, and where each setting comes from
 ///
@@ -91,7 +92,13 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         home: home.root().display().to_string(),
-        checks: vec![writable(home.root()), writable_workdir(&settings.workdir.value), program("git"), program("bash")],
+        checks: vec![
+            writable(home.root()),
+            writable_workdir(&settings.workdir.value),
+            adapter(&settings.adapter.value),
+            program("git"),
+            program("bash"),
+        ],
         settings: rows,
         not_yet: NOT_YET.to_vec(),
         notices: settings.notices.iter().map(ToString::to_string).collect(),
@@ -134,6 +141,17 @@ fn writable(home: &Path) -> Check {
     let ok = can_write(nearest);
     let detail = if ok { "can be written".to_owned() } else { format!("`{}` can't be written", nearest.display()) };
     Check { what: "home", ok, detail }
+}
+
+/// Whether the adapter that a run here would use could take a turn.
+fn adapter(named: &str) -> Check {
+    let (ok, detail) = match sitting::adapter(named).map(|adapter| adapter.key_variable) {
+        None => (false, format!("there is no `{named}` in this version")),
+        Some(None) => (true, format!("`{named}` needs no key")),
+        Some(Some(key)) if settings::variable(key).is_some() => (true, format!("`{named}` has its key from `{key}`")),
+        Some(Some(key)) => (false, format!("`{named}` needs a key, and `{key}` is not set")),
+    };
+    Check { what: "adapter", ok, detail }
 }
 
 fn writable_workdir(workdir: &Path) -> Check {

@@ -152,3 +152,21 @@ fn a_base_url_that_is_none_is_said_before_anything_begins() {
         .expect_text("ANTHROPIC_BASE_URL");
     assert!(home.journal(RUN).is_empty());
 }
+
+#[test]
+fn doctor_says_whether_the_adapter_has_its_key_and_never_which() {
+    let home = TestHome::new();
+    let doctor = |variables: &[(&str, &str)]| {
+        let mut command = home.adjutant(&["doctor"]);
+        let output = command.env("ADJUTANT_ADAPTER", "anthropic").envs(variables.iter().copied()).output();
+        let output = output.expect("it starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (code, said) = doctor(&[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("FAIL adapter: `anthropic` needs a key, and `ANTHROPIC_API_KEY` is not set"), "{said}");
+    let (_, said) = doctor(&[("ANTHROPIC_API_KEY", KEY)]);
+    assert!(said.contains("ok   adapter: `anthropic` has its key from `ANTHROPIC_API_KEY`"), "{said}");
+    assert!(!said.contains(KEY), "{said}");
+    home.run(&["doctor"]).expect_text("ok   adapter: `scripted` needs no key");
+}

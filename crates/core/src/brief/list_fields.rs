@@ -32,12 +32,10 @@ pub(super) fn authorized_costs(map: &Map, problems: &mut Problems<'_>) -> Vec<St
 
 /// Why an entry covers nothing, and what was probably meant.
 fn useless(entry: &str, categories: &[&str]) -> (&'static str, String) {
-    let server = |name: &str| format!("write `mcp_tool:{name}:*` for every tool of the server, or name one tool");
-    let is_name = |text: &str| !text.is_empty() && !text.contains(['*', ':']);
-    if let Some(name) = entry.strip_prefix("mcp_tool:").map(|rest| rest.trim_end_matches(':'))
-        && is_name(name)
-    {
-        return ("a server alone covers none of its tools, so this authorizes nothing", server(name));
+    let server = entry.strip_prefix("mcp_tool:").map(|rest| rest.trim_end_matches(':'));
+    if let Some(server) = server.filter(|name| !name.is_empty() && !name.contains(['*', ':'])) {
+        let fix = format!("write `mcp_tool:{server}:*` for every tool of the server, or name one tool");
+        return ("a server alone covers none of its tools, so this authorizes nothing", fix);
     }
     if entry == MCP_TOOL || entry.starts_with("mcp_tool:") {
         let fix = "write `mcp_tool:SERVER:TOOL`, `mcp_tool:SERVER:*` or `mcp_tool:*`".to_owned();

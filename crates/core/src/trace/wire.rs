@@ -30,13 +30,7 @@ pub fn line_hash(line: &[u8]) -> String {
 /// The part of a hash that is written down: its first [`PREV_CHARS`] digits.
 #[must_use]
 pub fn short(hash: &blake3::Hash) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = [0; PREV_CHARS];
-    for (digits, byte) in hex.chunks_exact_mut(2).zip(hash.as_bytes()) {
-        digits[0] = DIGITS[usize::from(byte >> 4)];
-        digits[1] = DIGITS[usize::from(byte & 15)];
-    }
-    str::from_utf8(&hex).expect("digits are ASCII").to_owned()
+    hash.to_hex()[..PREV_CHARS].to_owned()
 }
 
 /// `at` as it is written: UTC, to the millisecond.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
-use super::{BadHosts, FetchError, Hop, HostRule, Hosts, HttpClient, Request, failed, listed};
+use super::{BadHosts, FetchError, Hop, HostRule, Hosts, HttpClient, Request, failed, listed, plain_host};
 
 /// An answer of which the head has arrived. Dropping it ends the exchange.
 #[derive(Debug)]
@@ -27,15 +27,9 @@ impl HttpClient {
     /// [`FetchError`]; a status that is no success is an answer, not an error.
     pub async fn open(&self, request: &Request) -> Result<Incoming, FetchError> {
         let hop = Hop::first(request)?;
-        let host = self.check(&hop.url)?;
-        let mut sending = self.client.request(hop.method, hop.url).headers(hop.headers);
-        if let Some(content) = hop.body {
-            sending = sending.body(content);
-        }
-        let response = tokio::time::timeout(request.timeout, sending.send())
+        let (host, response) = tokio::time::timeout(request.timeout, self.send(&hop))
             .await
-            .map_err(|_| FetchError::Timeout(request.timeout))?
-            .map_err(|error| failed(&host, &error))?;
+            .map_err(|_| FetchError::Timeout(request.timeout))??;
         Ok(Incoming { status: response.status().as_u16(), headers: listed(response.headers()), host, response })
     }
 }
@@ -63,8 +57,7 @@ impl Hosts {
         let bad = || BadHosts(format!("`{url}` is not a web address"));
         let parsed = Url::parse(url).map_err(|_| bad())?;
         let is_web = matches!(parsed.scheme(), "http" | "https");
-        let host = parsed.host_str().filter(|host| is_web && !host.is_empty()).ok_or_else(bad)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_owned();
+        let host = plain_host(&parsed).filter(|_| is_web).ok_or_else(bad)?;
         Ok(Self::Listed(vec![HostRule::Exact { host, private: true }]))
     }
 }

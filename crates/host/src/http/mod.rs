@@ -190,12 +190,7 @@ impl HttpClient {
     async fn exchange(&self, request: &Request, body: &mut Vec<u8>) -> Result<Head, FetchError> {
         let mut hop = Hop::first(request)?;
         for _ in 0..=REDIRECTS_MAX {
-            let host = self.check(&hop.url)?;
-            let mut sending = self.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
-            if let Some(content) = &hop.body {
-                sending = sending.body(content.clone());
-            }
-            let mut response = sending.send().await.map_err(|error| failed(&host, &error))?;
+            let (host, mut response) = self.send(&hop).await?;
             if let Some(location) = redirect(response.status(), response.headers()) {
                 let next = hop.url.join(&location).map_err(|_| {
                     FetchError::Redirects(format!("a redirect to `{location}`, which is no web address"))
@@ -217,12 +212,22 @@ impl HttpClient {
         Err(FetchError::Redirects(format!("more than {REDIRECTS_MAX} redirects")))
     }
 
+    /// Sends one hop, and returns its host with an answer of which the head has arrived.
+    async fn send(&self, hop: &Hop) -> Result<(String, reqwest::Response), FetchError> {
+        let host = self.check(&hop.url)?;
+        let mut sending = self.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+        if let Some(content) = &hop.body {
+            sending = sending.body(content.clone());
+        }
+        let response = sending.send().await.map_err(|error| failed(&host, &error))?;
+        Ok((host, response))
+    }
+
     /// Checks one hop before anything is sent, and returns its host. Addresses written as numbers are
     /// checked here, names when they are resolved.
     fn check(&self, url: &Url) -> Result<String, FetchError> {
         let invalid = || FetchError::InvalidUrl { url: url.to_string() };
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(invalid)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase();
+        let host = plain_host(url).ok_or_else(invalid)?;
         match url.scheme() {
             "https" => {}
             "http" if self.hosts.names(&host) => {}
@@ -295,6 +300,12 @@ impl Hop {
         }
         self.url = next;
     }
+}
+
+/// The host of an address as it is compared: without brackets and the dot of the root, in lower case.
+fn plain_host(url: &Url) -> Option<String> {
+    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    (!host.is_empty()).then(|| host.to_ascii_lowercase())
 }
 
 fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<String> {

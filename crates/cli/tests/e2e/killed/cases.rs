@@ -39,21 +39,31 @@ const PLAIN: &[&str] = &["run", "../brief.md"];
 pub const AUTHORIZED: &str = "mode: auto\nauthorized_costs:\n  - shell_exec\n  - filesystem_write";
 pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n- Open: nothing.\n";
 
+/// What most cases have in common: a run of its own brief that is agreed to and killed cleanly.
+const USUAL: Case = Case {
+    name: "",
+    run_id: RUN,
+    prepare: TestHome::new,
+    args: PLAIN,
+    answers: &[("confirmation", "go")],
+    go_on: &[],
+    unsure: &[],
+    leaves: Leaves::WholeLines,
+    cancels: false,
+};
+
 pub const FIRST_RUN: Case = Case {
     name: "first run",
     run_id: "2026-01-15-FIRST",
     prepare: TestHome::with_examples,
     args: first_run::ARGS,
     answers: &[("confirmation", "go"), ("destructive", "y"), ("destructive", "y")],
-    go_on: &[],
     unsure: &["build/VERSION", "build/orders.out"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const BLOCKER: Case = Case {
     name: "blocker",
-    run_id: RUN,
     prepare: || {
         scripted(AUTHORIZED, |home| {
             json!([
@@ -65,17 +75,13 @@ pub const BLOCKER: Case = Case {
             ])
         })
     },
-    args: PLAIN,
-    answers: &[("confirmation", "go")],
     go_on: &[(3, &["--context", "the colour is blue"])],
     unsure: &["one", "two"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const DENIAL: Case = Case {
     name: "denial",
-    run_id: RUN,
     prepare: || {
         scripted(AUTHORIZED, |home| {
             json!([
@@ -86,17 +92,13 @@ pub const DENIAL: Case = Case {
             ])
         })
     },
-    args: PLAIN,
     answers: &[("confirmation", "go"), ("destructive", "n: keep it")],
-    go_on: &[],
     unsure: &["instead"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const SEVERAL_CALLS: Case = Case {
     name: "several calls in one turn",
-    run_id: RUN,
     prepare: || {
         scripted(AUTHORIZED, |home| {
             json!([
@@ -112,17 +114,12 @@ pub const SEVERAL_CALLS: Case = Case {
             ])
         })
     },
-    args: PLAIN,
-    answers: &[("confirmation", "go")],
-    go_on: &[],
     unsure: &["one", "two"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const CANCEL: Case = Case {
     name: "cancel",
-    run_id: RUN,
     prepare: || {
         let home = scripted(AUTHORIZED, |home| {
             let mut endless = effect_call(home, "one");
@@ -138,17 +135,13 @@ pub const CANCEL: Case = Case {
         Gate::of(&home).close();
         home
     },
-    args: PLAIN,
-    answers: &[("confirmation", "go")],
-    go_on: &[],
     unsure: &["one", "two"],
-    leaves: Leaves::WholeLines,
     cancels: true,
+    ..USUAL
 };
 
 pub const APPROVAL_FOR_THE_RUN: Case = Case {
     name: "approval for the run",
-    run_id: RUN,
     prepare: || {
         scripted("mode: auto", |home| {
             json!([
@@ -159,17 +152,13 @@ pub const APPROVAL_FOR_THE_RUN: Case = Case {
             ])
         })
     },
-    args: PLAIN,
     answers: &[("confirmation", "go"), ("destructive", "Y")],
-    go_on: &[],
     unsure: &["one", "two"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const MAX_STEPS: Case = Case {
     name: "max steps",
-    run_id: RUN,
     prepare: || {
         scripted(AUTHORIZED, |home| {
             json!([
@@ -183,16 +172,13 @@ pub const MAX_STEPS: Case = Case {
         })
     },
     args: &["run", "../brief.md", "--max-steps", "1"],
-    answers: &[("confirmation", "go")],
     go_on: &[(5, &["--extend", "5"])],
     unsure: &["one", "two"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const HUGE_OUTPUT: Case = Case {
     name: "huge output",
-    run_id: RUN,
     prepare: || {
         scripted(AUTHORIZED, |home| {
             let log = home.path("effects");
@@ -205,17 +191,11 @@ pub const HUGE_OUTPUT: Case = Case {
             ])
         })
     },
-    args: PLAIN,
-    answers: &[("confirmation", "go")],
-    go_on: &[],
-    unsure: &[],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 pub const MODE_SWITCH: Case = Case {
     name: "mode switch",
-    run_id: RUN,
     prepare: || {
         scripted("mode: gated\nauthorized_costs:\n  - shell_exec", |home| {
             json!([
@@ -228,12 +208,9 @@ pub const MODE_SWITCH: Case = Case {
             ])
         })
     },
-    args: PLAIN,
     answers: &[("confirmation", "go"), ("step", "use tabs"), ("step", "auto")],
-    go_on: &[],
     unsure: &["one", "two"],
-    leaves: Leaves::WholeLines,
-    cancels: false,
+    ..USUAL
 };
 
 /// Has what a kill can interrupt: a write, a patch that does not apply, a command.
@@ -249,29 +226,11 @@ fn three_calls() -> TestHome {
     })
 }
 
-pub const TORN_LINE: Case = Case {
-    name: "torn line",
-    run_id: RUN,
-    prepare: three_calls,
-    args: PLAIN,
-    answers: &[("confirmation", "go")],
-    go_on: &[],
-    unsure: &["one"],
-    leaves: Leaves::HalfALine,
-    cancels: false,
-};
+pub const TORN_LINE: Case =
+    Case { name: "torn line", prepare: three_calls, unsure: &["one"], leaves: Leaves::HalfALine, ..USUAL };
 
-pub const DAMAGED_LINE: Case = Case {
-    name: "damaged line",
-    run_id: RUN,
-    prepare: three_calls,
-    args: PLAIN,
-    answers: &[("confirmation", "go")],
-    go_on: &[],
-    unsure: &["one"],
-    leaves: Leaves::DamagedLine,
-    cancels: false,
-};
+pub const DAMAGED_LINE: Case =
+    Case { name: "damaged line", prepare: three_calls, unsure: &["one"], leaves: Leaves::DamagedLine, ..USUAL };
 
 /// A command that leaves a file in the workdir and a line in the log of effects.
 fn effect_call(home: &TestHome, name: &str) -> Value {
