@@ -1,4 +1,7 @@
-//! Which adapters there are.
+//! Which adapters there are, and the agent behind each that speaks to a model API.
+
+use crate::anthropic;
+use crate::api::{ApiAgent, Settings, Unusable};
 
 /// One kind of agent that can be spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,8 +12,16 @@ pub struct Adapter {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
-    /// The variable of the environment that its key comes from; `None` if it needs no key.
-    pub key_variable: Option<&'static str>,
+    /// The variables of the environment that its key comes from, the first that is set; none if it needs no key.
+    pub key_variables: &'static [&'static str],
+    /// The variable of the environment that its base URL comes from, if it speaks to an API.
+    pub base_url_variable: Option<&'static str>,
+    /// Where its API is if nothing else is said.
+    pub base_url: Option<&'static str>,
+    /// The model if none is named; `None` where there is none to fall back on.
+    pub model: Option<&'static str>,
+    /// Whether its turns cost money.
+    pub is_paid: bool,
 }
 
 /// The adapters of this build, in the order they are shown. What is not built is not listed.
@@ -22,13 +33,33 @@ pub fn adapters() -> Vec<Adapter> {
             name: "Scripted agent",
             about: "plays the turns of a script file; no model, no key, no cost",
             // Without a script file it plays the built-in script, so nothing can be missing.
-            key_variable: None,
+            key_variables: &[],
+            base_url_variable: None,
+            base_url: None,
+            model: None,
+            is_paid: false,
         },
         Adapter {
-            id: crate::anthropic::ADAPTER_ID,
+            id: anthropic::ADAPTER_ID,
             name: "Anthropic",
             about: "models of Anthropic over the Messages API; every turn is charged to the key",
-            key_variable: Some(crate::anthropic::KEY_VARIABLE),
+            key_variables: &[anthropic::KEY_VARIABLE],
+            base_url_variable: Some(anthropic::BASE_URL_VARIABLE),
+            base_url: Some(anthropic::BASE_URL),
+            model: Some(anthropic::MODEL_DEFAULT),
+            is_paid: true,
         },
     ]
+}
+
+/// The agent of the adapter `id`, if that speaks to a model API. Nothing is sent yet.
+///
+/// # Errors
+///
+/// [`Unusable`] if the base URL is no web address, or the system's certificates can't be used.
+pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusable> {
+    match id {
+        anthropic::ADAPTER_ID => ApiAgent::new(anthropic::Messages, settings).map(Some),
+        _ => Ok(None),
+    }
 }

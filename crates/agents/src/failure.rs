@@ -43,6 +43,16 @@ pub enum Failed<'a> {
         /// What happened.
         why: &'a str,
     },
+    /// The reply was whole, and the model declined in it.
+    Declined {
+        /// What it said, if anything.
+        said: &'a str,
+    },
+    /// The reply was whole, and nothing was in it.
+    Empty {
+        /// Whether it ended at the limit of its length.
+        is_cut: bool,
+    },
 }
 
 /// What may be done about it.
@@ -50,8 +60,15 @@ pub enum Failed<'a> {
 pub enum Verdict {
     /// Another attempt may work.
     Retry {
+        /// Whether the provider was there and had no room: a rate limit or overload, as opposed to a mishap.
+        is_busy: bool,
         /// How long the server asks to wait first; not limited, so the caller does that.
         after: Option<Duration>,
+        /// What happened.
+        why: String,
+    },
+    /// The request is longer than the model's window: a shorter one may work.
+    TooLong {
         /// What happened.
         why: String,
     },
@@ -87,12 +104,13 @@ impl Verdict {
     /// says where the key came from, such as the name of an environment variable.
     #[must_use]
     pub fn into_failure(self, provider: &str, key_source: &str) -> AgentFailure {
-        let (kind, message) = match self {
-            Self::Retry { after: None, why } => (FailureKind::Transient, format!("{provider}: {why}")),
-            Self::Retry { after: Some(after), why } => {
-                let seconds = after.as_secs_f64();
-                (FailureKind::Transient, format!("{provider}: {why}; it asks to wait {seconds:.1} s"))
+        let (kind, retry_after, why) = match self {
+            Self::Retry { is_busy, after, why } => {
+                let kind = if is_busy { FailureKind::Busy } else { FailureKind::Transient };
+                let wait = after.map(|after| format!("; it asks to wait {:.1} s", after.as_secs_f64()));
+                (kind, after, why + &wait.unwrap_or_default())
             }
+            Self::TooLong { why } => (FailureKind::TooLong, None, why),
             Self::Operator { fix, why } => {
                 let hint = match fix {
                     Fix::Key => format!("check the key in {key_source}"),
@@ -100,11 +118,11 @@ impl Verdict {
                     Fix::Permission => format!("check what the key in {key_source} may do"),
                     Fix::Model => "check the model's name, given with --model".to_owned(),
                 };
-                (FailureKind::Permanent, format!("{provider}: {why}; {hint}"))
+                (FailureKind::Permanent, None, format!("{why}; {hint}"))
             }
-            Self::Refused { why } => (FailureKind::Permanent, format!("{provider}: {why}")),
+            Self::Refused { why } => (FailureKind::Permanent, None, why),
         };
-        AgentFailure { kind, message }
+        AgentFailure { kind, message: format!("{provider}: {why}"), retry_after }
     }
 }
 
@@ -116,8 +134,8 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
             let said = Said::read(body);
             let why = format!("{} (status {status})", said.message(body));
             let by_header = match headers.get("x-should-retry").map(String::as_str) {
-                Some("true") => Some(Meaning::Busy),
-                Some("false") if by_status(status) == Meaning::Busy => Some(Meaning::Request),
+                Some("true") if by_status(status) != Meaning::Busy => Some(Meaning::Mishap),
+                Some("false") if matches!(by_status(status), Meaning::Busy | Meaning::Mishap) => Some(Meaning::Request),
                 _ => None,
             };
             let meaning = said.meaning(EXACT).or(by_header).unwrap_or_else(|| by_status(status));
@@ -126,16 +144,30 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
         Failed::InStream { body } => {
             let said = Said::read(body);
             let why = format!("{} (in the middle of the stream)", said.message(body));
-            let meaning = said.meaning(EXACT).or_else(|| said.meaning(GENERAL)).unwrap_or(Meaning::Busy);
+            let meaning = said.meaning(EXACT).or_else(|| said.meaning(GENERAL)).unwrap_or(Meaning::Mishap);
             meaning.verdict(why, said.wait)
         }
         // What came of a reply that is not whole is thrown away, and no call in it is made: so both may be
         // asked for again.
         Failed::Broken { had_content: false, why } => {
-            Verdict::Retry { after: None, why: format!("no reply came: {why}") }
+            Verdict::Retry { is_busy: false, after: None, why: format!("no reply came: {why}") }
         }
         Failed::Broken { had_content: true, why } => {
-            Verdict::Retry { after: None, why: format!("the reply broke off: {why}") }
+            Verdict::Retry { is_busy: false, after: None, why: format!("the reply broke off: {why}") }
+        }
+        Failed::Declined { said } => {
+            let said = said.trim();
+            let why = if said.is_empty() { "no reason given".to_owned() } else { shortened(said) };
+            Verdict::Refused { why: format!("the model declined to answer: {why}") }
+        }
+        // A model that thought up to the limit will do so again.
+        Failed::Empty { is_cut: true } => Verdict::Refused {
+            why: "the reply reached its length limit before it said anything; allow longer replies with the \
+                  adapter's `output_tokens_max`"
+                .to_owned(),
+        },
+        Failed::Empty { is_cut: false } => {
+            Verdict::Retry { is_busy: false, after: None, why: "the reply was empty".to_owned() }
         }
     }
 }
@@ -143,10 +175,14 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
 /// What an answer means, before it is put in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// The provider can't do it now.
+    /// The provider has no room for it now.
     Busy,
+    /// Something broke on the way.
+    Mishap,
     /// Something is to be mended.
     Mend(Fix),
+    /// The request is longer than the model's window.
+    TooLong,
     /// The request is not acceptable.
     Request,
 }
@@ -154,7 +190,9 @@ enum Meaning {
 impl Meaning {
     fn verdict(self, why: String, after: Option<Duration>) -> Verdict {
         match self {
-            Self::Busy => Verdict::Retry { after, why },
+            Self::Busy => Verdict::Retry { is_busy: true, after, why },
+            Self::Mishap => Verdict::Retry { is_busy: false, after, why },
+            Self::TooLong => Verdict::TooLong { why },
             Self::Mend(fix) => Verdict::Operator { fix, why },
             Self::Request => Verdict::Refused { why },
         }
@@ -174,12 +212,17 @@ const EXACT: &[(&str, Meaning)] = &[
     ("PERMISSION_DENIED", Meaning::Mend(Fix::Permission)),
     ("permission_error", Meaning::Mend(Fix::Permission)),
     ("model_not_found", Meaning::Mend(Fix::Model)),
-    ("context_length_exceeded", Meaning::Request),
-    ("request_too_large", Meaning::Request),
+    ("context_length_exceeded", Meaning::TooLong),
+    // llama.cpp's server.
+    ("exceed_context_size_error", Meaning::TooLong),
+    ("request_too_large", Meaning::TooLong),
     ("overloaded_error", Meaning::Busy),
     ("rate_limit_error", Meaning::Busy),
     ("rate_limit_exceeded", Meaning::Busy),
 ];
+
+/// Sentences for a request that is too long, of providers that have no word for it: Anthropic, Gemini, vLLM.
+const TOO_LONG: &[&str] = &["prompt is too long", "exceeds the maximum number of tokens", "maximum context length is"];
 
 /// Words too general to overrule a status: OpenAI calls a missing key an `invalid_request_error`.
 const GENERAL: &[(&str, Meaning)] = &[
@@ -197,9 +240,9 @@ fn by_status(status: u16) -> Meaning {
         403 => Meaning::Mend(Fix::Permission),
         404 => Meaning::Mend(Fix::Model),
         // The official clients ask again after 408, 409, 429 and every 5xx; 501 and 505 are no mishaps.
-        408 | 409 | 425 | 429 => Meaning::Busy,
+        429 | 503 | 529 => Meaning::Busy,
         501 | 505 => Meaning::Request,
-        500.. => Meaning::Busy,
+        408 | 409 | 425 | 500.. => Meaning::Mishap,
         _ => Meaning::Request,
     }
 }
@@ -241,6 +284,9 @@ impl Said {
         if is_broke || self.is_day_over {
             return Some(Meaning::Mend(Fix::Quota));
         }
+        if self.message.as_deref().is_some_and(|text| TOO_LONG.iter().any(|words| text.contains(words))) {
+            return Some(Meaning::TooLong);
+        }
         let known = |word: &String| table.iter().find(|(known, _)| known == word);
         self.words.iter().find_map(known).map(|(_, meaning)| *meaning)
     }
@@ -248,16 +294,22 @@ impl Said {
     /// What happened, in the provider's words where it has any.
     fn message(&self, body: &str) -> String {
         let text = self.message.as_deref().unwrap_or(body).trim();
-        let mut shown: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
-        if shown.len() < text.len() {
-            shown.push('\u{2026}');
-        }
+        let shown = shortened(text);
         match self.words.last() {
             _ if shown.is_empty() => "an error without a word".to_owned(),
             Some(word) if self.message.is_some() => format!("{word}: {shown}"),
             Some(_) | None => shown,
         }
     }
+}
+
+/// A text from outside, cut to a length that can be passed on.
+fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('\u{2026}');
+    }
+    shown
 }
 
 /// How long the headers ask to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
@@ -292,14 +344,20 @@ mod tests {
     /// What a test expects of a verdict, without its words.
     #[derive(Debug, PartialEq)]
     enum Is {
-        Retry(Option<u64>),
+        Busy(Option<u64>),
+        Mishap,
+        TooLong,
         Operator(Fix),
         Refused,
     }
 
     fn is(verdict: &Verdict) -> Is {
         match verdict {
-            Verdict::Retry { after, .. } => Is::Retry(after.map(|after| u64::try_from(after.as_millis()).unwrap())),
+            Verdict::Retry { is_busy: false, .. } => Is::Mishap,
+            Verdict::Retry { is_busy: true, after, .. } => {
+                Is::Busy(after.map(|after| u64::try_from(after.as_millis()).unwrap()))
+            }
+            Verdict::TooLong { .. } => Is::TooLong,
             Verdict::Operator { fix, .. } => Is::Operator(*fix),
             Verdict::Refused { .. } => Is::Refused,
         }
@@ -331,15 +389,16 @@ mod tests {
         check(402, &error("billing_error", "no payment"), Is::Operator(Fix::Quota));
         check(403, &error("permission_error", "not allowed"), Is::Operator(Fix::Permission));
         check(404, &error("not_found_error", "model: claude-0"), Is::Operator(Fix::Model));
-        check(413, &error("request_too_large", "too large"), Is::Refused);
-        check(429, &error("rate_limit_error", "slow down"), Is::Retry(None));
-        check(500, &error("api_error", "internal"), Is::Retry(None));
-        check(504, &error("timeout_error", "too long"), Is::Retry(None));
-        check(529, &error("overloaded_error", "Overloaded"), Is::Retry(None));
-        check_stream(&error("overloaded_error", "Overloaded"), Is::Retry(None));
+        check(413, &error("request_too_large", "too large"), Is::TooLong);
+        check(400, &error("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), Is::TooLong);
+        check(429, &error("rate_limit_error", "slow down"), Is::Busy(None));
+        check(500, &error("api_error", "internal"), Is::Mishap);
+        check(504, &error("timeout_error", "too long"), Is::Mishap);
+        check(529, &error("overloaded_error", "Overloaded"), Is::Busy(None));
+        check_stream(&error("overloaded_error", "Overloaded"), Is::Busy(None));
         check_stream(&error("invalid_request_error", "no"), Is::Refused);
         check_stream(&error("authentication_error", "revoked"), Is::Operator(Fix::Key));
-        check_stream(&error("something_new", "?"), Is::Retry(None));
+        check_stream(&error("something_new", "?"), Is::Mishap);
     }
 
     #[test]
@@ -347,15 +406,15 @@ mod tests {
         let error = |kind: &str, code: &str| {
             format!(r#"{{"error":{{"message":"text","type":"{kind}","param":null,"code":{code}}}}}"#)
         };
-        check(400, &error("invalid_request_error", r#""context_length_exceeded""#), Is::Refused);
+        check(400, &error("invalid_request_error", r#""context_length_exceeded""#), Is::TooLong);
         check(401, &error("invalid_request_error", r#""invalid_api_key""#), Is::Operator(Fix::Key));
         check(401, &error("invalid_request_error", "null"), Is::Operator(Fix::Key));
         check(403, &error("invalid_request_error", r#""model_not_found""#), Is::Operator(Fix::Model));
         check(404, &error("invalid_request_error", r#""model_not_found""#), Is::Operator(Fix::Model));
-        check(429, &error("requests", r#""rate_limit_exceeded""#), Is::Retry(None));
+        check(429, &error("requests", r#""rate_limit_exceeded""#), Is::Busy(None));
         check(429, &error("insufficient_quota", r#""insufficient_quota""#), Is::Operator(Fix::Quota));
-        check(500, &error("server_error", "null"), Is::Retry(None));
-        check_stream(&error("server_error", r#""server_error""#), Is::Retry(None));
+        check(500, &error("server_error", "null"), Is::Mishap);
+        check_stream(&error("server_error", r#""server_error""#), Is::Mishap);
         check_stream(&error("invalid_request_error", "null"), Is::Refused);
     }
 
@@ -375,24 +434,25 @@ mod tests {
         check(400, &error(400, "INVALID_ARGUMENT", ""), Is::Refused);
         check(403, &error(403, "PERMISSION_DENIED", ""), Is::Operator(Fix::Permission));
         check(404, &error(404, "NOT_FOUND", ""), Is::Operator(Fix::Model));
-        check(429, &error(429, "RESOURCE_EXHAUSTED", delay), Is::Retry(Some(13_500)));
-        check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerMinutePerProject")), Is::Retry(Some(13_500)));
+        check(429, &error(429, "RESOURCE_EXHAUSTED", delay), Is::Busy(Some(13_500)));
+        check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerMinutePerProject")), Is::Busy(Some(13_500)));
         check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerDayPerProject")), Is::Operator(Fix::Quota));
-        check(503, &error(503, "UNAVAILABLE", ""), Is::Retry(None));
-        check(503, &format!("[{}]", error(503, "UNAVAILABLE", "")), Is::Retry(None));
+        check(503, &error(503, "UNAVAILABLE", ""), Is::Busy(None));
+        check(503, &format!("[{}]", error(503, "UNAVAILABLE", "")), Is::Busy(None));
         check(400, &format!("[{}]", error(400, "INVALID_ARGUMENT", reason)), Is::Operator(Fix::Key));
     }
 
     #[test]
     fn without_a_word_the_status_decides() {
         for body in ["", "<html>Bad Gateway</html>", "null", "[]", r#""text""#, r#"{"error":"text"}"#] {
-            check(502, body, Is::Retry(None));
-            check(408, body, Is::Retry(None));
+            check(502, body, Is::Mishap);
+            check(408, body, Is::Mishap);
+            check(503, body, Is::Busy(None));
             check(501, body, Is::Refused);
             check(418, body, Is::Refused);
             check(302, body, Is::Refused);
             check(401, body, Is::Operator(Fix::Key));
-            check_stream(body, Is::Retry(None));
+            check_stream(body, Is::Mishap);
         }
     }
 
@@ -413,14 +473,15 @@ mod tests {
             (&[("retry-after", "")], None),
             (&[], None),
         ] {
-            assert_eq!(wait(headers), Is::Retry(expected), "{headers:?}");
+            assert_eq!(wait(headers), Is::Busy(expected), "{headers:?}");
         }
     }
 
     #[test]
     fn a_server_may_overrule_its_status_but_not_its_word() {
         let with = |code, value, body| is(&status(code, &[("x-should-retry", value)], body));
-        assert_eq!(with(400, "true", ""), Is::Retry(None));
+        assert_eq!(with(400, "true", ""), Is::Mishap);
+        assert_eq!(with(429, "true", ""), Is::Busy(None));
         assert_eq!(with(503, "false", ""), Is::Refused);
         assert_eq!(with(401, "false", ""), Is::Operator(Fix::Key));
         assert_eq!(with(429, "true", r#"{"error":{"code":"insufficient_quota"}}"#), Is::Operator(Fix::Quota));
@@ -430,7 +491,7 @@ mod tests {
     fn a_break_is_worth_another_attempt_and_says_whether_something_had_come() {
         for (had_content, said) in [(false, "no reply came: reset"), (true, "the reply broke off: reset")] {
             let verdict = judge(Failed::Broken { had_content, why: "reset" }, NOW.parse().unwrap());
-            assert_eq!(verdict, Verdict::Retry { after: None, why: said.to_owned() });
+            assert_eq!(verdict, Verdict::Retry { is_busy: false, after: None, why: said.to_owned() });
         }
     }
 
@@ -444,7 +505,7 @@ mod tests {
         let said = "Example: authentication_error: invalid key (status 401); check the key in EXAMPLE_KEY";
         assert_eq!(failure(401, &[], unauthorized), (FailureKind::Permanent, said.to_owned()));
         let said = "Example: an error without a word (status 503); it asks to wait 2.0 s";
-        assert_eq!(failure(503, &[("retry-after", "2")], ""), (FailureKind::Transient, said.to_owned()));
+        assert_eq!(failure(503, &[("retry-after", "2")], ""), (FailureKind::Busy, said.to_owned()));
         let said = "Example: no (status 400)";
         assert_eq!(failure(400, &[], "no"), (FailureKind::Permanent, said.to_owned()));
     }
@@ -452,7 +513,7 @@ mod tests {
     #[test]
     fn a_long_body_is_cut_between_characters() {
         let (long, shown) = ("é".repeat(600), "é".repeat(MESSAGE_CHARS_MAX));
-        let expected = Verdict::Retry { after: None, why: format!("{shown}… (status 502)") };
+        let expected = Verdict::Retry { is_busy: false, after: None, why: format!("{shown}… (status 502)") };
         assert_eq!(status(502, &[], &long), expected);
     }
 }

@@ -5,15 +5,16 @@
 //! resumed run would miss.
 //!
 //! Begin with [`scripted`], the adapter that every test and every first run uses. What adapters of model
-//! APIs share is [`sse`], which reads their streams, and [`failure`], which says what may be done about an
-//! exchange that failed.
+//! APIs share is [`api`], one exchange for one turn; [`sse`], which reads their streams; and [`failure`], which
+//! says what may be done about an exchange that failed.
 
 mod adapter;
+pub mod api;
 pub mod anthropic;
 pub mod failure;
 pub mod scripted;
 pub mod sse;
 
-pub use adapter::{Adapter, adapters};
-pub use anthropic::AnthropicAgent;
+pub use adapter::{Adapter, adapters, api_agent};
+pub use api::ApiAgent;
 pub use scripted::ScriptedAgent;

@@ -4,7 +4,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use adjutant_agents::anthropic::{self, AnthropicAgent, Settings};
+use adjutant_agents::anthropic::Messages;
+use adjutant_agents::api::{self, ApiAgent, Settings};
 use adjutant_ports::{
     Agent, AgentFailure, CancellationToken, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest,
 };
@@ -36,6 +37,15 @@ const HEADS: [&str; 2] = [
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000000\r\n\r\n",
 ];
+
+/// A stream of one text that ends for this reason.
+fn finished(reason: &str, text: &str) -> String {
+    let mut events = events();
+    events[2] = events[2].replace("one ", text);
+    events[4] = events[4].replace("two", "");
+    events[6] = events[6].replace("end_turn", reason);
+    HEADS[0].to_owned() + &events.concat()
+}
 
 fn answer(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
@@ -77,25 +87,35 @@ async fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<(String, Value)>
     (url, serving)
 }
 
-fn agent(base_url: &str) -> AnthropicAgent {
-    AnthropicAgent::new(Settings {
-        model: "claude-test".to_owned(),
-        key: KEY.to_owned(),
-        key_source: "ANTHROPIC_API_KEY".to_owned(),
-        base_url: base_url.to_owned(),
-        output_tokens_max: anthropic::OUTPUT_TOKENS_MAX,
-        idle_max: anthropic::IDLE_MAX,
-    })
+fn agent(base_url: &str) -> ApiAgent {
+    ApiAgent::new(
+        Messages,
+        Settings {
+            model: "claude-test".to_owned(),
+            key: KEY.to_owned(),
+            key_source: "ANTHROPIC_API_KEY".to_owned(),
+            base_url: base_url.to_owned(),
+            output_tokens_max: api::OUTPUT_TOKENS_MAX,
+            idle_max: api::IDLE_MAX,
+        },
+    )
     .unwrap()
 }
 
 fn turn() -> TurnRequest {
     let brief = OutgoingMessage { role: OutgoingRole::User, text: "the brief".to_owned(), calls: Vec::new() };
-    TurnRequest { turn: 1, attempt: 1, system: "orders".to_owned(), messages: vec![brief], tools: [].into() }
+    TurnRequest {
+        turn: 1,
+        attempt: 1,
+        system: "orders".to_owned(),
+        messages: vec![brief],
+        tools: [].into(),
+        output_max: None,
+    }
 }
 
 /// Takes a turn: what was shown, and what came of it. No failure ever holds the key.
-async fn take(agent: &AnthropicAgent) -> (String, Result<Reply, AgentFailure>) {
+async fn take(agent: &ApiAgent) -> (String, Result<Reply, AgentFailure>) {
     let shown = Mutex::new(String::new());
     let show = |delta: Delta| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(&text),
@@ -158,13 +178,16 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (answer("401 Unauthorized", "", &error("authentication_error")), FailureKind::Permanent, "ANTHROPIC_API_KEY"),
         (answer("404 Not Found", "", &error("not_found_error")), FailureKind::Permanent, "--model"),
         (answer("400 Bad Request", "", &error("invalid_request_error")), FailureKind::Permanent, "server's words"),
-        (answer("529 Overloaded", "retry-after: 7\r\n", &error("overloaded_error")), FailureKind::Transient, "7.0 s"),
+        (answer("529 Overloaded", "retry-after: 7\r\n", &error("overloaded_error")), FailureKind::Busy, "7.0 s"),
         (answer("502 Bad Gateway", "", "<html>"), FailureKind::Transient, "status 502"),
         (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), FailureKind::Permanent, "status 302"),
+        (finished("refusal", "I won't"), FailureKind::Permanent, "declined to answer: I won't"),
+        (finished("end_turn", " "), FailureKind::Transient, "the reply was empty"),
+        (finished("max_tokens", ""), FailureKind::Permanent, "output_tokens_max"),
         (HEADS[0].to_owned() + "<html>no events</html>", FailureKind::Transient, "ended before the reply did"),
         (
             format!("{}{}event: error\ndata: {}\n\n", HEADS[0], events()[..3].concat(), error("overloaded_error")),
-            FailureKind::Transient,
+            FailureKind::Busy,
             "in the middle of the stream",
         ),
         (
@@ -258,14 +281,17 @@ async fn nobody_listening_is_worth_another_attempt() {
 
 #[tokio::test]
 async fn what_can_not_be_sent_is_refused_without_showing_the_key() {
-    let agent = AnthropicAgent::new(Settings {
-        model: "claude-test".to_owned(),
-        key: format!("{KEY}\n"),
-        key_source: "ANTHROPIC_API_KEY".to_owned(),
-        base_url: "http://127.0.0.1:1".to_owned(),
-        output_tokens_max: 1,
-        idle_max: Duration::from_secs(1),
-    });
+    let agent = ApiAgent::new(
+        Messages,
+        Settings {
+            model: "claude-test".to_owned(),
+            key: format!("{KEY}\n"),
+            key_source: "ANTHROPIC_API_KEY".to_owned(),
+            base_url: "http://127.0.0.1:1".to_owned(),
+            output_tokens_max: 1,
+            idle_max: Duration::from_secs(1),
+        },
+    );
     check_failure(take(&agent.unwrap()).await.1, FailureKind::Permanent, "x-api-key");
 }
 
@@ -279,6 +305,6 @@ fn a_base_url_that_is_none_is_said_before_any_turn() {
         output_tokens_max: 1,
         idle_max: Duration::from_secs(1),
     };
-    let Err(unusable) = AnthropicAgent::new(settings) else { panic!("it was taken for a web address") };
+    let Err(unusable) = ApiAgent::new(Messages, settings) else { panic!("it was taken for a web address") };
     assert!(unusable.to_string().starts_with("can't use the API at `api.example.com`"), "{unusable}");
 }

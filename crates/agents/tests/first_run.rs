@@ -77,8 +77,14 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
     let mut messages = vec![message(OutgoingRole::User, "the brief")];
     let mut left = Left { texts: Vec::new(), calls: Vec::new(), build_is_there: true, tests_pass: false };
     for turn in 1..30 {
-        let request =
-            TurnRequest { turn, attempt: 1, system: String::new(), messages: messages.clone(), tools: Arc::from([]) };
+        let request = TurnRequest {
+            turn,
+            attempt: 1,
+            system: String::new(),
+            messages: messages.clone(),
+            tools: Arc::from([]),
+            output_max: None,
+        };
         let reply = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap();
         messages.push(OutgoingMessage {
             role: OutgoingRole::Assistant,
@@ -193,8 +199,14 @@ fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
     let mut messages = Vec::new();
     let mut read = Vec::new();
     for turn in 1..=3 {
-        let request =
-            TurnRequest { turn, attempt: 1, system: String::new(), messages: messages.clone(), tools: Arc::from([]) };
+        let request = TurnRequest {
+            turn,
+            attempt: 1,
+            system: String::new(),
+            messages: messages.clone(),
+            tools: Arc::from([]),
+            output_max: None,
+        };
         let text = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap().text;
         read.push(fired(&text));
         messages.push(OutgoingMessage { role: OutgoingRole::Assistant, text, calls: Vec::new() });

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_agents::anthropic::{self, AnthropicAgent};
+use adjutant_agents::api::{self, ApiAgent};
 use adjutant_agents::scripted::{self, Script};
 use adjutant_agents::{Adapter, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
@@ -139,8 +139,14 @@ pub fn adapter(named: &str) -> Option<Adapter> {
 }
 
 fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
-    match adapter(&options.adapter).map(|adapter| adapter.id) {
-        Some(scripted::ADAPTER_ID) => Ok(match &options.script {
+    let Some(adapter) = adapter(&options.adapter) else {
+        let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
+        return Err(Failure::usage(format!("there is no adapter `{}` in this version", options.adapter))
+            .hint(format!("the adapters are: {}", known.join(", ")))
+            .into());
+    };
+    match adapter.id {
+        scripted::ADAPTER_ID => Ok(match &options.script {
             None => Arc::new(ScriptedAgent::builtin()),
             Some(path) => {
                 let script = Script::read(Path::new(path)).map_err(|error| {
@@ -157,44 +163,50 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
                 Arc::new(ScriptedAgent::new(script))
             }
         }),
-        Some(anthropic::ADAPTER_ID) => Ok(Arc::new(anthropic_agent(options.model.as_deref())?)),
-        Some(_) | None => {
-            let known: Vec<String> =
-                adjutant_agents::adapters().into_iter().map(|adapter| adapter.id.to_string()).collect();
-            Err(Failure::usage(format!("there is no adapter `{}` in this version", options.adapter))
-                .hint(format!("the adapters are: {}", known.join(", ")))
-                .into())
-        }
+        _ => Ok(Arc::new(api_agent(&adapter, options.model.as_deref())?)),
     }
 }
 
-/// An agent over the Messages API, with the key and the base URL that the environment has.
+/// An agent over a model API, with the key and the base URL that the environment has.
 ///
 /// # Errors
 ///
-/// If there is no key, or the base URL is none: said before anything is on record.
-fn anthropic_agent(model: Option<&str>) -> anyhow::Result<AnthropicAgent> {
-    let key = settings::variable(anthropic::KEY_VARIABLE).ok_or_else(|| {
-        Failure::usage(format!("the adapter `anthropic` needs a key, and `{}` is not set", anthropic::KEY_VARIABLE))
+/// If there is no key or no model, or the base URL is none: said before anything is on record.
+fn api_agent(adapter: &Adapter, model: Option<&str>) -> anyhow::Result<ApiAgent> {
+    let id = adapter.id;
+    let found = adapter.key_variables.iter().find_map(|name| Some((*name, settings::variable(name)?)));
+    let Some((key_source, key)) = found else {
+        let names = adapter.key_variables.join("` or `");
+        return Err(Failure::usage(format!("the adapter `{id}` needs a key, and `{names}` is not set"))
             .hint(format!(
                 "three ways to start: set {}; play turns from a file with --adapter scripted --script FILE; or see a \
                  run without any model with --adapter scripted",
-                anthropic::KEY_VARIABLE
+                adapter.key_variables.first().copied().unwrap_or_default()
             ))
-    })?;
-    let settings = anthropic::Settings {
-        model: model.unwrap_or(anthropic::MODEL_DEFAULT).to_owned(),
-        key,
-        key_source: anthropic::KEY_VARIABLE.to_owned(),
-        base_url: settings::variable(anthropic::BASE_URL_VARIABLE).unwrap_or_else(|| anthropic::BASE_URL.to_owned()),
-        output_tokens_max: anthropic::OUTPUT_TOKENS_MAX,
-        idle_max: anthropic::IDLE_MAX,
+            .into());
     };
-    AnthropicAgent::new(settings).map_err(|error| {
-        Failure::usage(error.to_string())
-            .hint(format!("{} must be like {}", anthropic::BASE_URL_VARIABLE, anthropic::BASE_URL))
-            .into()
-    })
+    let model = model.or(adapter.model).map(str::to_owned).ok_or_else(|| {
+        Failure::usage(format!("the adapter `{id}` has no default model")).hint("name one with --model")
+    })?;
+    let example = adapter.base_url.unwrap_or("http://127.0.0.1:8080/v1");
+    let base_url = adapter.base_url_variable.and_then(settings::variable).or(adapter.base_url.map(str::to_owned));
+    let base_url = base_url.ok_or_else(|| {
+        Failure::usage(format!("the adapter `{id}` needs the address of its server"))
+            .hint(format!("set {} to something like {example}", adapter.base_url_variable.unwrap_or_default()))
+    })?;
+    let settings = api::Settings {
+        model,
+        key,
+        key_source: key_source.to_owned(),
+        base_url,
+        output_tokens_max: api::OUTPUT_TOKENS_MAX,
+        idle_max: api::IDLE_MAX,
+    };
+    let agent = adjutant_agents::api_agent(id, settings).map_err(|error| {
+        let variable = adapter.base_url_variable.unwrap_or_default();
+        Failure::usage(error.to_string()).hint(format!("{variable} must be like {example}"))
+    })?;
+    agent.with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))
 }
 
 /// The hosts that may be fetched from: the list in the home, closed if it can't be read.

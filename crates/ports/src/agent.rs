@@ -1,5 +1,7 @@
 //! The agent port: one turn.
 
+use std::time::Duration;
+
 use adjutant_core::tool::{ToolCall, ToolSpecs};
 pub use adjutant_core::trace::{FailureKind, Stop, Usage};
 use thiserror::Error;
@@ -43,6 +45,8 @@ pub struct TurnRequest {
     pub messages: Vec<OutgoingMessage>,
     /// The tools offered; empty where none may be called.
     pub tools: ToolSpecs,
+    /// The most tokens of the reply, where a budget leaves less than the adapter would allow.
+    pub output_max: Option<u32>,
 }
 
 /// One message as it is sent.
@@ -104,4 +108,6 @@ pub struct AgentFailure {
     pub kind: FailureKind,
     /// What happened, for the operator.
     pub message: String,
+    /// How long the provider asks to wait before another attempt; whoever waits sets the limit.
+    pub retry_after: Option<Duration>,
 }

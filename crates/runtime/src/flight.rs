@@ -108,8 +108,9 @@ pub(crate) fn reply(
 ) -> (Body, Vec<(usize, ToolCall)>) {
     let reply = match result {
         Ok(reply) => reply,
-        Err(AgentFailure { kind, message }) => {
-            return (Body::AgentFailed { slot, kind, message: masks.mask(&message) }, Vec::new());
+        Err(AgentFailure { kind, message, retry_after }) => {
+            let retry_after_ms = retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+            return (Body::AgentFailed { slot, kind, message: masks.mask(&message), retry_after_ms }, Vec::new());
         }
     };
     let mut unmasked = Vec::new();

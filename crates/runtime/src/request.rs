@@ -31,7 +31,7 @@ pub(crate) fn build(
             }
         }
     }
-    TurnRequest { turn: key.slot.number, attempt: key.slot.attempt, system, messages, tools }
+    TurnRequest { turn: key.slot.number, attempt: key.slot.attempt, system, messages, tools, output_max: None }
 }
 
 /// One message as it is sent; `None` if it is the system's.

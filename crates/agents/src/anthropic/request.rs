@@ -3,18 +3,11 @@
 //! In: a turn as the runtime has it. Out: the JSON body, and the names that came out changed in it. The
 //! same turn always gives the same bytes up to its last message, which is what the provider's cache goes by.
 
-use std::collections::BTreeMap;
-
-use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
+use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-/// The most characters in a tool's name: the API takes `^[a-zA-Z0-9_-]{1,64}$`.
-const NAME_CHARS_MAX: usize = 64;
-
-/// How many hexadecimal digits of the original's hash end a changed name: two of a run's few dozen tools
-/// share eight with a chance of one in millions.
-const HASH_CHARS: usize = 8;
+use crate::api::wire_name;
 
 /// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
 ///
@@ -38,24 +31,6 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
     }
     body["messages"] = Value::Array(messages);
     body
-}
-
-/// The tools' own names by the names that the API knows them by, where these differ.
-pub(super) fn changed_names(tools: &[ToolSpec]) -> BTreeMap<String, String> {
-    let changed = tools.iter().map(|tool| (wire_name(&tool.name), tool.name.clone()));
-    changed.filter(|(wire, own)| wire != own).collect()
-}
-
-/// A name that the API takes: the name itself if it can be, else what is left of it with a hash, so that
-/// two names stay two. The ids of calls, which another adapter may have made, follow the same rule.
-fn wire_name(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_plain) {
-        return name.to_owned();
-    }
-    let kept = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(NAME_CHARS_MAX - HASH_CHARS - 1);
-    let hash = content_hash(name.as_bytes());
-    kept.chain(['_']).chain(hash.chars().take(HASH_CHARS)).collect()
 }
 
 fn tool(spec: &ToolSpec) -> Value {
@@ -137,7 +112,7 @@ mod tests {
             effect: ToolEffect::Reads,
         };
         let tools: Arc<[ToolSpec]> = tools.iter().map(spec).collect();
-        TurnRequest { turn: 1, attempt: 1, system: system.to_owned(), messages, tools }
+        TurnRequest { turn: 1, attempt: 1, system: system.to_owned(), messages, tools, output_max: None }
     }
 
     fn user(text: &str) -> OutgoingMessage {
@@ -248,22 +223,6 @@ mod tests {
                 ] },
             ]),
         );
-    }
-
-    #[test]
-    fn names_that_the_api_refuses_are_changed_and_stay_apart() {
-        let long = "x".repeat(65);
-        let names = ["read_file", "mcp.server/read", "mcp_server.read", "größe", "", &long];
-        let wire: Vec<String> = names.iter().map(|name| wire_name(name)).collect();
-        assert_eq!(wire[0], "read_file");
-        for (index, name) in wire.iter().enumerate() {
-            assert!((1..=64).contains(&name.len()), "{name}");
-            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)), "{name}");
-            assert!(!wire[..index].contains(name), "{name} twice");
-        }
-        let changed = changed_names(&request("", Vec::new(), &names).tools);
-        let expected = names.iter().zip(&wire).skip(1).map(|(own, wire)| (wire.clone(), (*own).to_owned())).collect();
-        assert_eq!(changed, expected);
     }
 
     #[test]

@@ -6,26 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::api::{Reading, Step, malformed_or};
 use crate::sse;
-
-/// What an event means for whoever waits for the reply.
-#[derive(Debug, PartialEq)]
-pub(super) enum Step {
-    /// Nothing that is shown.
-    Nothing,
-    /// Something to show.
-    Show(Delta),
-    /// The reply is whole.
-    Done,
-    /// The server sent an error instead of the rest; its data.
-    Failed(String),
-    /// The event can't be read; why.
-    Unreadable(String),
-}
 
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
@@ -44,8 +29,8 @@ enum Block {
     Call {
         id: String,
         name: String,
-        /// The arguments that the block began with.
-        input: Value,
+        /// The JSON of the arguments that the block began with, if any.
+        input: String,
         /// The pieces of their JSON so far; where any came, they count and not `input`.
         json: String,
     },
@@ -58,14 +43,14 @@ impl Fold {
     pub(super) fn new(names: BTreeMap<String, String>) -> Self {
         Self { names, ..Self::default() }
     }
+}
 
-    /// Whether a part of the reply has come.
-    pub(super) fn has_content(&self) -> bool {
+impl Reading for Fold {
+    fn has_content(&self) -> bool {
         !self.blocks.is_empty()
     }
 
-    /// Takes in the next event.
-    pub(super) fn read(&mut self, event: &sse::Event) -> Step {
+    fn read(&mut self, event: &sse::Event) -> Step {
         let unreadable = |what: &str| Step::Unreadable(format!("{what} in the event `{}`", event.event));
         let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
             let is_known = event.event.starts_with("message") || event.event.starts_with("content_block");
@@ -104,8 +89,7 @@ impl Fold {
         }
     }
 
-    /// The whole reply; to be asked for after [`Step::Done`].
-    pub(super) fn finish(self) -> Reply {
+    fn finish(self: Box<Self>) -> Reply {
         let mut text = String::new();
         let mut calls = Vec::new();
         let last = self.blocks.keys().next_back().copied();
@@ -117,7 +101,9 @@ impl Fold {
                     // without any.
                     let is_cut = self.stop == Some(Stop::MaxTokens) && last == Some(index) && json.is_empty();
                     let name = self.names.get(&name).cloned().unwrap_or(name);
-                    calls.push(call(id, name, input, &json, is_cut));
+                    // Arguments may also come whole with the block's beginning.
+                    let json = if json.is_empty() && !is_cut { input } else { json };
+                    calls.push(malformed_or(id, name, &json, is_cut));
                 }
                 Block::Other => {}
             }
@@ -125,7 +111,9 @@ impl Fold {
         let stop = self.stop.unwrap_or(if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse });
         Reply { text, calls, usage: self.usage, stop }
     }
+}
 
+impl Fold {
     fn begin(&mut self, index: u64, block: &Value) -> Step {
         let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
         let (block, step) = match block["type"].as_str() {
@@ -135,7 +123,11 @@ impl Fold {
                 let call = Block::Call {
                     id: text("id"),
                     name: text("name"),
-                    input: block["input"].clone(),
+                    input: block
+                        .get("input")
+                        .filter(|input| !input.is_null())
+                        .map(Value::to_string)
+                        .unwrap_or_default(),
                     json: String::new(),
                 };
                 (call, Step::Nothing)
@@ -197,21 +189,6 @@ fn stop(reason: &str) -> Option<Stop> {
         "refusal" => Some(Stop::Refusal),
         _ => None,
     }
-}
-
-/// The call as the runtime knows it; arguments that are not JSON come back to the agent as such.
-fn call(call_id: String, name: String, input: Value, json: &str, is_cut: bool) -> ToolCall {
-    let read = match json {
-        "" if is_cut => Err("the reply was cut before the arguments came".to_owned()),
-        "" if input.is_null() => Ok(json!({})),
-        "" => Ok(input),
-        json => serde_json::from_str(json).map_err(|error| format!("{error}: {json}")),
-    };
-    let (args, malformed) = match read {
-        Ok(args) => (args, None),
-        Err(why) => (Value::Null, Some(why)),
-    };
-    ToolCall { call_id, name, args, malformed, masked: false }
 }
 
 #[cfg(test)]

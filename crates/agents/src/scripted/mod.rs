@@ -65,7 +65,11 @@ impl ScriptedAgent {
             return Ok(Reply { text: String::new(), calls: Vec::new(), usage: None, stop: Stop::EndTurn });
         };
         if let Some(fail) = turn.fail.as_ref().filter(|fail| fail.strikes(request.attempt)) {
-            return Err(AgentFailure { kind: fail.kind, message: fail.message.clone() });
+            return Err(AgentFailure {
+                kind: fail.kind,
+                message: fail.message.clone(),
+                retry_after: Some(Duration::from_millis(fail.after_ms)),
+            });
         }
         for piece in turn.stream.pieces(&turn.text) {
             if cancel.is_cancelled() {
@@ -127,7 +131,7 @@ impl Fail {
 }
 
 fn cancelled() -> AgentFailure {
-    AgentFailure { kind: FailureKind::Cancelled, message: "the turn was cancelled".to_owned() }
+    AgentFailure { kind: FailureKind::Cancelled, message: "the turn was cancelled".to_owned(), retry_after: None }
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ const CALL_KEYS: &[&str] = &["id", "tool", "args", "malformed"];
 const PEER_CALL_KEYS: &[&str] = &["id", "name", "arguments"];
 const WHEN_KEYS: &[&str] = &["contains", "matches", "turn", "tool_result"];
 const TOOL_RESULT_KEYS: &[&str] = &["tool", "success"];
-const FAIL_KEYS: &[&str] = &["kind", "message", "times"];
+const FAIL_KEYS: &[&str] = &["kind", "message", "times", "after_ms"];
 const USAGE_KEYS: &[&str] =
     &["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"];
 
@@ -317,10 +317,12 @@ impl Reader<'_> {
         let mut kind = None;
         let mut message = None;
         let mut times = None;
+        let mut after_ms = 0;
         self.each_entry(node, "`fail`", FAIL_KEYS, |key, value| {
             match key {
                 "kind" => kind = Some(self.one_of(key, value, FAILURES)?),
                 "message" => message = Some(self.text(key, value)?),
+                "after_ms" => after_ms = self.whole(key, value, 0..=AFTER_MS_MAX)?,
                 _times => {
                     let count = self.whole(key, value, 1..=u64::from(u32::MAX))?;
                     times = Some(u32::try_from(count).unwrap_or(u32::MAX));
@@ -330,7 +332,7 @@ impl Reader<'_> {
         })?;
         let kind = kind.ok_or_else(|| self.missing(node, "`fail`", "`kind`"))?;
         let message = message.ok_or_else(|| self.missing(node, "`fail`", "`message`"))?;
-        Ok(Fail { kind, message, times })
+        Ok(Fail { kind, message, times, after_ms })
     }
 
     fn repeat(&self, key: &str, node: &Node) -> Result<Repeat, ScriptError> {
@@ -439,8 +441,15 @@ const STOPS: &[(&str, Stop)] = &[
     ("refusal", Stop::Refusal),
 ];
 
-const FAILURES: &[(&str, FailureKind)] =
-    &[("transient", FailureKind::Transient), ("permanent", FailureKind::Permanent)];
+const FAILURES: &[(&str, FailureKind)] = &[
+    ("transient", FailureKind::Transient),
+    ("busy", FailureKind::Busy),
+    ("too_long", FailureKind::TooLong),
+    ("permanent", FailureKind::Permanent),
+];
+
+/// The longest wait that a script may ask for, in milliseconds: a day.
+const AFTER_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 fn whole_number(node: &Node) -> Option<u64> {
     match &node.kind {

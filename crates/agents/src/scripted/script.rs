@@ -78,6 +78,8 @@ pub(super) struct Fail {
     pub(super) message: String,
     /// Absent: every attempt fails.
     pub(super) times: Option<u32>,
+    /// How long it asks to wait before the next attempt; a script has nothing to wait for by itself.
+    pub(super) after_ms: u64,
 }
 
 /// How often a turn is taken before the next one comes.

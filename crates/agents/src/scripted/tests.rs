@@ -28,7 +28,7 @@ fn returned(tool: &str, is_error: bool, text: &str) -> OutgoingMessage {
 }
 
 fn request(messages: Vec<OutgoingMessage>) -> TurnRequest {
-    TurnRequest { turn: 1, attempt: 1, system: String::new(), messages, tools: Arc::from([]) }
+    TurnRequest { turn: 1, attempt: 1, system: String::new(), messages, tools: Arc::from([]), output_max: None }
 }
 
 /// One turn, with the pieces in which its text arrived.
@@ -195,7 +195,8 @@ async fn a_failure_strikes_the_attempts_it_was_written_for() {
     let at = |attempt, messages| TurnRequest { attempt, ..request(messages) };
     for attempt in 1..=2 {
         let (reply, pieces) = answer(&agent, &at(attempt, vec![said("go")])).await;
-        let expected = AgentFailure { kind: FailureKind::Transient, message: "overloaded".to_owned() };
+        let retry_after = Some(Duration::ZERO);
+        let expected = AgentFailure { kind: FailureKind::Transient, message: "overloaded".to_owned(), retry_after };
         assert_eq!((reply, pieces), (Err(expected), Vec::new()));
     }
     let (reply, _) = answer(&agent, &at(3, vec![said("go")])).await;
@@ -291,6 +292,6 @@ fn the_peers_scripts_are_accepted() {
 
 #[test]
 fn only_what_is_built_is_listed() {
-    let adapters: Vec<_> = crate::adapters().iter().map(|adapter| (adapter.id, adapter.key_variable)).collect();
-    assert_eq!(adapters, [("scripted", None), ("anthropic", Some("ANTHROPIC_API_KEY"))]);
+    let adapters: Vec<_> = crate::adapters().iter().map(|adapter| (adapter.id, adapter.key_variables)).collect();
+    assert_eq!(adapters, [("scripted", &[] as &[&str]), ("anthropic", &["ANTHROPIC_API_KEY"])]);
 }

@@ -145,11 +145,13 @@ fn writable(home: &Path) -> Check {
 
 /// Whether the adapter that a run here would use could take a turn.
 fn adapter(named: &str) -> Check {
-    let (ok, detail) = match sitting::adapter(named).map(|adapter| adapter.key_variable) {
+    let (ok, detail) = match sitting::adapter(named).map(|adapter| adapter.key_variables) {
         None => (false, format!("there is no `{named}` in this version")),
-        Some(None) => (true, format!("`{named}` needs no key")),
-        Some(Some(key)) if settings::variable(key).is_some() => (true, format!("`{named}` has its key from `{key}`")),
-        Some(Some(key)) => (false, format!("`{named}` needs a key, and `{key}` is not set")),
+        Some([]) => (true, format!("`{named}` needs no key")),
+        Some(keys) => match keys.iter().find(|key| settings::variable(key).is_some()) {
+            Some(key) => (true, format!("`{named}` has its key from `{key}`")),
+            None => (false, format!("`{named}` needs a key, and `{}` is not set", keys.join("` or `"))),
+        },
     };
     Check { what: "adapter", ok, detail }
 }

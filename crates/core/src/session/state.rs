@@ -390,7 +390,7 @@ impl State {
             // another attempt is simply due.
             FailureKind::Cancelled if turn.cancelled => self.held = true,
             FailureKind::Cancelled => {}
-            FailureKind::Transient => {
+            FailureKind::Transient | FailureKind::Busy | FailureKind::TooLong => {
                 turn.failures += 1;
                 turn.failed = Some((kind, message.to_owned()));
             }

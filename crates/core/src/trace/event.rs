@@ -176,6 +176,9 @@ pub enum Body {
         kind: FailureKind,
         /// What happened.
         message: String,
+        /// How long the provider asked to wait, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     /// A detector that is not at its default read a turn.
     LearnedSensitivityConsulted {
@@ -618,8 +621,12 @@ pub enum Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// Another attempt may work: overload, a broken stream, a time limit.
+    /// Another attempt may work: a broken stream, a time limit, a mishap at the provider.
     Transient,
+    /// The provider has no room now: a rate limit or overload. Never a sign that the agent is stuck.
+    Busy,
+    /// The request is longer than the model's window: a shorter one may work.
+    TooLong,
     /// Another attempt will not work: a missing key, an unknown model, a malformed script.
     Permanent,
     /// The turn was cancelled.

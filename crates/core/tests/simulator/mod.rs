@@ -416,7 +416,9 @@ impl<P: Procedure> Simulation<'_, P> {
                 Said::Turn { text, calls } => {
                     Body::AgentReply { slot, text, calls, usage: None, stop: Stop::EndTurn, duration_ms: 0 }
                 }
-                Said::Fails(kind) => Body::AgentFailed { slot, kind, message: "the script says so".to_owned() },
+                Said::Fails(kind) => {
+                    Body::AgentFailed { slot, kind, message: "the script says so".to_owned(), retry_after_ms: None }
+                }
             },
             Command::Call(call) => self.tool(key, &call.clone())?,
             Command::Ask(question) => {
@@ -567,9 +569,12 @@ impl<P: Procedure> Simulation<'_, P> {
 fn aborted(key: &Key, command: &Command) -> Body {
     let slot = key.slot;
     match command {
-        Command::Turn { .. } => {
-            Body::AgentFailed { slot, kind: FailureKind::Cancelled, message: "cancelled".to_owned() }
-        }
+        Command::Turn { .. } => Body::AgentFailed {
+            slot,
+            kind: FailureKind::Cancelled,
+            message: "cancelled".to_owned(),
+            retry_after_ms: None,
+        },
         Command::Call(call) => Body::ToolCancelled {
             slot,
             call_id: call.call_id.clone(),

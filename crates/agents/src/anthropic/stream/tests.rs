@@ -1,3 +1,6 @@
+use adjutant_core::tool::ToolCall;
+use serde_json::json;
+
 use super::*;
 
 /// One event as it is sent.
@@ -60,7 +63,7 @@ fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, Step>) {
         match fold.read(event) {
             Step::Nothing => {}
             Step::Show(delta) => deltas.push(delta),
-            Step::Done => return (deltas, Ok(fold.finish())),
+            Step::Done => return (deltas, Ok(Box::new(fold).finish())),
             step @ (Step::Failed(_) | Step::Unreadable(_)) => return (deltas, Err(step)),
         }
     }

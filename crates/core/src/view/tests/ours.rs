@@ -131,6 +131,7 @@ fn opening() -> Vec<Body> {
             slot: "turn/1.1".parse().expect("a slot"),
             kind: FailureKind::Transient,
             message: "overload".into(),
+            retry_after_ms: None,
         },
         Body::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 },
         Body::Expired { slot: "wait/1.1".parse().expect("a slot") },

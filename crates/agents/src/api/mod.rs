@@ -1,0 +1,223 @@
+//! What the adapters of model APIs share: one exchange over HTTP for one turn.
+//!
+//! In: a turn. Out: its reply, streamed. One request is one exchange with one host, the one of the base URL;
+//! nothing is asked for twice here, nothing kept between two turns. What differs between the APIs is a
+//! [`Wire`]: how a turn is written, and how the events of its answer are read.
+//!
+//! Begin with [`ApiAgent`].
+
+mod names;
+mod wire;
+
+use std::time::Duration;
+
+use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Request};
+use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
+use jiff::Timestamp;
+use thiserror::Error;
+
+use crate::failure::{self, Failed};
+use crate::sse;
+pub use names::{changed_names, wire_name};
+pub use wire::{Reading, Step, Wire, malformed_or};
+
+/// The most tokens of one reply if nothing else is said: what every model of today takes, and more than the
+/// longest patch of a step needs.
+pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
+
+/// How long nothing may come if nothing else is said. The APIs send something while they work, so two minutes
+/// of silence are no long thought; clients of today wait between one minute and six.
+pub const IDLE_MAX: Duration = Duration::from_secs(120);
+
+/// The most bytes of an error's body that are read. Errors of the APIs have a few hundred.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+/// How an API is reached, as the caller found out: nothing here reads the environment.
+///
+/// There is no `Debug`, so that the key can't be shown by accident.
+#[derive(Clone)]
+pub struct Settings {
+    /// The model, as the API names it.
+    pub model: String,
+    /// The key; empty for a server that wants none.
+    pub key: String,
+    /// Where the key came from, for the operator, such as `ANTHROPIC_API_KEY`.
+    pub key_source: String,
+    /// Where the API is, as its adapter's documentation has it, with or without a last `/`.
+    pub base_url: String,
+    /// The most tokens of one reply, such as [`OUTPUT_TOKENS_MAX`].
+    pub output_tokens_max: u32,
+    /// How long nothing may come, such as [`IDLE_MAX`].
+    pub idle_max: Duration,
+}
+
+/// Why there is no agent.
+#[derive(Debug, Error)]
+#[error("can't use the API at `{base_url}`: {why}")]
+pub struct Unusable {
+    base_url: String,
+    why: String,
+}
+
+/// Takes turns over a model API.
+pub struct ApiAgent {
+    http: HttpClient,
+    settings: Settings,
+    wire: Box<dyn Wire>,
+}
+
+impl ApiAgent {
+    /// An agent that speaks `wire` with these settings. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Unusable`] if the base URL is no web address, or the system's certificates can't be used.
+    pub fn new(wire: impl Wire + 'static, settings: Settings) -> Result<Self, Unusable> {
+        let unusable = |why: String| Unusable { base_url: settings.base_url.clone(), why };
+        let hosts = Hosts::only(&settings.base_url).map_err(|bad| unusable(bad.to_string()))?;
+        let http = HttpClient::new(hosts).map_err(|error| unusable(error.to_string()))?;
+        Ok(Self { http, settings, wire: Box::new(wire) })
+    }
+
+    async fn exchange(
+        &self,
+        turn: &TurnRequest,
+        deltas: &(dyn Fn(Delta) + Send + Sync),
+    ) -> Result<Reply, AgentFailure> {
+        let mut incoming = match self.http.open(&self.request(turn)).await {
+            Ok(incoming) => incoming,
+            Err(error) => return Err(self.unanswered(&error)),
+        };
+        if incoming.status != 200 {
+            let body = error_body(&mut incoming, self.settings.idle_max).await;
+            let (status, headers) = (incoming.status, &incoming.headers);
+            return Err(self.judged(Failed::Status { status, headers, body: &body }));
+        }
+        let mut reader = sse::Reader::default();
+        let mut events = Vec::new();
+        let mut reading = self.wire.reading(turn);
+        loop {
+            let why = match tokio::time::timeout(self.settings.idle_max, incoming.chunk()).await {
+                Ok(Ok(Some(bytes))) => reader.push(&bytes, &mut events).err().map(|error| error.to_string()),
+                Ok(Ok(None)) => Some("the stream ended before the reply did".to_owned()),
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some(self.silence()),
+            };
+            // What came before the break counts: it may have been the end of the reply.
+            for event in events.drain(..) {
+                match reading.read(&event) {
+                    Step::Nothing => {}
+                    Step::Show(delta) => deltas(delta),
+                    Step::Done => return self.accepted(reading.finish()),
+                    Step::Failed(body) => return Err(self.judged(Failed::InStream { body: &body })),
+                    Step::Unreadable(why) => return Err(self.broken(reading.has_content(), &why)),
+                }
+            }
+            if let Some(why) = why {
+                if reading.is_whole() {
+                    return self.accepted(reading.finish());
+                }
+                return Err(self.broken(reading.has_content(), &why));
+            }
+        }
+    }
+
+    /// A whole reply, unless it is none that a session can go on from.
+    fn accepted(&self, reply: Reply) -> Result<Reply, AgentFailure> {
+        if reply.stop == Stop::Refusal {
+            return Err(self.judged(Failed::Declined { said: &reply.text }));
+        }
+        if reply.text.trim().is_empty() && reply.calls.is_empty() {
+            return Err(self.judged(Failed::Empty { is_cut: reply.stop == Stop::MaxTokens }));
+        }
+        Ok(reply)
+    }
+
+    fn request(&self, turn: &TurnRequest) -> Request {
+        let mut headers = self.wire.headers(&self.settings.key);
+        headers.extend([("content-type", "application/json".to_owned()), ("accept", "text/event-stream".to_owned())]);
+        let output_tokens_max =
+            turn.output_max.map_or(self.settings.output_tokens_max, |most| most.min(self.settings.output_tokens_max));
+        let (base, path) = (self.settings.base_url.trim_end_matches('/'), self.wire.path(&self.settings.model));
+        Request {
+            url: format!("{base}{path}"),
+            method: "POST".to_owned(),
+            headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            body: Some(self.wire.body(turn, &self.settings.model, output_tokens_max).to_string()),
+            timeout: self.settings.idle_max,
+            bytes_max: ERROR_BYTES_MAX,
+        }
+    }
+
+    /// The failure of an exchange without an answer.
+    fn unanswered(&self, error: &FetchError) -> AgentFailure {
+        match error {
+            FetchError::Timeout(_) => self.broken(false, &self.silence()),
+            FetchError::Failed { .. } => self.broken(false, &error.to_string()),
+            FetchError::InvalidUrl { .. }
+            | FetchError::InvalidRequest { .. }
+            | FetchError::Scheme { .. }
+            | FetchError::HostNotAllowed { .. }
+            | FetchError::PrivateAddress { .. }
+            | FetchError::Redirects(_)
+            | FetchError::Cancelled { .. } => AgentFailure {
+                kind: FailureKind::Permanent,
+                message: format!("{}: {error}", self.wire.provider()),
+                retry_after: None,
+            },
+        }
+    }
+
+    fn broken(&self, had_content: bool, why: &str) -> AgentFailure {
+        self.judged(Failed::Broken { had_content, why })
+    }
+
+    fn judged(&self, failed: Failed<'_>) -> AgentFailure {
+        failure::judge(failed, Timestamp::now()).into_failure(self.wire.provider(), &self.settings.key_source)
+    }
+
+    fn silence(&self) -> String {
+        format!("nothing came for {} s", self.settings.idle_max.as_secs())
+    }
+}
+
+impl Agent for ApiAgent {
+    fn id(&self) -> &str {
+        self.wire.adapter_id()
+    }
+
+    fn model(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn turn<'a>(
+        &'a self,
+        request: &'a TurnRequest,
+        deltas: &'a (dyn Fn(Delta) + Send + Sync),
+        cancel: CancellationToken,
+    ) -> Pending<'a, Result<Reply, AgentFailure>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(AgentFailure {
+                    kind: FailureKind::Cancelled,
+                    message: "the turn was cancelled".to_owned(),
+                    retry_after: None,
+                }),
+                reply = self.exchange(request, deltas) => reply,
+            }
+        })
+    }
+}
+
+/// The body of an error, as far as it comes: one that breaks off still has its status.
+async fn error_body(incoming: &mut Incoming, idle_max: Duration) -> String {
+    let mut body = Vec::new();
+    while body.len() < ERROR_BYTES_MAX {
+        match tokio::time::timeout(idle_max, incoming.chunk()).await {
+            Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
+            Ok(Ok(None) | Err(_)) | Err(_) => break,
+        }
+    }
+    String::from_utf8_lossy(&body).into_owned()
+}

@@ -1,0 +1,79 @@
+//! What differs between the APIs.
+
+use adjutant_core::tool::ToolCall;
+use adjutant_ports::{Delta, Reply, TurnRequest};
+use serde_json::{Value, json};
+
+use crate::sse;
+
+/// One wire format: how a turn is written, and who reads its answer.
+pub trait Wire: Send + Sync {
+    /// The adapter's word in a brief, such as `anthropic`.
+    fn adapter_id(&self) -> &str;
+
+    /// What a person calls the provider, such as `Anthropic`.
+    fn provider(&self) -> &str;
+
+    /// Where turns are asked for, below the base URL, such as `/v1/messages`.
+    fn path(&self, model: &str) -> String;
+
+    /// The headers of the format, among them the one that carries the key. Never the URL: those are logged by
+    /// whoever stands between.
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)>;
+
+    /// The body that asks `model` for a streamed reply of at most `output_tokens_max` tokens.
+    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value;
+
+    /// A reader of the answer to that turn, to which nothing has come yet.
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading>;
+}
+
+/// Folds the events of one answer into a reply.
+pub trait Reading: Send {
+    /// Takes in the next event.
+    fn read(&mut self, event: &sse::Event) -> Step;
+
+    /// Whether a part of the reply has come.
+    fn has_content(&self) -> bool;
+
+    /// Whether the stream may end here although nothing said [`Step::Done`]: for formats, and servers, that
+    /// have no mark of the end.
+    fn is_whole(&self) -> bool {
+        false
+    }
+
+    /// The whole reply; to be asked for after [`Step::Done`], or where [`Reading::is_whole`].
+    fn finish(self: Box<Self>) -> Reply;
+}
+
+/// What an event means for whoever waits for the reply.
+#[derive(Debug, PartialEq)]
+pub enum Step {
+    /// Nothing that is shown.
+    Nothing,
+    /// Something to show.
+    Show(Delta),
+    /// The reply is whole.
+    Done,
+    /// The server sent an error instead of the rest; its data.
+    Failed(String),
+    /// The event can't be read; why.
+    Unreadable(String),
+}
+
+/// The call as the runtime knows it. `json` is what came of its arguments; what can't be read as JSON comes
+/// back to the agent as such. `is_cut` says that the reply ended at its limit within this call, so that no
+/// arguments at all are not the same as none needed.
+#[must_use]
+pub fn malformed_or(call_id: String, name: String, json: &str, is_cut: bool) -> ToolCall {
+    let read = match json.trim() {
+        "" if is_cut => Err("the reply was cut before the arguments came".to_owned()),
+        "" => Ok(json!({})),
+        _ => serde_json::from_str(json).map_err(|error| format!("{error}: {json}")),
+    };
+    let (args, malformed) = match read {
+        Ok(args) => (args, None),
+        Err(why) => (Value::Null, Some(why)),
+    };
+    ToolCall { call_id, name, args, malformed, masked: false }
+}
