@@ -164,7 +164,7 @@ impl Clock for SystemClock {
 
 /// The world around `agent`.
 pub fn ports(agent: Arc<dyn Agent>) -> Ports {
-    Ports { agent, tools: Arc::new(Still), operator: Arc::new(Agreeing), clock: Arc::new(SystemClock) }
+    Ports { agents: vec![agent], tools: Arc::new(Still), operator: Arc::new(Agreeing), clock: Arc::new(SystemClock) }
 }
 
 /// Drives a new run on `journal` to its end.

@@ -107,6 +107,7 @@ fn turn() -> TurnRequest {
     TurnRequest {
         turn: 1,
         attempt: 1,
+        turns_left_out: 0,
         system: "orders".to_owned(),
         messages: vec![brief],
         tools: [].into(),

@@ -80,6 +80,7 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
         let request = TurnRequest {
             turn,
             attempt: 1,
+            turns_left_out: 0,
             system: String::new(),
             messages: messages.clone(),
             tools: Arc::from([]),
@@ -202,6 +203,7 @@ fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
         let request = TurnRequest {
             turn,
             attempt: 1,
+            turns_left_out: 0,
             system: String::new(),
             messages: messages.clone(),
             tools: Arc::from([]),

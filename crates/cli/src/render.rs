@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
+use adjutant_core::budget::Metric;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
+use adjutant_core::procedure::What;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, wire};
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_ports::{Delta, Progress};
@@ -167,6 +169,23 @@ impl Renderer {
             Body::AgentFailed { kind, message, .. } => {
                 self.line(Tone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));
             }
+            Body::Timer { length_ms, .. } => {
+                self.line(
+                    Tone::Dim,
+                    &format!("  the next attempt follows in {}.{} s", length_ms / 1000, length_ms % 1000 / 100),
+                );
+            }
+            Body::AgentChanged { name, .. } => {
+                self.line(Tone::Warning, &format!("! {} takes the turns from here on", visible_line(name)));
+            }
+            Body::ContextFolded { messages, before, after } => self.line(
+                Tone::Dim,
+                &format!("  {} old results are folded: about {before} tokens become {after}", messages.len()),
+            ),
+            Body::ContextCut { before, after, .. } => self.line(
+                Tone::Dim,
+                &format!("  old messages are left out: about {before} tokens become {after} and the runtime state"),
+            ),
             Body::Message { kind: MessageKind::Nudge, .. } => {
                 self.line(Tone::Warning, "! no Confirmation Summary; the agent is asked again");
             }
@@ -209,10 +228,15 @@ impl Renderer {
                 self.line(Tone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
             }
             Body::Question { question, .. } => self.question(question),
-            Body::Expired { slot } => self.line(Tone::Warning, &format!("! the deadline of {slot} passed")),
+            Body::Expired { slot } if slot.what == What::Ask => {
+                self.line(Tone::Warning, &format!("! the deadline of {slot} passed"))
+            }
             Body::ModeSet { mode } => self.line(Tone::Dim, &format!("  mode: {mode}")),
+            Body::BudgetWarn { metric, used, limit } => {
+                self.line(Tone::Warning, &format!("! {} used", of_limit(metric, *used, *limit)));
+            }
             Body::BudgetHalt { metric, used, limit } => {
-                self.line(Tone::Warning, &format!("! limit reached: {used} of {limit} {metric}"));
+                self.line(Tone::Warning, &format!("! limit reached: {}", of_limit(metric, *used, *limit)));
             }
             Body::DeadlinePassed { deadline } => {
                 self.line(Tone::Warning, &format!("! the brief's deadline, {}, has passed", visible_line(deadline)));
@@ -285,5 +309,13 @@ impl Renderer {
 
     fn flush(&mut self) {
         self.out.flush().ok();
+    }
+}
+
+/// How much of a limit is used, in a person's unit.
+fn of_limit(metric: &str, used: u64, limit: u64) -> String {
+    match Metric::named(metric) {
+        Some(metric) => format!("{} of {}", metric.shown(used), metric.shown(limit)),
+        None => format!("{used} of {limit} {metric}"),
     }
 }

@@ -213,6 +213,7 @@ impl Settings {
             model: self.model.as_ref().map(|model| model.value.clone()),
             script: self.script.as_ref().map(|script| path(&script.value)),
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+            ..RunOptions::default()
         }
     }
 }

@@ -102,7 +102,7 @@ impl Sitting {
         console: &Arc<Console>,
     ) -> Driver<'j, Run<Session>> {
         let ports = Ports {
-            agent: self.agent.clone(),
+            agents: vec![self.agent.clone()],
             tools: self.tools.clone(),
             operator: console.clone(),
             clock: Arc::new(SystemClock),
@@ -292,11 +292,14 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
     match ended {
         Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {run_id}")),
         Ended::Interrupted => lines.push(format!("go on: adjutant resume {run_id}")),
-        Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| question.kind) {
-            Some(QuestionKind::Blocker) => {
+        Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| (question.kind, question)) {
+            Some((QuestionKind::Blocker, _)) => {
                 format!("go on: adjutant resume {run_id} --context \"what the agent should know\"")
             }
-            Some(QuestionKind::Limit) => format!("go on: adjutant resume {run_id} --extend 10"),
+            Some((QuestionKind::Limit, question)) => {
+                let what = question.options.first().map(|offer| offer.changes.as_str()).unwrap_or_default();
+                format!("go on: adjutant resume {run_id} --extend 10 ({what})")
+            }
             _ => format!("go on: adjutant resume {run_id}"),
         }),
     }

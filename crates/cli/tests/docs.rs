@@ -190,7 +190,8 @@ fn events() -> Vec<(String, Vec<String>)> {
         }
     }
     let start = events.iter_mut().find(|(name, _)| name == "run_start").expect("a run starts");
-    start.1.extend(block(&source, "pub struct RunStart {").filter_map(|line| field(line, "    ")).map(str::to_owned));
+    let options = read("crates/core/src/trace/options.rs");
+    start.1.extend(block(&options, "pub struct RunStart {").filter_map(|line| field(line, "    ")).map(str::to_owned));
     events
 }
 

@@ -15,6 +15,7 @@ pub mod id;
 pub mod role;
 pub mod nearest;
 pub mod brief;
+pub mod budget;
 pub mod session;
 pub mod gate;
 pub mod tool;

@@ -5,6 +5,7 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use adjutant_core::budget::Budget;
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
@@ -51,6 +52,8 @@ fn setup(authorized: &[&str]) -> Setup {
         shell_disabled: false,
         role: None,
         tools: tools().into(),
+        agents: Vec::new(),
+        budget: Budget::default(),
     }
 }
 

@@ -39,6 +39,8 @@ pub struct TurnRequest {
     pub turn: u32,
     /// The number of the attempt at this turn, from 1: the second follows a transient failure of the first.
     pub attempt: u32,
+    /// How many of the agent's turns are left out of the messages, to make room.
+    pub turns_left_out: usize,
     /// The standing orders and whatever else is the system's word.
     pub system: String,
     /// All messages after the system's, oldest first.

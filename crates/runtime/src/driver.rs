@@ -32,8 +32,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// What a driver needs of the outside world.
 #[derive(Clone)]
 pub struct Ports {
-    /// Takes the turns.
-    pub agent: Arc<dyn Agent>,
+    /// Take the turns: the run's own agent, then those to fall back on, in the order of its options.
+    pub agents: Vec<Arc<dyn Agent>>,
     /// Carries out the calls.
     pub tools: Arc<dyn Tools>,
     /// Answers the questions.
@@ -245,16 +245,18 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let Want { key, command } = want;
         let cancel = CancellationToken::new();
         match command {
-            Command::Turn { messages, tools } => {
+            Command::Turn { tools, agent, output_max, .. } => {
                 let transcript = self.transcripts.get(&key.part);
                 let specs = if tools { self.specs.clone() } else { Arc::from([]) };
                 let kept = |hash: &str| self.journal.kept(hash);
-                let request = request::build(&key, transcript, messages, specs, &kept);
+                let request = request::build(&key, transcript, output_max, specs, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }
                 self.write(intent)?;
-                let task = flight::turn(key.clone(), request, self.ports.clone(), self.masks.clone(), cancel.clone());
+                let agent = self.agent(agent);
+                let operator = self.ports.operator.clone();
+                let task = flight::turn(key.clone(), request, agent, operator, self.masks.clone(), cancel.clone());
                 self.flight.spawn(task);
             }
             Command::Call(call) => {
@@ -276,6 +278,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
         self.cancels.insert(key, cancel);
         Ok(())
+    }
+
+    /// The agent at a place in the run's options; the last there is for one beyond.
+    fn agent(&self, place: u32) -> Arc<dyn Agent> {
+        let agents = &self.ports.agents;
+        let place = (place as usize).min(agents.len().saturating_sub(1));
+        agents.get(place).expect("a driver is made with at least one agent").clone()
     }
 
     fn start_call(&mut self, key: &Key, call: Option<ToolCall>, prepared: Prepared, cancel: &CancellationToken) {

@@ -8,7 +8,7 @@ use adjutant_core::procedure::{Key, Slot};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::trace::Body;
 use adjutant_ports::{
-    AgentFailure, Answered, AppendError, CancellationToken, Delta, Journal, Operator, Prepared, Progress, Reply,
+    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Journal, Operator, Prepared, Progress, Reply,
     TurnRequest,
 };
 
@@ -50,7 +50,8 @@ fn elapsed_ms(since: Instant) -> u64 {
 pub(crate) async fn turn(
     key: Key,
     request: TurnRequest,
-    ports: Ports,
+    agent: Arc<dyn Agent>,
+    operator: Arc<dyn Operator>,
     masks: Arc<Masks>,
     cancel: CancellationToken,
 ) -> Landing {
@@ -62,11 +63,11 @@ pub(crate) async fn turn(
             Delta::Text(text) => Delta::Text(stream.push(&text)),
             Delta::Thinking(text) => Delta::Thinking(stream.push(&text)),
         };
-        ports.operator.show(Progress::Turn(&key.part, delta));
+        operator.show(Progress::Turn(&key.part, delta));
     };
-    let result = ports.agent.turn(&request, &show, cancel).await;
+    let result = agent.turn(&request, &show, cancel).await;
     let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    ports.operator.show(Progress::Turn(&key.part, Delta::Text(rest)));
+    operator.show(Progress::Turn(&key.part, Delta::Text(rest)));
     Landing { key, landed: Landed::Turn { result, duration_ms: elapsed_ms(began) } }
 }
 

@@ -1,26 +1,24 @@
 //! What is sent for a turn, put together from the transcript: nothing that isn't in the journal.
 
 use adjutant_core::procedure::Key;
-use adjutant_core::session::transcript::{Said, Speaker, Transcript};
+use adjutant_core::session::transcript::{Said, Speaker, Transcript, folded};
 use adjutant_core::tool::ToolSpecs;
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 
 /// What is sent when a kept content is gone: the agent must not take silence for an empty result.
 const GONE: &str = "(the content of this result is no longer there)";
 
-/// The request for the turn `key`: the messages from the first to the last number given.
+/// The request for the turn `key`: what the transcript still sends.
 pub(crate) fn build(
     key: &Key,
     transcript: Option<&Transcript>,
-    (first, last): (u32, u32),
+    output_max: u32,
     tools: ToolSpecs,
     kept: &dyn Fn(&str) -> Option<Vec<u8>>,
 ) -> TurnRequest {
-    let said = transcript.map(Transcript::messages).unwrap_or_default();
-    let range = first as usize..said.len().min(last as usize + 1);
     let mut system = String::new();
     let mut messages = Vec::new();
-    for said in said.get(range).unwrap_or_default() {
+    for said in transcript.into_iter().flat_map(Transcript::sent) {
         match outgoing(said, kept) {
             Some(message) => messages.push(message),
             None => {
@@ -31,7 +29,15 @@ pub(crate) fn build(
             }
         }
     }
-    TurnRequest { turn: key.slot.number, attempt: key.slot.attempt, system, messages, tools, output_max: None }
+    TurnRequest {
+        turn: key.slot.number,
+        attempt: key.slot.attempt,
+        turns_left_out: transcript.map_or(0, Transcript::turns_left_out),
+        system,
+        messages,
+        tools,
+        output_max: Some(output_max),
+    }
 }
 
 /// One message as it is sent; `None` if it is the system's.
@@ -50,5 +56,6 @@ fn outgoing(said: &Said, kept: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Outgo
         }
         _ => said.text.clone(),
     };
+    let text = if said.is_folded { folded(&text) } else { text };
     Some(OutgoingMessage { role, text, calls })
 }

@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use adjutant_core::brief::Brief;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
-use adjutant_core::session::{Setup, standing_orders};
+use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, standing_orders};
 use adjutant_core::tool::ToolSpecs;
-use adjutant_core::trace::RunOptions;
+use adjutant_core::trace::{AgentOptions, RunOptions};
 
 /// The setup of a session that works alone on `brief`.
 ///
@@ -37,6 +37,17 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         shell_disabled: options.no_shell,
         role: None,
         tools,
+        agents: options.agents().iter().map(limits).collect(),
+        budget: options.budget,
+    }
+}
+
+/// What an agent can take, as the options have it.
+fn limits(agent: &AgentOptions) -> AgentLimits {
+    AgentLimits {
+        name: agent.name(),
+        window: agent.window,
+        output_max: agent.output_tokens_max.unwrap_or(OUTPUT_TOKENS_MAX),
     }
 }
 

@@ -112,7 +112,15 @@ mod tests {
             effect: ToolEffect::Reads,
         };
         let tools: Arc<[ToolSpec]> = tools.iter().map(spec).collect();
-        TurnRequest { turn: 1, attempt: 1, system: system.to_owned(), messages, tools, output_max: None }
+        TurnRequest {
+            turn: 1,
+            attempt: 1,
+            turns_left_out: 0,
+            system: system.to_owned(),
+            messages,
+            tools,
+            output_max: None,
+        }
     }
 
     fn user(text: &str) -> OutgoingMessage {

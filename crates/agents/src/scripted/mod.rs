@@ -50,7 +50,7 @@ impl ScriptedAgent {
         deltas: &(dyn Fn(Delta) + Send + Sync),
         cancel: CancellationToken,
     ) -> Result<Reply, AgentFailure> {
-        let (number, turn) = self.script.choose(&request.messages);
+        let (number, turn) = self.script.choose(request.turns_left_out, &request.messages);
         if let Some(delay) = turn.map(|turn| turn.delay_ms).filter(|delay| *delay > 0) {
             tokio::select! {
                 biased;

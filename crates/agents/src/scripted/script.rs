@@ -126,9 +126,12 @@ impl Script {
     ///
     /// Each reply in `messages` is assigned to its turn first, by the same rule and from what had been said
     /// before it. A turn whose `when` does not hold is passed over for good.
-    pub(super) fn choose(&self, messages: &[OutgoingMessage]) -> (usize, Option<&ScriptTurn>) {
-        let mut place = Place::default();
-        let mut number = 1;
+    ///
+    /// Turns that were left out of `messages` count as taken in order: what was said before them is not there to
+    /// be looked at.
+    pub(super) fn choose(&self, left_out: usize, messages: &[OutgoingMessage]) -> (usize, Option<&ScriptTurn>) {
+        let mut place = (0..left_out).fold(Place::default(), |place, _| self.after(place));
+        let mut number = left_out + 1;
         let mut heard = 0;
         for (index, message) in messages.iter().enumerate() {
             if message.role == OutgoingRole::Assistant {

@@ -28,7 +28,15 @@ fn returned(tool: &str, is_error: bool, text: &str) -> OutgoingMessage {
 }
 
 fn request(messages: Vec<OutgoingMessage>) -> TurnRequest {
-    TurnRequest { turn: 1, attempt: 1, system: String::new(), messages, tools: Arc::from([]), output_max: None }
+    TurnRequest {
+        turn: 1,
+        attempt: 1,
+        turns_left_out: 0,
+        system: String::new(),
+        messages,
+        tools: Arc::from([]),
+        output_max: None,
+    }
 }
 
 /// One turn, with the pieces in which its text arrived.
@@ -99,7 +107,7 @@ async fn a_condition_looks_at_what_was_said_since_the_last_reply() {
     #[track_caller]
     fn check(when: &str, messages: Vec<OutgoingMessage>, expected: &str) {
         let agent = agent(&format!("- one\n- when: {when}\n  text: met\n- text: unmet\n"));
-        let (_, turn) = agent.script.choose(&messages);
+        let (_, turn) = agent.script.choose(0, &messages);
         assert_eq!(turn.map(|turn| turn.text.as_str()), Some(expected), "{when}");
     }
     let heard = |last: Vec<OutgoingMessage>| [vec![said("approved"), replied("one")], last].concat();

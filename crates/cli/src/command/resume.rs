@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use adjutant_core::budget;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
@@ -33,9 +34,10 @@ pub struct ResumeArgs {
     /// What a blocked agent should know: a text, or the name of a file that holds it
     #[arg(long, value_name = "TEXT|FILE")]
     context: Option<String>,
-    /// How many more steps the agent may take, if its limit was reached
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    extend: Option<u32>,
+    /// How much more the run may use, if a limit was reached: steps, turns, minutes, tokens or dollars, whichever
+    /// it was
+    #[arg(long, value_name = "N", value_parser = amount)]
+    extend: Option<String>,
     /// From here on go this far alone: `gated` or `auto`
     #[arg(long, value_name = "MODE", value_parser = |text: &str| settings::mode(text).ok_or("a mode is `gated` or `auto`"))]
     mode: Option<Mode>,
@@ -96,7 +98,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         }
         let mut driver = sitting.driver(recovered.events, &mut journal, &console);
         let from_flags = answers_from_flags(args, &driver)?;
-        let resume = Body::RunResume { options: (options != before).then_some(options), accepted_damage };
+        let resume = Body::RunResume { options: (options != before).then(|| Box::new(options)), accepted_damage };
         driver.append(Entry { part: Part::root(), body: resume })?;
         for entry in from_flags {
             driver.append(entry)?;
@@ -131,7 +133,7 @@ pub fn latest_options<'e>(events: &'e [Event], started: &'e RunOptions) -> &'e R
         Body::RunResume { options: Some(options), .. } => Some(options),
         _ => None,
     });
-    changed.unwrap_or(started)
+    changed.map_or(started, AsRef::as_ref)
 }
 
 fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions> {
@@ -160,7 +162,7 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Session>>) -> a
     let context = args.context.as_ref().map(|given| context(given)).transpose()?;
     for (kind, choice, text, flag) in [
         (QuestionKind::Blocker, Choice::Context, context, "--context"),
-        (QuestionKind::Limit, Choice::Extend, args.extend.map(|more| more.to_string()), "--extend"),
+        (QuestionKind::Limit, Choice::Extend, args.extend.clone(), "--extend"),
     ] {
         let Some(text) = text else { continue };
         let Some((key, _)) = driver.open_questions().into_iter().find(|(_, question)| question.kind == kind) else {
@@ -174,6 +176,14 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Session>>) -> a
         entries.push(Entry { part: key.part, body });
     }
     Ok(entries)
+}
+
+/// A positive number; what it counts is the limit's to say.
+fn amount(typed: &str) -> Result<String, String> {
+    match budget::decimal(typed) {
+        Some((0, 0)) | None => Err("it must be a number above 0, such as 10 or 2.50".to_owned()),
+        Some(_) => Ok(typed.trim().to_owned()),
+    }
 }
 
 /// A text as it is, or the content of the file of that name.

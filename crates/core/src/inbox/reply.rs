@@ -2,6 +2,7 @@
 //! written for it keeps its meaning; what adds to them is named below.
 
 use super::question::{Choice, QuestionKind};
+use crate::budget::decimal;
 
 /// The whole replies that accept a confirmation summary (the peer's list).
 pub const ACCEPTING: &[&str] = &[
@@ -73,7 +74,7 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
         }),
         QuestionKind::Blocker => (!typed.is_empty()).then(|| Reply::with(Choice::Context, typed)),
         QuestionKind::Limit => {
-            typed.parse::<u32>().ok().filter(|more| *more > 0).map(|_| Reply::with(Choice::Extend, typed))
+            decimal(typed).filter(|more| *more != (0, 0)).map(|_| Reply::with(Choice::Extend, typed))
         }
         QuestionKind::Deadline => match word.as_str() {
             "" => None,
@@ -134,6 +135,7 @@ mod tests {
     #[test]
     fn a_limit_is_extended_by_a_number() {
         check(QuestionKind::Limit, "10", Some(Choice::Extend), Some("10"));
+        check(QuestionKind::Limit, "2.50", Some(Choice::Extend), Some("2.50"));
         for typed in ["", "0", "-1", "more"] {
             check(QuestionKind::Limit, typed, None, None);
         }

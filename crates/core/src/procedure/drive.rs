@@ -145,10 +145,13 @@ impl Want {
     pub fn intent(&self, tools_offered: u32) -> Entry {
         let slot = self.key.slot;
         let body = match &self.command {
-            Command::Turn { messages, tools } => Body::AgentRequest {
+            Command::Turn { messages, tools, agent, input_tokens, output_max } => Body::AgentRequest {
                 slot,
                 messages: *messages,
                 tools: if *tools { tools_offered } else { 0 },
+                agent: *agent,
+                input_tokens: *input_tokens,
+                output_max: *output_max,
                 hash: None,
             },
             Command::Call(call) => Body::ToolCall {

@@ -63,6 +63,12 @@ pub enum Command {
         messages: (u32, u32),
         /// Whether tools are offered.
         tools: bool,
+        /// Who is asked: the place in the run's options.
+        agent: u32,
+        /// About how many tokens are sent.
+        input_tokens: u64,
+        /// The most tokens of the reply.
+        output_max: u32,
     },
     /// Carry out a call.
     Call(Arc<ToolCall>),

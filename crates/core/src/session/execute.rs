@@ -269,7 +269,7 @@ impl Session {
             };
         }
         if state.step >= self.step_limit() {
-            if !state.halted {
+            if state.halted.is_none() {
                 let limit = u64::from(self.step_limit());
                 return self.record(Body::BudgetHalt {
                     metric: "steps".to_owned(),

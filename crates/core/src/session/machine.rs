@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use super::context::{self, Context};
 use super::detect;
 use super::prompts;
-use super::setup::{Setup, TURN_ATTEMPTS_MAX};
-use super::state::{Asked, Stand, State, Taken, Turn, Word};
+use super::setup::Setup;
+use super::state::{Asked, Stand, State, Taken, Word};
 use crate::inbox::{Choice, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
-use crate::trace::{Body, Entry, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
+use crate::trace::{Body, Entry, Event, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
 
 /// The reason of a transition that ends a run because the operator declined it.
 pub(super) const DECLINED: &str = "declined by the operator";
@@ -68,7 +69,10 @@ impl Session {
     /// A session that lives in `part`.
     #[must_use]
     pub fn new(setup: Arc<Setup>, part: Part) -> Self {
-        let state = State { mode: setup.mode, ..State::default() };
+        let tools =
+            setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
+        let context = Context::new(context::guess(tools as u64));
+        let state = State { mode: setup.mode, context, ..State::default() };
         Self { setup, part, state }
     }
 
@@ -141,30 +145,6 @@ impl Session {
         Next::Want(vec![Want { key: Key { part: self.part.clone(), slot }, command }])
     }
 
-    /// The next turn, whose number was never used.
-    pub(super) fn new_turn(&self) -> Next {
-        self.request(Slot::first(What::Turn, self.state.turns + 1))
-    }
-
-    fn request(&self, slot: Slot) -> Next {
-        let tools = self.state.phase() == Some(PhaseName::Execute);
-        self.want(slot, Command::Turn { messages: (0, self.state.messages.saturating_sub(1)), tools })
-    }
-
-    /// What to do about a turn that was asked for and not taken.
-    pub(super) fn pursue(&self, turn: &Turn) -> Next {
-        let slot = Slot { what: What::Turn, number: turn.number, attempt: turn.attempt };
-        if turn.in_flight {
-            return if turn.cancelled { Next::Want(Vec::new()) } else { self.request(slot) };
-        }
-        match &turn.failed {
-            Some((kind, message)) if *kind == FailureKind::Permanent || turn.failures >= TURN_ATTEMPTS_MAX => {
-                self.ask(prompts::agent_failed(message, turn.failures))
-            }
-            _ => self.request(Slot { attempt: slot.attempt + 1, ..slot }),
-        }
-    }
-
     /// Puts on record what the detectors see in a turn; `None` once all of it is there.
     pub(super) fn read(&self, taken: &Taken) -> Option<Next> {
         if taken.read {
@@ -211,7 +191,7 @@ impl Session {
         if let Some((_, Some(text))) = self.state.answer(QuestionKind::Blocker) {
             return self.say(MessageKind::Context, self.state.step, prompts::context(text));
         }
-        if self.state.halted {
+        if self.state.halted.is_some() {
             return self.ask(prompts::limit_reached(self.step_limit()));
         }
         self.ask(prompts::blocked(reason))

@@ -7,13 +7,17 @@
 //!
 //! Begin with [`Session`].
 
+mod context;
 pub mod detect;
 mod execute;
 mod intake;
 mod machine;
 mod mode;
+mod past;
 pub mod prompts;
 pub mod replay;
+mod request;
+mod retry;
 mod setup;
 pub mod standing_orders;
 mod state;
@@ -21,4 +25,8 @@ pub mod transcript;
 
 pub use machine::Session;
 pub use mode::Mode;
-pub use setup::{MAX_STEPS_DEFAULT, NUDGES_MAX, RETRIES_MAX, Setup, TOOL_ROUNDS_MAX, TURN_ATTEMPTS_MAX};
+pub use retry::{BUSY_ATTEMPTS_MAX, WAIT_ASKED_MAX_MS, WAIT_FIRST_MS, WAIT_MAX_MS};
+pub use setup::{
+    AgentLimits, MAX_STEPS_DEFAULT, NUDGES_MAX, OUTPUT_TOKENS_MAX, RETRIES_MAX, Setup, TOOL_ROUNDS_MAX,
+    TURN_ATTEMPTS_MAX,
+};

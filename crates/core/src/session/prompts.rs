@@ -5,9 +5,15 @@ use serde_json::Value;
 
 use super::Mode;
 use super::execute::Held;
+use super::past::Past;
 use super::state::Verdict;
+use crate::budget::Metric;
+use crate::gate::Category;
 use crate::inbox::{Choice, Offer, Question, QuestionKind};
 use crate::trace::Rejection;
+
+/// How many lines of what was done are said in a runtime state.
+const PAST_LINES_MAX: usize = 120;
 
 /// How much of a text is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;
@@ -100,6 +106,46 @@ pub(super) fn denied(note: Option<&str>) -> String {
 /// What a blocked session was missing.
 pub(super) fn context(text: &str) -> String {
     format!("The operator answers your blocker:\n\n{}\n\nGo on from where you stopped.", text.trim())
+}
+
+/// What must not be lost of messages that are no longer sent. What agent and tools said stands in a fence.
+pub(super) fn runtime_state(brief: &str, past: &Past, step: u32, how: &str, approved: &[Category]) -> String {
+    let mut text = format!(
+        "Older messages of this conversation are left out from here on, to make room. This is the runtime state, \
+         written by Adjutant; what it says of the brief, the summary and the operator holds as before.\n\n\
+         ## The brief\n\n{}\n",
+        brief.trim_end()
+    );
+    if let Some(summary) = &past.summary {
+        text.push_str(&format!(
+            "\n## Your Confirmation Summary, which the operator accepted\n\n{}\n",
+            quoted_whole(summary)
+        ));
+    }
+    text.push_str(&format!("\n## Where you are\n\nStep {step} of phase 1. {how}\n"));
+    if !approved.is_empty() {
+        let approved: Vec<&str> = approved.iter().map(Category::as_str).collect();
+        text.push_str(&format!("The operator approved for the rest of the run: {}.\n", approved.join(", ")));
+    }
+    if !past.words.is_empty() {
+        text.push_str("\n## What the operator said since, oldest first\n");
+        for words in &past.words {
+            text.push_str(&format!("\n{}\n", quoted_whole(words)));
+        }
+    }
+    text.push_str("\n## What you did so far, one line each\n\n");
+    let mut lines = Vec::new();
+    for turn in &past.turns {
+        lines.push(format!("  | turn {}: {}\n", turn.number, turn.said));
+        lines.extend(turn.calls.iter().map(|call| format!("  |   called {}: {}\n", call.what, call.came)));
+    }
+    let kept = lines.len().saturating_sub(PAST_LINES_MAX);
+    if kept > 0 {
+        text.push_str(&format!("  | ({kept} older lines are left out)\n"));
+    }
+    text.extend(lines.drain(kept..));
+    text.push_str("\nThe files in the folder are as you left them. Call a tool again for what you no longer see.");
+    text
 }
 
 /// The request for the final report.
@@ -241,6 +287,19 @@ pub(super) fn limit_reached(limit: u32) -> Question {
     question(QuestionKind::Limit, text, Choice::Extend, options)
 }
 
+/// More of what is limited?
+pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64) -> Question {
+    let text = format!(
+        "The run has used {} of the {} that it may use, and the next request does not fit into what is left. How many \
+         more {}?",
+        metric.shown(used),
+        metric.shown(limit),
+        metric.unit()
+    );
+    let effect = format!("the run may use so many more {}", metric.unit());
+    question(QuestionKind::Limit, text, Choice::Extend, vec![Offer::new(Choice::Extend, "<a number>", &effect)])
+}
+
 /// The deadline has passed: go on?
 pub(super) fn deadline_passed(deadline: &str) -> Question {
     let options = vec![
@@ -272,6 +331,11 @@ fn excerpt(text: &str) -> String {
         None => text.to_owned(),
         Some((cut, _)) => format!("{}... ({} bytes in all)", &text[..cut], text.len()),
     }
+}
+
+/// A text, each line marked, in whole: what must be verbatim.
+fn quoted_whole(text: &str) -> String {
+    text.trim().lines().map(|line| format!("  | {line}\n")).collect()
 }
 
 /// A text from outside, each line marked, so that nobody takes it for ours.

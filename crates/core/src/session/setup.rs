@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::Mode;
 use super::detect::Sensitivities;
+use crate::budget::Budget;
 use crate::gate::{Category, RoleLimit};
 use crate::tool::ToolSpecs;
 
@@ -18,6 +19,21 @@ pub const TOOL_ROUNDS_MAX: u32 = 3;
 pub const RETRIES_MAX: u32 = 3;
 /// How often a turn that failed for a passing reason is asked for before a person is.
 pub const TURN_ATTEMPTS_MAX: u32 = 3;
+
+/// The most tokens of one reply if nothing else is said: what every model of today takes, and more than the
+/// longest patch of a step needs.
+pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
+
+/// What an agent can take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// What a person calls it: adapter and model.
+    pub name: String,
+    /// The tokens of its window, where they are known.
+    pub window: Option<u64>,
+    /// The most tokens of one reply.
+    pub output_max: u32,
+}
 
 /// What a session is made with. The same setup and the same events give the same decisions.
 #[derive(Debug, Clone)]
@@ -44,4 +60,8 @@ pub struct Setup {
     pub role: Option<RoleLimit>,
     /// The tools there are.
     pub tools: ToolSpecs,
+    /// Who can be asked for turns, in this order; never empty.
+    pub agents: Vec<AgentLimits>,
+    /// What the run may use.
+    pub budget: Budget,
 }

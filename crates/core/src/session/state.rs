@@ -10,7 +10,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Mode;
+use super::context::Context;
 use super::detect::Reading;
+use super::past::Past;
+use super::retry::Failed;
+use crate::budget::{Metric, Spending};
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::procedure::{Slot, What};
@@ -41,7 +45,8 @@ pub(super) struct State {
     pub(super) rounds: u32,
     /// What the operator added to the limit of steps.
     pub(super) steps_added: u32,
-    pub(super) halted: bool,
+    /// The limit that was reached and not yet extended, by its word on the wire.
+    pub(super) halted: Option<String>,
     pub(super) deadline_told: bool,
     pub(super) deadline_waived: bool,
     /// The operator cancelled a turn: what now is theirs to say, whatever the mode.
@@ -54,6 +59,16 @@ pub(super) struct State {
     pub(super) approved_acts: Vec<String>,
     /// How often each call failed in a row since the operator last said something, by name and arguments.
     pub(super) failures: BTreeMap<String, u32>,
+    /// Who is asked for turns: the place in the setup.
+    pub(super) agent: u32,
+    pub(super) waits: u32,
+    /// The wait that is on, before another attempt at a turn.
+    pub(super) wait: Option<Slot>,
+    pub(super) context: Context,
+    /// Messages were left out and the runtime state is not yet said behind them.
+    pub(super) owes_state: bool,
+    pub(super) past: Past,
+    pub(super) spending: Spending,
 }
 
 /// Between phases, or in one.
@@ -77,7 +92,9 @@ pub(super) struct Turn {
     pub(super) in_flight: bool,
     /// Attempts that failed for a passing reason since somebody last looked.
     pub(super) failures: u32,
-    pub(super) failed: Option<(FailureKind, String)>,
+    pub(super) failed: Option<Failed>,
+    /// Whether the wait after the last failure is over.
+    pub(super) waited: bool,
     pub(super) cancelled: bool,
     pub(super) taken: Option<Taken>,
 }
@@ -144,6 +161,27 @@ pub(super) enum Progress {
     Finished,
 }
 
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Well,
+    Failed,
+    Cancelled,
+    NotMade,
+}
+
+impl Came {
+    /// In a word, for the agent.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Well => "ok",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::NotMade => "not carried out",
+        }
+    }
+}
+
 /// A question that was put.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
@@ -170,6 +208,8 @@ impl State {
 
     pub(super) fn apply(&mut self, event: &Event) {
         self.now = Some(event.at);
+        self.spending.apply(event);
+        self.context.apply(&event.body);
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
         }
@@ -181,7 +221,10 @@ impl State {
             Body::PhaseEnter { phase, reason } => {
                 self.stand = Stand::In { phase: *phase, since: event.at, reason: reason.clone() };
             }
-            Body::PhaseExit { to, reason, .. } => {
+            Body::PhaseExit { phase, to, reason, .. } => {
+                if *phase == PhaseName::Intake && *to == Some(PhaseName::Execute) {
+                    self.past.summary = self.taken().map(|taken| taken.text.clone());
+                }
                 if let Some(to) = to {
                     self.stand = Stand::Between { to: *to, reason: reason.clone() };
                 }
@@ -189,10 +232,27 @@ impl State {
                 self.held = false;
             }
             Body::ModeSet { mode } => self.mode = Some(*mode),
-            Body::Message { role, kind, step, .. } => self.say(*role, *kind, *step),
+            Body::Message { role, kind, step, text, .. } => {
+                self.past.hear(*kind, text);
+                self.say(*role, *kind, *step);
+            }
             Body::AgentRequest { slot, .. } => self.request(*slot),
             Body::AgentReply { slot, text, calls, .. } => self.reply(*slot, text, calls),
-            Body::AgentFailed { kind, message, .. } => self.fail(*kind, message),
+            Body::AgentFailed { kind, message, retry_after_ms, .. } => self.fail(Failed {
+                kind: *kind,
+                message: message.clone(),
+                retry_after_ms: *retry_after_ms,
+                at: event.at,
+            }),
+            Body::AgentChanged { agent, .. } => {
+                self.agent = *agent;
+                self.forgive();
+            }
+            Body::ContextCut { .. } => self.owes_state = true,
+            Body::Timer { slot, .. } => {
+                self.waits = self.waits.max(slot.number);
+                self.wait = Some(*slot);
+            }
             Body::LearnedSensitivityConsulted { .. } => {
                 if let Some(taken) = self.taken_mut() {
                     taken.consulted += 1;
@@ -243,22 +303,33 @@ impl State {
                 });
             }
             Body::Answer { slot, choice, text, .. } => self.answered(*slot, *choice, text.clone()),
+            Body::Expired { slot } if self.wait == Some(*slot) => {
+                self.wait = None;
+                if let Some(turn) = &mut self.turn {
+                    turn.waited = true;
+                }
+            }
             Body::Expired { slot } => {
                 if let Some(default) = self.asked.as_ref().map(|asked| asked.default) {
                     self.answered(*slot, default, None);
                 }
             }
             Body::Withdrawn { slot } => {
+                if self.wait == Some(*slot) {
+                    self.wait = None;
+                }
                 if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
                     asked.withdrawn = true;
                 }
             }
             Body::AuthPrompt { categories, response, calls, acts } => self.prompted(categories, response, calls, acts),
-            Body::ToolResult { slot, success, .. } => self.finish(slot.number, Some(*success)),
-            Body::ToolCancelled { slot, .. } => self.finish(slot.number, None),
-            Body::ToolRejected { call, .. } => self.finish(*call, None),
+            Body::ToolResult { slot, success, .. } => {
+                self.finish(slot.number, if *success { Came::Well } else { Came::Failed })
+            }
+            Body::ToolCancelled { slot, .. } => self.finish(slot.number, Came::Cancelled),
+            Body::ToolRejected { call, .. } => self.finish(*call, Came::NotMade),
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
-            Body::BudgetHalt { .. } => self.halted = true,
+            Body::BudgetHalt { metric, .. } => self.halted = Some(metric.clone()),
             Body::DeadlinePassed { .. } => self.deadline_told = true,
             Body::TraceVersion { .. }
             | Body::RunStart(_)
@@ -266,13 +337,19 @@ impl State {
             | Body::AuthCheckFired { call: None, .. }
             | Body::AnswerIgnored { .. }
             | Body::ToolCall { .. }
-            | Body::Timer { .. }
+            | Body::ContextFolded { .. }
+            | Body::BudgetWarn { .. }
             | Body::Error { .. } => {}
         }
     }
 
     fn say(&mut self, role: MessageRole, kind: MessageKind, step: u32) {
         self.messages += 1;
+        // It is said between what was due and what is due.
+        if kind == MessageKind::RuntimeState {
+            self.owes_state = false;
+            return;
+        }
         self.said = Some(kind);
         self.owed = role == MessageRole::User;
         self.asked = None;
@@ -298,6 +375,7 @@ impl State {
             | MessageKind::Intake
             | MessageKind::Approval
             | MessageKind::Denial
+            | MessageKind::RuntimeState
             | MessageKind::Report => {}
         }
     }
@@ -336,6 +414,7 @@ impl State {
                 turn.attempt = slot.attempt;
                 turn.in_flight = true;
                 turn.failed = None;
+                turn.waited = false;
             }
             _ => {
                 self.turn = Some(Turn {
@@ -344,6 +423,7 @@ impl State {
                     in_flight: true,
                     failures: 0,
                     failed: None,
+                    waited: false,
                     cancelled: false,
                     taken: None,
                 });
@@ -358,6 +438,9 @@ impl State {
         }
         let first = self.calls + 1;
         self.calls += u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        if self.phase() == Some(PhaseName::Execute) {
+            self.past.take(slot.number, text, first, calls);
+        }
         let calls = (first..).zip(calls).map(|(number, call)| Call {
             number,
             call: Arc::new(call.clone()),
@@ -382,29 +465,49 @@ impl State {
         }
     }
 
-    fn fail(&mut self, kind: FailureKind, message: &str) {
+    fn fail(&mut self, failed: Failed) {
+        if failed.kind == FailureKind::TooLong {
+            self.context.refused();
+        }
         let Some(turn) = &mut self.turn else { return };
         turn.in_flight = false;
-        match kind {
+        match failed.kind {
             // Cancelled by the operator, who says what now; or by a driver that stood still, and then
             // another attempt is simply due.
             FailureKind::Cancelled if turn.cancelled => self.held = true,
             FailureKind::Cancelled => {}
             FailureKind::Transient | FailureKind::Busy | FailureKind::TooLong => {
                 turn.failures += 1;
-                turn.failed = Some((kind, message.to_owned()));
+                turn.failed = Some(failed);
             }
-            FailureKind::Permanent => turn.failed = Some((kind, message.to_owned())),
+            FailureKind::Permanent => turn.failed = Some(failed),
+        }
+    }
+
+    /// What failed is tried again as if for the first time.
+    fn forgive(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.failures = 0;
+            turn.failed = None;
+            turn.waited = false;
         }
     }
 
     fn answered(&mut self, slot: Slot, choice: Choice, text: Option<String>) {
         let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == slot) else { return };
         match (asked.kind, choice) {
+            (QuestionKind::Limit, Choice::Extend)
+                if let Some(metric) = self.halted.as_deref().and_then(Metric::named) =>
+            {
+                self.spending.add(metric, text.as_deref().and_then(|text| metric.amount(text)).unwrap_or(0));
+                self.halted = None;
+                self.asked = None;
+                return;
+            }
             (QuestionKind::Limit, Choice::Extend) => {
                 let more = text.as_deref().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
                 self.steps_added = self.steps_added.saturating_add(more);
-                self.halted = false;
+                self.halted = None;
             }
             (QuestionKind::Deadline, Choice::Continue) => {
                 self.deadline_waived = true;
@@ -412,11 +515,10 @@ impl State {
                 return;
             }
             (QuestionKind::Failure, Choice::Retry) => {
-                if let Some(turn) = &mut self.turn {
-                    turn.failures = 0;
-                    turn.failed = None;
-                }
                 self.asked = None;
+                // Whoever is asked first is asked first again.
+                self.agent = 0;
+                self.forgive();
                 return;
             }
             _ => {}
@@ -450,17 +552,18 @@ impl State {
     }
 
     /// Takes note that the agent got an answer to a call. A call that was made tells whether it works.
-    fn finish(&mut self, number: u32, made: Option<bool>) {
+    fn finish(&mut self, number: u32, came: Came) {
         self.messages += 1;
+        self.past.came(number, came.as_str());
         let Some(call) = self.call_mut(number) else { return };
         call.progress = Progress::Finished;
         let same = same_call(&call.call);
-        match made {
-            Some(true) => {
+        match came {
+            Came::Well => {
                 self.failures.remove(&same);
             }
-            Some(false) => *self.failures.entry(same).or_default() += 1,
-            None => {}
+            Came::Failed => *self.failures.entry(same).or_default() += 1,
+            Came::Cancelled | Came::NotMade => {}
         }
     }
 
@@ -485,10 +588,8 @@ impl State {
 
     /// A new driver: what was allowed and not begun is judged again, what failed is tried again.
     fn taken_over(&mut self) {
-        if let Some(turn) = &mut self.turn {
-            turn.failures = 0;
-            turn.failed = None;
-        }
+        self.agent = 0;
+        self.forgive();
         if let Some(taken) = self.taken_mut() {
             for call in &mut taken.calls {
                 if call.verdict == Some(Verdict::Allowed) && matches!(call.progress, Progress::Waiting { .. }) {
@@ -505,6 +606,8 @@ impl State {
                 if let Some(turn) = self.turn.as_mut().filter(|turn| turn.in_flight) {
                     turn.cancelled = true;
                 }
+                // A wait is not worth an answer: what was to follow it is the operator's to say.
+                self.held |= self.wait.is_some();
                 for call in self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls) {
                     if let Progress::InFlight { cancelled, .. } = &mut call.progress {
                         *cancelled = true;

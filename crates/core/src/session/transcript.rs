@@ -10,6 +10,8 @@ pub struct Transcript {
     messages: Vec<Said>,
     phase: Option<PhaseName>,
     names: Vec<(u32, String, String)>,
+    /// The first message that is still sent, besides the system's.
+    first: usize,
     calls: u32,
     hasher: blake3::Hasher,
     /// How many of the messages the hasher has seen: whoever asks for no hash pays for none.
@@ -27,6 +29,8 @@ pub struct Said {
     pub speaker: Speaker,
     /// What was said; for a kept result, empty.
     pub text: String,
+    /// Whether no more is sent of it than its ends.
+    pub is_folded: bool,
 }
 
 /// Who spoke.
@@ -58,15 +62,38 @@ impl Transcript {
         &self.messages
     }
 
-    /// The short hash of everything said so far: of a request that sends all of it. A result that is kept
-    /// elsewhere counts by its own hash.
+    /// The messages that a request sends, oldest first: the system's, and those that were not left out.
+    pub fn sent(&self) -> impl Iterator<Item = &Said> {
+        let first = self.first;
+        let is_sent = move |(index, said): &(usize, &Said)| *index >= first || said.speaker == Speaker::System;
+        self.messages.iter().enumerate().filter(is_sent).map(|(_, said)| said)
+    }
+
+    /// How many of the agent's turns are left out of a request.
+    #[must_use]
+    pub fn turns_left_out(&self) -> usize {
+        let is_turn = |said: &&Said| matches!(said.speaker, Speaker::Agent(_));
+        self.messages[..self.first].iter().filter(is_turn).count()
+    }
+
+    /// The short hash of what a request sends. A result that is kept elsewhere counts by its own hash.
     #[must_use]
     pub fn hash(&mut self) -> String {
-        for said in &self.messages[self.hashed..] {
-            hash_in(&mut self.hasher, said);
+        let mut hasher = std::mem::take(&mut self.hasher);
+        for (index, said) in self.messages.iter().enumerate().skip(self.hashed) {
+            if index >= self.first || said.speaker == Speaker::System {
+                hash_in(&mut hasher, said);
+            }
         }
         self.hashed = self.messages.len();
+        self.hasher = hasher;
         wire::short(&self.hasher.finalize())
+    }
+
+    /// What was hashed is no longer what is sent.
+    fn hash_anew(&mut self) {
+        self.hasher = blake3::Hasher::default();
+        self.hashed = 0;
     }
 
     /// How many calls were asked for so far.
@@ -111,12 +138,24 @@ impl Transcript {
                 let (id, name) = self.call(call, call_id, name);
                 self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, content);
             }
+            Body::ContextFolded { messages, .. } => {
+                for number in messages {
+                    if let Some(said) = self.messages.get_mut(number as usize) {
+                        said.is_folded = true;
+                    }
+                }
+                self.hash_anew();
+            }
+            Body::ContextCut { first, .. } => {
+                self.first = (first as usize).min(self.messages.len());
+                self.hash_anew();
+            }
             _ => {}
         }
     }
 
     fn push(&mut self, at: Timestamp, speaker: Speaker, text: String) {
-        self.messages.push(Said { at, phase: self.phase, speaker, text });
+        self.messages.push(Said { at, phase: self.phase, speaker, text, is_folded: false });
     }
 
     /// The agent's own name for a call and its tool, by the call's number.
@@ -126,6 +165,25 @@ impl Transcript {
             None => (call_id, name),
         }
     }
+}
+
+/// How much of each end of a folded result is still sent, in characters.
+const FOLDED_END_CHARS: usize = 200;
+
+/// What is sent in place of a result that is folded: how long it was, and its two ends.
+#[must_use]
+pub fn folded(content: &str) -> String {
+    let head = content.char_indices().nth(FOLDED_END_CHARS).map_or(content.len(), |(cut, _)| cut);
+    let tail = content.char_indices().rev().nth(FOLDED_END_CHARS - 1).map_or(0, |(cut, _)| cut);
+    if tail <= head {
+        return content.to_owned();
+    }
+    let (head, tail) = (&content[..head], &content[tail..]);
+    format!(
+        "(This result of {} bytes is folded to save room: its two ends are left. Call the tool again if you need it.)\n\
+         {head}\n(...)\n{tail}",
+        content.len()
+    )
 }
 
 /// Takes a message into a hash, each field with its length, so that no two transcripts read the same.
@@ -151,5 +209,6 @@ fn hash_in(hasher: &mut blake3::Hasher, said: &Said) {
             field(artifact.as_deref().unwrap_or_default());
         }
     }
+    field(if said.is_folded { "folded" } else { "" });
     field(&said.text);
 }

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{BriefId, RunId};
 use crate::inbox::{Choice, Question};
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
 use crate::tool::FileChange;
 pub use crate::tool::ToolCall as Call;
+use crate::trace::options::{RunOptions, RunStart};
 
 /// The version in the header of a journal. The peer's traces end at 5; from 6 on lines carry `seq`.
 pub const TRACE_VERSION: u32 = 6;
@@ -80,7 +80,7 @@ pub enum Body {
     RunResume {
         /// Options that the operator changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        options: Option<RunOptions>,
+        options: Option<Box<RunOptions>>,
         /// Damage that the operator accepted, by line number.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         accepted_damage: Vec<u64>,
@@ -147,6 +147,16 @@ pub enum Body {
         messages: (u32, u32),
         /// How many tools were offered.
         tools: u32,
+        /// Who was asked: the place in the run's options, where 0 is the adapter of the run and what follows are
+        /// those to fall back on.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        agent: u32,
+        /// About how many tokens were sent.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        input_tokens: u64,
+        /// The most tokens that the reply was allowed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        output_max: u32,
         /// The short hash of what was sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
@@ -179,6 +189,34 @@ pub enum Body {
         /// How long the provider asked to wait, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
+    },
+    /// Another agent takes the turns from here on, because the one before could not.
+    AgentChanged {
+        /// Who: the place in the run's options.
+        agent: u32,
+        /// Its adapter, and its model if one is fixed.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The results of old calls are no longer sent, to make room in the agent's window. The journal keeps them.
+    ContextFolded {
+        /// Their numbers in the part's transcript.
+        messages: Vec<u32>,
+        /// About how many tokens a request had before.
+        before: u64,
+        /// About how many it has now.
+        after: u64,
+    },
+    /// Old messages are no longer sent, to make room in the agent's window. The journal keeps them, and a message
+    /// of the kind `runtime_state` follows, which says what must not be lost of them.
+    ContextCut {
+        /// The first message that is still sent besides the standing orders.
+        first: u32,
+        /// About how many tokens a request had before.
+        before: u64,
+        /// About how many it has now, that message not counted.
+        after: u64,
     },
     /// A detector that is not at its default read a turn.
     LearnedSensitivityConsulted {
@@ -390,9 +428,18 @@ pub enum Body {
         /// Who.
         by: String,
     },
+    /// Most of a limit is used.
+    BudgetWarn {
+        /// Which, as in `budget_halt`.
+        metric: String,
+        /// How much was used.
+        used: u64,
+        /// How much there is.
+        limit: u64,
+    },
     /// A limit was reached.
     BudgetHalt {
-        /// Which: `steps`.
+        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens` or `micro_dollars`.
         metric: String,
         /// How much was used.
         used: u64,
@@ -416,61 +463,6 @@ pub enum Body {
         /// The phase it happened in.
         phase: PhaseName,
     },
-}
-
-/// Everything needed to begin a run again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunStart {
-    /// The run's name.
-    pub run_id: RunId,
-    /// The brief's id.
-    pub brief_id: BriefId,
-    /// The brief's project.
-    pub project: String,
-    /// Where the brief came from, as it was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub brief_path: Option<String>,
-    /// The brief, whole.
-    pub brief: String,
-    /// What the run was told to do, after flags, environment, brief and configuration were combined.
-    pub options: RunOptions,
-    /// What decided.
-    pub versions: Versions,
-}
-
-/// What a run was told to do, after flags, environment, brief and configuration were combined.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunOptions {
-    /// The mode, where it is fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
-    /// The folder that tools work in.
-    pub workdir: String,
-    /// Whether `shell_exec` is switched off.
-    #[serde(default)]
-    pub no_shell: bool,
-    /// How many steps a session may take before a person is asked.
-    pub max_steps: u32,
-    /// The adapter.
-    pub adapter: String,
-    /// The model, where it is fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The script of a scripted agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub script: Option<String>,
-    /// Detectors that are not at their default: name and sensitivity.
-    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub detectors: std::collections::BTreeMap<String, String>,
-}
-
-/// What decided: recorded, so that a later reader knows whose rules these were.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Versions {
-    /// The program.
-    pub adjutant: String,
-    /// The standing orders.
-    pub standing_orders: u32,
 }
 
 /// The phases, by their names on the wire.
@@ -567,6 +559,8 @@ pub enum MessageKind {
     Denial,
     /// What the operator adds so that a blocked session can go on.
     Context,
+    /// What must not be lost of messages that are no longer sent: brief, confirmed summary, the operator's words.
+    RuntimeState,
     /// The request for the final report.
     Report,
 }
@@ -705,4 +699,9 @@ impl Body {
                     | Self::OperatorMessage { .. }
             )
     }
+}
+
+/// For fields that say nothing where they are zero.
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }

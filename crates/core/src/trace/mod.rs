@@ -8,11 +8,13 @@
 //! ours and the peer's, for those who only look.
 
 mod event;
+mod options;
 pub mod read;
 mod shape;
 pub mod wire;
 
 pub use event::{
-    Body, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName, Rejection,
-    RunOptions, RunStart, Stop, TRACE_VERSION, Usage, Versions,
+    Body, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop,
+    TRACE_VERSION, Usage,
 };
+pub use options::{AgentOptions, RunOptions, RunStart, Versions};

@@ -293,7 +293,18 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                 ]
             }
         }
-        "agent_request" => const { &[slot(), numbers("messages"), number("tools")] },
+        "agent_request" => {
+            const {
+                &[
+                    slot(),
+                    numbers("messages"),
+                    number("tools"),
+                    number("agent").or_absent(),
+                    number("input_tokens").or_absent(),
+                    number("output_max").or_absent(),
+                ]
+            }
+        }
         "agent_reply" => {
             const {
                 &[
@@ -306,7 +317,12 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                 ]
             }
         }
-        "agent_failed" => const { &[slot(), typed::<FailureKind>("kind"), text("message")] },
+        "agent_failed" => {
+            const { &[slot(), typed::<FailureKind>("kind"), text("message"), number("retry_after_ms").or_absent()] }
+        }
+        "agent_changed" => const { &[number("agent"), text("name"), text("reason")] },
+        "context_folded" => const { &[numbers("messages"), number("before"), number("after")] },
+        "context_cut" => const { &[number("first"), number("before"), number("after")] },
         "turn_read" => const { &[number("turn"), texts("fired")] },
         "phase_drift" => const { &[number("turn"), typed::<PhaseName>("declared"), typed::<PhaseName>("phase")] },
         "question" => const { &[slot(), typed::<Question>("question")] },

@@ -221,7 +221,10 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
         "agent_request" => {
             let numbers = f.numbers("messages");
             let (first, last) = (numbers.first().unwrap_or(&0), numbers.last().unwrap_or(&0));
-            ("agent_req", format!("{}  messages={first}-{last}  tools={}", w("slot"), n("tools")))
+            let agent = f.number("agent").map(|agent| format!("agent={agent}")).unwrap_or_default();
+            let input = f.number("input_tokens").map(|tokens| format!("in~{tokens}")).unwrap_or_default();
+            let detail = format!("{}  messages={first}-{last}  tools={}", w("slot"), n("tools"));
+            ("agent_req", joined(&[&detail, &agent, &input]))
         }
         "agent_reply" => {
             let usage = f.object("usage");
@@ -232,7 +235,16 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             let detail = format!("{slot}  {stop}  {}ms  {text}B  calls={calls}", n("duration_ms"));
             ("agent_reply", joined(&[&detail, &tokens("input_tokens", "in"), &tokens("output_tokens", "out")]))
         }
-        "agent_failed" => ("agent_fail", format!("{}  {}  {}", w("slot"), w("kind"), w("message"))),
+        "agent_failed" => {
+            let after = f.number("retry_after_ms").map(|wait| format!("retry_after={wait}ms")).unwrap_or_default();
+            ("agent_fail", joined(&[&w("slot"), &w("kind"), &after, &w("message")]))
+        }
+        "agent_changed" => ("agent_change", format!("{}  {}  ({})", n("agent"), w("name"), w("reason"))),
+        "context_folded" => {
+            let folded = f.numbers("messages").len();
+            ("ctx_fold", format!("results={folded}  tokens={}->{}", n("before"), n("after")))
+        }
+        "context_cut" => ("ctx_cut", format!("from={}  tokens={}->{}", n("first"), n("before"), n("after"))),
         "turn_read" => ("turn_read", format!("turn={}  fired=[{}]", n("turn"), f.texts("fired").join(","))),
         "phase_drift" => {
             ("phase_drift", format!("turn={}  declared={}  phase={}", n("turn"), w("declared"), w("phase")))

@@ -24,6 +24,7 @@ fn run_start() -> Body {
         model: Some("small".into()),
         script: None,
         detectors: BTreeMap::new(),
+        ..RunOptions::default()
     };
     Body::RunStart(Box::new(RunStart {
         run_id: "2026-01-02-P1-r2".parse().expect("a name"),
@@ -42,7 +43,15 @@ fn message(role: MessageRole, kind: MessageKind, phase: PhaseName, step: u32, te
 
 fn request(number: u32) -> Body {
     let slot = format!("turn/{number}.1").parse().expect("a slot");
-    Body::AgentRequest { slot, messages: (1, 2 * number), tools: 10, hash: Some("00ff".into()) }
+    Body::AgentRequest {
+        slot,
+        messages: (1, 2 * number),
+        tools: 10,
+        agent: 0,
+        input_tokens: 0,
+        output_max: 0,
+        hash: Some("00ff".into()),
+    }
 }
 
 fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {

@@ -1,0 +1,257 @@
+//! The one ledger of what a run has used.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{Budget, Metric, NANO_PER_MICRO, OUTPUT_TOKENS_MIN, Prices, WARN_PER_CENT};
+use crate::procedure::{Key, What};
+use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
+
+/// What a run has used and reserved, folded from its events.
+#[derive(Debug, Clone, Default)]
+pub struct Spending {
+    /// The prices of the run's agents, by their place in its options.
+    prices: Vec<Option<Prices>>,
+    tokens: u64,
+    nano_dollars: u64,
+    turns: u64,
+    worked_ms: u64,
+    reserved: BTreeMap<Key, Reserved>,
+    /// What is in flight besides questions, and since when anything is.
+    in_flight: u32,
+    since: Option<Timestamp>,
+    last: Option<Timestamp>,
+    added: BTreeMap<Metric, u64>,
+    /// The metrics whose warning is on record.
+    warned: Vec<Metric>,
+    /// Input of the latest reply that the provider had, or now has, in its cache.
+    cached: u64,
+}
+
+/// What one request may cost.
+#[derive(Debug, Clone, Copy)]
+struct Reserved {
+    /// Its place in the run's options.
+    agent: u32,
+    input: u64,
+    output: u64,
+    tokens: u64,
+    nano_dollars: u64,
+}
+
+/// Whether there is room for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It may be sent, if its reply is held to so many tokens.
+    For {
+        /// The most tokens of the reply.
+        output: u32,
+    },
+    /// A limit forbids it.
+    Over(Metric),
+}
+
+impl Spending {
+    /// Takes note of an event.
+    pub fn apply(&mut self, event: &Event) {
+        let key = |slot| Key { part: event.part.clone(), slot };
+        match &event.body {
+            Body::RunStart(start) => self.price(&start.options),
+            Body::RunResume { options, .. } => {
+                // Whatever was in flight ended when its driver did; nobody knows when better than the journal.
+                self.rest(self.last.unwrap_or(event.at));
+                self.in_flight = 0;
+                if let Some(options) = options {
+                    self.price(options);
+                }
+            }
+            Body::AgentRequest { slot, agent, input_tokens, output_max, .. } => {
+                let (agent, input, output) = (*agent, *input_tokens, u64::from(*output_max));
+                let (tokens, nano_dollars) = self.cost_ahead(agent, input, output);
+                self.reserved.insert(key(*slot), Reserved { agent, input, output, tokens, nano_dollars });
+            }
+            Body::AgentReply { slot, usage, text, .. } => {
+                self.turns += 1;
+                self.settle(&key(*slot), *usage, text.len() as u64 / 4);
+            }
+            Body::AgentFailed { slot, kind, .. } => match kind {
+                // The provider did not begin with it.
+                FailureKind::Busy | FailureKind::TooLong | FailureKind::Permanent => {
+                    self.reserved.remove(&key(*slot));
+                }
+                // It may have read all of it, and said something that nobody got.
+                FailureKind::Transient => {
+                    if let Some(held) = self.reserved.remove(&key(*slot)) {
+                        let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, 0);
+                        self.spend(tokens, nano_dollars);
+                    }
+                }
+                FailureKind::Cancelled => self.keep(&key(*slot)),
+            },
+            Body::Interrupted { slot, .. } => self.keep(&key(*slot)),
+            Body::BudgetWarn { metric, .. } => self.warned.extend(Metric::named(metric)),
+            _ => {}
+        }
+        self.work(event);
+        self.last = Some(event.at);
+    }
+
+    /// What is used of a metric, in its own unit, with what is reserved.
+    #[must_use]
+    pub fn used(&self, metric: Metric) -> u64 {
+        match metric {
+            Metric::Turns => self.turns,
+            Metric::WallClock => self.worked_ms,
+            Metric::Tokens => self.reserved.values().fold(self.tokens, |sum, held| sum.saturating_add(held.tokens)),
+            Metric::Money => {
+                let held = |sum: u64, held: &Reserved| sum.saturating_add(held.nano_dollars);
+                self.reserved.values().fold(self.nano_dollars, held) / NANO_PER_MICRO
+            }
+        }
+    }
+
+    /// The limit of a metric with what the operator added to it.
+    #[must_use]
+    pub fn limit(&self, budget: &Budget, metric: Metric) -> Option<u64> {
+        let added = self.added.get(&metric).copied().unwrap_or(0);
+        budget.limit(metric).map(|limit| limit.saturating_add(added))
+    }
+
+    /// Adds to a limit.
+    pub fn add(&mut self, metric: Metric, amount: u64) {
+        let added = self.added.entry(metric).or_default();
+        *added = added.saturating_add(amount);
+        self.warned.retain(|warned| *warned != metric);
+    }
+
+    /// Whether a request of `input` tokens to the agent at `agent` may be sent, its reply being at most `output`
+    /// tokens long.
+    #[must_use]
+    pub fn room(&self, budget: &Budget, agent: u32, input: u64, output: u32) -> Room {
+        let mut output = u64::from(output);
+        let least = OUTPUT_TOKENS_MIN.min(output);
+        for metric in Metric::ALL {
+            let Some(limit) = self.limit(budget, metric) else { continue };
+            let left = limit.saturating_sub(self.used(metric));
+            let (tokens, nano_dollars) = self.cost_ahead(agent, input, 0);
+            let room = match metric {
+                Metric::Turns | Metric::WallClock => {
+                    if left == 0 {
+                        return Room::Over(metric);
+                    }
+                    continue;
+                }
+                Metric::Tokens => left.saturating_sub(tokens),
+                Metric::Money => match self.prices(agent) {
+                    Some(prices) => {
+                        let left = left.saturating_mul(NANO_PER_MICRO).saturating_sub(nano_dollars);
+                        left.checked_div(prices.output).unwrap_or(u64::MAX)
+                    }
+                    // Whoever begins a run sees to it that what is limited has a price.
+                    None => u64::MAX,
+                },
+            };
+            if room < least {
+                return Room::Over(metric);
+            }
+            output = output.min(room);
+        }
+        Room::For { output: u32::try_from(output).unwrap_or(u32::MAX) }
+    }
+
+    /// The first metric that is close to its limit without a warning on record.
+    #[must_use]
+    pub fn warning(&self, budget: &Budget) -> Option<(Metric, u64, u64)> {
+        Metric::ALL.into_iter().filter(|metric| !self.warned.contains(metric)).find_map(|metric| {
+            let (used, limit) = (self.used(metric), self.limit(budget, metric)?);
+            (used.saturating_mul(100) >= limit.saturating_mul(WARN_PER_CENT)).then_some((metric, used, limit))
+        })
+    }
+
+    fn price(&mut self, options: &RunOptions) {
+        self.prices = options.agents().iter().map(|agent| agent.prices).collect();
+    }
+
+    fn prices(&self, agent: u32) -> Option<&Prices> {
+        self.prices.get(agent as usize)?.as_ref()
+    }
+
+    /// What a request may cost at most, in tokens and nano-dollars: what the provider's cache had of the last
+    /// one it will have of this one.
+    fn cost_ahead(&self, agent: u32, input: u64, output: u64) -> (u64, u64) {
+        let read = self.cached.min(input);
+        let fresh = input - read;
+        let nano_dollars = self.prices(agent).map_or(0, |prices| {
+            let write = prices.cache_write.unwrap_or(prices.input).max(prices.input);
+            total(&[(fresh, write), (read, prices.cache_read.unwrap_or(prices.input)), (output, prices.output)])
+        });
+        (fresh.saturating_add(output), nano_dollars)
+    }
+
+    /// Puts what a reply cost in place of what was reserved for it. What the provider did not count is as much
+    /// as was reserved; of the output, as much as its text.
+    fn settle(&mut self, key: &Key, usage: Option<Usage>, said: u64) {
+        let Some(held) = self.reserved.remove(key) else { return };
+        let counted = usage.filter(|usage| usage.input_tokens.is_some() || usage.output_tokens.is_some());
+        let Some(usage) = counted else {
+            let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, said.min(held.output));
+            return self.spend(tokens, nano_dollars);
+        };
+        let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
+        let fresh = usage.input_tokens.unwrap_or_else(|| held.input.saturating_sub(read.saturating_add(written)));
+        let output = usage.output_tokens.unwrap_or(said);
+        self.cached = read.saturating_add(written);
+        let nano_dollars = self.prices(held.agent).map_or(0, |prices| {
+            total(&[
+                (fresh, prices.input),
+                (read, prices.cache_read.unwrap_or(prices.input)),
+                (written, prices.cache_write.unwrap_or(prices.input)),
+                (output, prices.output),
+            ])
+        });
+        self.spend(fresh.saturating_add(written).saturating_add(output), nano_dollars);
+    }
+
+    /// What was reserved stays spent.
+    fn keep(&mut self, key: &Key) {
+        if let Some(held) = self.reserved.remove(key) {
+            self.spend(held.tokens, held.nano_dollars);
+        }
+    }
+
+    fn spend(&mut self, tokens: u64, nano_dollars: u64) {
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.nano_dollars = self.nano_dollars.saturating_add(nano_dollars);
+    }
+
+    /// Counts the time in which anything but a question is in flight.
+    fn work(&mut self, event: &Event) {
+        let counts = |slot: &&crate::procedure::Slot| slot.what != What::Ask;
+        if event.body.intent().filter(counts).is_some() {
+            self.in_flight += 1;
+            self.since.get_or_insert(event.at);
+        }
+        if event.body.outcome().filter(counts).is_some() {
+            self.in_flight = self.in_flight.saturating_sub(1);
+            if self.in_flight == 0 {
+                self.rest(event.at);
+            }
+        }
+    }
+
+    fn rest(&mut self, at: Timestamp) {
+        if let Some(since) = self.since.take() {
+            let worked = at.as_millisecond().saturating_sub(since.as_millisecond());
+            self.worked_ms = self.worked_ms.saturating_add(u64::try_from(worked).unwrap_or(0));
+        }
+    }
+}
+
+/// The sum of amounts times prices.
+fn total(parts: &[(u64, u64)]) -> u64 {
+    parts.iter().fold(0, |sum: u64, (amount, price)| sum.saturating_add(amount.saturating_mul(*price)))
+}
+
+#[cfg(test)]
+mod tests;

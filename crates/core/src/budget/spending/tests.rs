@@ -1,0 +1,183 @@
+use crate::procedure::Slot;
+use crate::trace::{AgentOptions, Effect, RunStart, Stop, Versions};
+
+use super::*;
+
+const PRICES: Prices = Prices { input: 3_000, cache_read: Some(300), cache_write: Some(3_750), output: 15_000 };
+
+/// A run whose first agent has prices and whose second has none.
+fn begun() -> Spending {
+    let mut spending = Spending::default();
+    let options = RunOptions {
+        prices: Some(PRICES),
+        fallback: vec![AgentOptions { adapter: "other".to_owned(), ..AgentOptions::default() }],
+        ..RunOptions::default()
+    };
+    let start = RunStart {
+        run_id: "r".parse().unwrap(),
+        brief_id: "b".parse().unwrap(),
+        project: "p".to_owned(),
+        brief_path: None,
+        brief: String::new(),
+        options,
+        versions: Versions { adjutant: String::new(), standing_orders: 1 },
+    };
+    happen(&mut spending, 0, Body::RunStart(Box::new(start)));
+    spending
+}
+
+fn happen(spending: &mut Spending, second: i64, body: Body) {
+    let at = Timestamp::from_second(second).unwrap();
+    spending.apply(&Event { seq: 0, at, part: crate::procedure::Part::root(), body });
+}
+
+fn slot(number: u32) -> Slot {
+    Slot::first(What::Turn, number)
+}
+
+fn request(number: u32, agent: u32, input_tokens: u64, output_max: u32) -> Body {
+    Body::AgentRequest { slot: slot(number), messages: (0, 0), tools: 0, agent, input_tokens, output_max, hash: None }
+}
+
+fn reply(number: u32, usage: Option<Usage>) -> Body {
+    let text = "x".repeat(400);
+    Body::AgentReply { slot: slot(number), text, calls: Vec::new(), usage, stop: Stop::EndTurn, duration_ms: 0 }
+}
+
+fn failed(number: u32, kind: FailureKind) -> Body {
+    Body::AgentFailed { slot: slot(number), kind, message: String::new(), retry_after_ms: None }
+}
+
+fn used(spending: &Spending) -> (u64, u64) {
+    (spending.used(Metric::Tokens), spending.used(Metric::Money))
+}
+
+#[test]
+fn what_was_reserved_gives_way_to_what_was_counted() {
+    let mut spending = begun();
+    happen(&mut spending, 1, request(1, 0, 1_000, 200));
+    // A provider may charge for writing its cache, so that is what a request may cost.
+    assert_eq!(used(&spending), (1_200, (1_000 * 3_750 + 200 * 15_000) / 1_000));
+    let usage = Usage {
+        input_tokens: Some(100),
+        cache_read_tokens: Some(500),
+        cache_write_tokens: Some(300),
+        output_tokens: Some(50),
+        reasoning_tokens: Some(20),
+    };
+    happen(&mut spending, 2, reply(1, Some(usage)));
+    let cost = 100 * 3_000 + 500 * 300 + 300 * 3_750 + 50 * 15_000;
+    assert_eq!(used(&spending), (450, cost / 1_000));
+    // What the cache has now is not paid in full again.
+    happen(&mut spending, 3, request(2, 0, 1_000, 0));
+    assert_eq!(used(&spending), (450 + 200, (cost + 200 * 3_750 + 800 * 300) / 1_000));
+}
+
+#[test]
+fn what_nobody_counted_is_as_much_as_was_sent_and_said() {
+    let mut spending = begun();
+    happen(&mut spending, 1, request(1, 0, 1_000, 5_000));
+    happen(&mut spending, 2, reply(1, None));
+    assert_eq!(spending.used(Metric::Tokens), 1_100);
+    happen(&mut spending, 3, request(2, 1, 1_000, 5_000));
+    happen(&mut spending, 4, reply(2, Some(Usage { output_tokens: Some(7), ..Usage::default() })));
+    assert_eq!(spending.used(Metric::Tokens), 1_100 + 1_007);
+    assert_eq!(spending.used(Metric::Turns), 2);
+}
+
+#[test]
+fn a_failure_costs_what_it_may_have_cost() {
+    for (kind, tokens) in [
+        (FailureKind::Busy, 0),
+        (FailureKind::TooLong, 0),
+        (FailureKind::Permanent, 0),
+        (FailureKind::Transient, 1_000),
+        (FailureKind::Cancelled, 1_200),
+    ] {
+        let mut spending = begun();
+        happen(&mut spending, 1, request(1, 0, 1_000, 200));
+        happen(&mut spending, 2, failed(1, kind));
+        assert_eq!(spending.used(Metric::Tokens), tokens, "{kind:?}");
+    }
+    let mut spending = begun();
+    happen(&mut spending, 1, request(1, 0, 1_000, 200));
+    happen(&mut spending, 2, Body::Interrupted { slot: slot(1), effect: Effect::None });
+    assert_eq!(spending.used(Metric::Tokens), 1_200, "tokens reserved for what was interrupted stay spent");
+}
+
+#[test]
+fn only_work_takes_time() {
+    let mut spending = begun();
+    let ask = Slot::first(What::Ask, 1);
+    happen(&mut spending, 10, request(1, 0, 0, 0));
+    happen(&mut spending, 15, reply(1, None));
+    happen(&mut spending, 1_000, Body::Expired { slot: ask });
+    assert_eq!(spending.used(Metric::WallClock), 5_000, "an operator who thinks costs nothing");
+    happen(&mut spending, 2_000, request(2, 0, 0, 0));
+    happen(&mut spending, 2_003, Body::Warning { text: String::new() });
+    happen(&mut spending, 9_000, Body::RunResume { options: None, accepted_damage: Vec::new() });
+    happen(&mut spending, 9_001, Body::Interrupted { slot: slot(2), effect: Effect::None });
+    assert_eq!(spending.used(Metric::WallClock), 8_000, "a run that nobody drives costs nothing");
+}
+
+#[test]
+fn a_request_is_sent_only_if_a_reply_fits_behind_it() {
+    let spending = begun();
+    let tokens = |max| Budget { max_tokens: Some(max), ..Budget::default() };
+    let dollars = |max| Budget { max_micro_dollars: Some(max), ..Budget::default() };
+    for (budget, agent, expected) in [
+        (Budget::default(), 0, Room::For { output: 4_000 }),
+        (tokens(10_000), 0, Room::For { output: 4_000 }),
+        (tokens(4_500), 0, Room::For { output: 3_500 }),
+        (tokens(2_024), 0, Room::For { output: 1_024 }),
+        (tokens(2_023), 0, Room::Over(Metric::Tokens)),
+        (tokens(0), 0, Room::Over(Metric::Tokens)),
+        (dollars(1_000_000), 0, Room::For { output: 4_000 }),
+        (dollars(3_750 + 30_000), 0, Room::For { output: 2_000 }),
+        (dollars(3_750 + 15_000), 0, Room::Over(Metric::Money)),
+        (dollars(1), 1, Room::For { output: 4_000 }),
+        (Budget { max_turns: Some(0), ..Budget::default() }, 0, Room::Over(Metric::Turns)),
+        (Budget { max_minutes: Some(0), ..Budget::default() }, 0, Room::Over(Metric::WallClock)),
+    ] {
+        assert_eq!(spending.room(&budget, agent, 1_000, 4_000), expected, "{budget:?}");
+    }
+    assert_eq!(spending.room(&tokens(1_100), 0, 1_000, 100), Room::For { output: 100 }, "short replies are enough");
+}
+
+#[test]
+fn what_is_added_is_warned_about_anew() {
+    let mut spending = begun();
+    let budget = Budget { max_tokens: Some(1_000), ..Budget::default() };
+    happen(&mut spending, 1, request(1, 0, 700, 0));
+    assert_eq!(spending.warning(&budget), None);
+    happen(&mut spending, 2, request(2, 0, 100, 0));
+    assert_eq!(spending.warning(&budget), Some((Metric::Tokens, 800, 1_000)));
+    happen(&mut spending, 3, Body::BudgetWarn { metric: "tokens".to_owned(), used: 800, limit: 1_000 });
+    assert_eq!(spending.warning(&budget), None);
+    spending.add(Metric::Tokens, 100);
+    assert_eq!(spending.limit(&budget, Metric::Tokens), Some(1_100));
+    assert_eq!(spending.warning(&budget), None, "800 of 1,100 is less than most of it");
+    happen(&mut spending, 4, request(3, 0, 100, 0));
+    assert_eq!(spending.warning(&budget), Some((Metric::Tokens, 900, 1_100)));
+}
+
+#[test]
+fn numbers_beyond_all_bounds_are_no_panic() {
+    let mut spending = begun();
+    happen(&mut spending, 1, request(1, 0, u64::MAX, u32::MAX));
+    happen(&mut spending, 2, request(2, 9, u64::MAX, u32::MAX));
+    let most = Some(u64::MAX);
+    let usage = Usage {
+        input_tokens: most,
+        cache_read_tokens: most,
+        cache_write_tokens: most,
+        output_tokens: most,
+        reasoning_tokens: most,
+    };
+    happen(&mut spending, 3, reply(1, Some(usage)));
+    assert_eq!(spending.used(Metric::Tokens), u64::MAX);
+    spending.add(Metric::Tokens, u64::MAX);
+    let budget = Budget { max_tokens: most, max_minutes: most, max_micro_dollars: most, max_turns: most };
+    spending.room(&budget, 0, u64::MAX, u32::MAX);
+    spending.warning(&budget);
+}

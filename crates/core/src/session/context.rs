@@ -1,0 +1,219 @@
+//! What a request weighs, and what is left out of it when it gets too heavy for the agent's window.
+//!
+//! In: what was said, and the provider's own count of every request it answered. Out: about how many tokens the
+//! next request has, and which messages make room. The results of old calls go first, since they can be had
+//! again; then whole steps, the oldest first, behind which the runtime state is said anew. A call and its result
+//! are never parted: nothing is left out but where a turn is due, and a cut lies before something that the
+//! runtime or the operator said.
+
+use crate::tool::ToolCall;
+use crate::trace::{Body, MessageRole, Usage};
+
+/// How many bytes of text a token has, until the provider has counted a request: the peer's number.
+const BYTES_PER_TOKEN: u64 = 4;
+/// What a message weighs besides its text.
+const MESSAGE_TOKENS: u64 = 4;
+/// What a folded result weighs: its note and both its ends.
+const FOLDED_TOKENS: u64 = 160;
+/// What a result must weigh to be worth folding.
+const FOLD_TOKENS_MIN: u64 = 2 * FOLDED_TOKENS;
+/// How full a window may get before room is made, and how full it then is, in per cent. The provider's count lags
+/// one turn behind, so the first is not close to 100; making room costs the provider's cache, so it is done
+/// seldom and well.
+const FULL_PER_CENT: u64 = 80;
+const ROOMY_PER_CENT: u64 = 50;
+/// The part of a window that is kept free for the reply, at most: one in so many.
+const REPLY_SHARE: u64 = 4;
+
+/// What was said, by weight.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Context {
+    weights: Vec<Weight>,
+    /// What the tools weigh where they are offered.
+    tools: u64,
+    /// The first message that is still sent, besides the standing orders.
+    first: usize,
+    /// The weight of the last request, and what the provider counted for a request of some weight.
+    asked: u64,
+    counted: Option<(u64, u64)>,
+    /// The window as a provider's refusal showed it.
+    seen: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    tokens: u64,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    System,
+    User,
+    Agent,
+    Result,
+    Folded,
+}
+
+/// A way to make room.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Relief {
+    /// These results are folded.
+    Fold { messages: Vec<u32>, before: u64, after: u64 },
+    /// What lies before this message is left out.
+    Cut { first: u32, before: u64, after: u64 },
+}
+
+impl Context {
+    pub(super) fn new(tools: u64) -> Self {
+        Self { tools, ..Self::default() }
+    }
+
+    /// Takes note of an event of the session's part.
+    pub(super) fn apply(&mut self, body: &Body) {
+        match body {
+            Body::Message { role, text, .. } => {
+                let kind = if *role == MessageRole::System { Kind::System } else { Kind::User };
+                self.push(kind, text.len() as u64);
+            }
+            Body::AgentRequest { tools, .. } => self.asked = self.weight(*tools > 0),
+            Body::AgentReply { text, calls, usage, .. } => {
+                if let Some(counted) = usage.and_then(input) {
+                    self.counted = Some((self.asked.max(1), counted));
+                }
+                self.push(Kind::Agent, text.len() as u64 + calls.iter().map(bytes).sum::<u64>());
+            }
+            Body::ToolResult { bytes, .. } => self.push(Kind::Result, *bytes),
+            Body::ToolCancelled { partial_output, .. } => self.push(Kind::Result, partial_output.len() as u64),
+            Body::ToolRejected { content, .. } => self.push(Kind::Result, content.len() as u64),
+            Body::ContextFolded { messages, .. } => {
+                for message in messages {
+                    if let Some(weight) = self.weights.get_mut(*message as usize) {
+                        *weight = Weight { tokens: FOLDED_TOKENS, kind: Kind::Folded };
+                    }
+                }
+            }
+            Body::ContextCut { first, .. } => self.first = *first as usize,
+            _ => {}
+        }
+    }
+
+    /// Takes note that the last request was too long.
+    pub(super) fn refused(&mut self) {
+        let shorter = self.tokens_of(self.asked) / 4 * 3;
+        self.seen = Some(self.seen.map_or(shorter, |seen| seen.min(shorter)));
+    }
+
+    /// The numbers of the first and the last message that are sent besides the standing orders.
+    pub(super) fn range(&self) -> (u32, u32) {
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        (number(self.first), number(self.weights.len().saturating_sub(1)))
+    }
+
+    /// About how many tokens a request has now.
+    pub(super) fn tokens(&self, tools: bool) -> u64 {
+        self.tokens_of(self.weight(tools))
+    }
+
+    /// What would make room in a window of `window` tokens, of which a reply may take `output`; `state` bytes are
+    /// said anew behind a cut. None if there is room, or if there is nothing to leave out.
+    pub(super) fn relief(
+        &self,
+        window: Option<u64>,
+        output: u32,
+        tools: bool,
+        state: &dyn Fn() -> u64,
+    ) -> Option<Relief> {
+        let free = |window: u64| window - u64::from(output).min(window / REPLY_SHARE);
+        let most = window.map(free).into_iter().chain(self.seen).min()?;
+        let (full, roomy) = (most / 100 * FULL_PER_CENT, most / 100 * ROOMY_PER_CENT);
+        let before = self.tokens(tools);
+        if before <= full {
+            return None;
+        }
+        let latest = self.weights.iter().rposition(|weight| weight.kind == Kind::Agent).unwrap_or(0);
+        let old = self.fold(self.first..latest, before, roomy);
+        match old {
+            Some((messages, after)) if after <= full => Some(Relief::Fold { messages, before, after }),
+            old => self
+                .cut(before, roomy, tools, self.tokens_of(state() / BYTES_PER_TOKEN))
+                .or_else(|| old.map(|(messages, after)| Relief::Fold { messages, before, after }))
+                .or_else(|| {
+                    let (messages, after) = self.fold(latest..self.weights.len(), before, roomy)?;
+                    Some(Relief::Fold { messages, before, after })
+                }),
+        }
+    }
+
+    /// The results in `range` to fold, the oldest first, until no more than `roomy` is left of `before`.
+    fn fold(&self, range: std::ops::Range<usize>, before: u64, roomy: u64) -> Option<(Vec<u32>, u64)> {
+        let mut after = before;
+        let mut messages = Vec::new();
+        for index in range {
+            let Weight { tokens, kind } = self.weights[index];
+            if kind == Kind::Result && tokens > FOLD_TOKENS_MIN && after > roomy {
+                after = after.saturating_sub(self.tokens_of(tokens - FOLDED_TOKENS));
+                messages.push(u32::try_from(index).unwrap_or(u32::MAX));
+            }
+        }
+        (!messages.is_empty()).then_some((messages, after))
+    }
+
+    /// The earliest cut that leaves no more than `roomy`, else the latest that leaves less than there is.
+    fn cut(&self, before: u64, roomy: u64, tools: bool, state: u64) -> Option<Relief> {
+        let mut left = self.weight(tools);
+        let mut best = None;
+        for (index, weight) in self.weights.iter().enumerate().skip(self.first) {
+            if weight.kind == Kind::User && index > self.first {
+                let after = self.tokens_of(left);
+                if after + state < before {
+                    best = Some((index, after));
+                }
+                if after + state <= roomy {
+                    break;
+                }
+            }
+            if weight.kind != Kind::System {
+                left = left.saturating_sub(weight.tokens);
+            }
+        }
+        best.map(|(first, after)| Relief::Cut { first: u32::try_from(first).unwrap_or(u32::MAX), before, after })
+    }
+
+    fn push(&mut self, kind: Kind, bytes: u64) {
+        self.weights.push(Weight { tokens: bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS, kind });
+    }
+
+    /// The weight of a request, in tokens as they are guessed.
+    fn weight(&self, tools: bool) -> u64 {
+        let is_sent = |(index, weight): &(usize, &Weight)| *index >= self.first || weight.kind == Kind::System;
+        let said: u64 = self.weights.iter().enumerate().filter(is_sent).map(|(_, weight)| weight.tokens).sum();
+        said + if tools { self.tools } else { 0 }
+    }
+
+    /// Tokens as they are guessed, by the measure of what the provider last counted. A count that is off by more
+    /// than four times was of something else.
+    fn tokens_of(&self, weight: u64) -> u64 {
+        match self.counted {
+            Some((guessed, counted)) => {
+                weight.saturating_mul(counted.clamp(guessed / 4, guessed.saturating_mul(4))) / guessed
+            }
+            None => weight,
+        }
+    }
+}
+
+/// The tokens that a provider read for a request, if it said.
+fn input(usage: Usage) -> Option<u64> {
+    let cached = [usage.cache_read_tokens, usage.cache_write_tokens].into_iter().flatten();
+    usage.input_tokens.map(|input| cached.fold(input, u64::saturating_add))
+}
+
+fn bytes(call: &ToolCall) -> u64 {
+    (call.name.len() + call.args.to_string().len()) as u64
+}
+
+/// About how many tokens `bytes` of text have.
+pub(super) const fn guess(bytes: u64) -> u64 {
+    bytes / BYTES_PER_TOKEN
+}

@@ -1,0 +1,111 @@
+//! Asking for a turn: who, with what room, after which wait, and within which limits.
+
+use super::context::Relief;
+use super::machine::Session;
+use super::state::Turn;
+use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
+use crate::budget::{Metric, Room};
+use crate::procedure::{Command, Next, Slot, What};
+use crate::trace::{Body, MessageKind, PhaseName};
+
+impl Session {
+    /// The next turn, whose number was never used.
+    pub(super) fn new_turn(&self) -> Next {
+        self.request(Slot::first(What::Turn, self.state.turns + 1))
+    }
+
+    /// What to do about a turn that was asked for and not taken.
+    pub(super) fn pursue(&self, turn: &Turn) -> Next {
+        let slot = Slot { what: What::Turn, number: turn.number, attempt: turn.attempt };
+        if turn.in_flight {
+            return if turn.cancelled { Next::Want(Vec::new()) } else { self.send(slot, self.agent().output_max) };
+        }
+        let again = Slot { attempt: slot.attempt + 1, ..slot };
+        let Some(failed) = &turn.failed else { return self.request(again) };
+        let next = self.setup.agents.get(self.state.agent as usize + 1);
+        if failed.is_final(turn.failures, next.is_none()) {
+            return match next {
+                Some(next) => self.record(Body::AgentChanged {
+                    agent: self.state.agent + 1,
+                    name: next.name.clone(),
+                    reason: failed.message.clone(),
+                }),
+                None => self.ask(prompts::agent_failed(&failed.message, turn.failures)),
+            };
+        }
+        let length_ms = failed.wait_ms(&self.part, slot, turn.failures);
+        if turn.waited || length_ms == 0 {
+            return self.request(again);
+        }
+        let wait = self.state.wait.unwrap_or(Slot::first(What::Wait, self.state.waits + 1));
+        self.want(wait, Command::Wait { length_ms })
+    }
+
+    /// Asks for a turn once there is room for it, in the agent's window and within the limits.
+    fn request(&self, slot: Slot) -> Next {
+        let agent = self.agent();
+        if self.state.owes_state {
+            return self.say(MessageKind::RuntimeState, self.state.step, self.runtime_state());
+        }
+        let state = || self.runtime_state().len() as u64;
+        if let Some(relief) = self.state.context.relief(agent.window, agent.output_max, self.offers_tools(), &state) {
+            return self.record(match relief {
+                Relief::Fold { messages, before, after } => Body::ContextFolded { messages, before, after },
+                Relief::Cut { first, before, after } => Body::ContextCut { first, before, after },
+            });
+        }
+        let (spending, budget) = (&self.state.spending, &self.setup.budget);
+        let input = self.state.context.tokens(self.offers_tools());
+        match spending.room(budget, self.state.agent, input, agent.output_max) {
+            Room::Over(metric) => self.over(metric),
+            Room::For { output } => match spending.warning(budget) {
+                Some((metric, used, limit)) => {
+                    self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit })
+                }
+                None => self.send(slot, output),
+            },
+        }
+    }
+
+    /// A limit forbids the next request: says so, and asks for more.
+    fn over(&self, metric: Metric) -> Next {
+        let used = self.state.spending.used(metric);
+        let limit = self.state.spending.limit(&self.setup.budget, metric).unwrap_or(0);
+        if self.state.halted.as_deref() == Some(metric.as_str()) {
+            return self.ask(prompts::budget_reached(metric, used, limit));
+        }
+        self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit })
+    }
+
+    fn send(&self, slot: Slot, output_max: u32) -> Next {
+        let tools = self.offers_tools();
+        let command = Command::Turn {
+            messages: self.state.context.range(),
+            tools,
+            agent: self.state.agent,
+            input_tokens: self.state.context.tokens(tools),
+            output_max,
+        };
+        self.want(slot, command)
+    }
+
+    fn offers_tools(&self) -> bool {
+        self.state.phase() == Some(PhaseName::Execute)
+    }
+
+    /// What the agent that is asked now can take.
+    fn agent(&self) -> AgentLimits {
+        let unknown = AgentLimits { name: String::new(), window: None, output_max: OUTPUT_TOKENS_MAX };
+        self.setup.agents.get(self.state.agent as usize).cloned().unwrap_or(unknown)
+    }
+
+    fn runtime_state(&self) -> String {
+        let how = match self.state.mode {
+            Some(Mode::Auto) => "Auto-pilot: stop only for a blocker or for something destructive or out of scope.",
+            Some(Mode::Gated) | None => "Per-step gating: one step, then report; the operator answers between steps.",
+        };
+        let lock = if self.setup.scope_locked { " The scope is locked: nothing beyond the brief." } else { "" };
+        let how = format!("{how}{lock}");
+        prompts::runtime_state(&self.setup.brief, &self.state.past, self.state.step, &how, &self.state.approved_for_run)
+    }
+}

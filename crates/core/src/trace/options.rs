@@ -1,0 +1,129 @@
+//! What a run was begun with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Prices};
+use crate::id::{BriefId, RunId};
+use crate::session::Mode;
+
+/// Everything needed to begin a run again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The run's name.
+    pub run_id: RunId,
+    /// The brief's id.
+    pub brief_id: BriefId,
+    /// The brief's project.
+    pub project: String,
+    /// Where the brief came from, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief_path: Option<String>,
+    /// The brief, whole.
+    pub brief: String,
+    /// What the run was told to do, after flags, environment, brief and configuration were combined.
+    pub options: RunOptions,
+    /// What decided.
+    pub versions: Versions,
+}
+
+/// What a run was told to do, after flags, environment, brief and configuration were combined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOptions {
+    /// The mode, where it is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// The folder that tools work in.
+    pub workdir: String,
+    /// Whether `shell_exec` is switched off.
+    #[serde(default)]
+    pub no_shell: bool,
+    /// How many steps a session may take before a person is asked.
+    pub max_steps: u32,
+    /// The adapter.
+    pub adapter: String,
+    /// The model, where it is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Where its API is, where that is not its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The tokens of its window, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// The most tokens of one reply, where that is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens_max: Option<u32>,
+    /// What its tokens cost, where the operator said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+    /// Who takes the turns if the adapter can't, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<AgentOptions>,
+    /// What the run may use.
+    #[serde(default, skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
+    /// The script of a scripted agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Detectors that are not at their default: name and sensitivity.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub detectors: std::collections::BTreeMap<String, String>,
+}
+
+/// What decided: recorded, so that a later reader knows whose rules these were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// The program.
+    pub adjutant: String,
+    /// The standing orders.
+    pub standing_orders: u32,
+}
+
+/// One agent that a run can be given turns by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentOptions {
+    /// The adapter.
+    pub adapter: String,
+    /// The model, where it is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Where its API is, where that is not its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The tokens of its window, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// The most tokens of one reply, where that is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens_max: Option<u32>,
+    /// What its tokens cost, where the operator said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+}
+
+impl AgentOptions {
+    /// What a person calls it: the adapter, and the model if one is fixed.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.model {
+            Some(model) => format!("{}:{model}", self.adapter),
+            None => self.adapter.clone(),
+        }
+    }
+}
+
+impl RunOptions {
+    /// The agents of the run: its own first, then those to fall back on. Their places are what a request names.
+    #[must_use]
+    pub fn agents(&self) -> Vec<AgentOptions> {
+        let own = AgentOptions {
+            adapter: self.adapter.clone(),
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            window: self.window,
+            output_tokens_max: self.output_tokens_max,
+            prices: self.prices,
+        };
+        std::iter::once(own).chain(self.fallback.iter().cloned()).collect()
+    }
+}

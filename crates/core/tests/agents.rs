@@ -1,0 +1,347 @@
+//! What a session does about agents that fail, windows that fill and limits that are reached, under the
+//! simulator: killed anywhere, with the same end.
+
+mod simulator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adjutant_core::budget::{Budget, Metric};
+use adjutant_core::gate::Category;
+use adjutant_core::inbox::QuestionKind;
+use adjutant_core::procedure::Part;
+use adjutant_core::procedure::run::Run;
+use adjutant_core::session::detect::Sensitivities;
+use adjutant_core::session::replay::replay;
+use adjutant_core::session::transcript::{Speaker, Transcript};
+use adjutant_core::session::{
+    AgentLimits, BUSY_ATTEMPTS_MAX, Mode, OUTPUT_TOKENS_MAX, Session, Setup, TURN_ATTEMPTS_MAX,
+};
+use adjutant_core::tool::{ToolEffect, ToolSpec};
+use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome};
+use proptest::prelude::*;
+use serde_json::json;
+use simulator::{Ended, Plan, Said, World, call, kind, simulate};
+
+const SUMMARY: &str = "## Phase 0\n\n**Objective**: the objective\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
+const DONE: &str = "## Phase 4\nEverything shipped.";
+
+fn agent(name: &str) -> AgentLimits {
+    AgentLimits { name: name.to_owned(), window: None, output_max: OUTPUT_TOKENS_MAX }
+}
+
+fn setup() -> Setup {
+    let read = ToolSpec {
+        name: "read_file".to_owned(),
+        description: "reads".to_owned(),
+        categories: vec![Category::new("filesystem_read")],
+        schema: json!({}),
+        effect: ToolEffect::Reads,
+    };
+    Setup {
+        standing_orders: "orders".to_owned(),
+        brief: "the whole brief".to_owned(),
+        authorized: Vec::new(),
+        scope_locked: false,
+        deadline: None,
+        mode: Some(Mode::Auto),
+        max_steps: 30,
+        sensitivities: Sensitivities::default(),
+        shell_disabled: false,
+        role: None,
+        tools: vec![read].into(),
+        agents: vec![agent("first")],
+        budget: Budget::default(),
+    }
+}
+
+fn world(script: &[Said], answers: &[(&'static str, &[&str])]) -> World {
+    let typed = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    World {
+        scripts: BTreeMap::from([("session".to_owned(), script.to_vec())]),
+        answers: answers.iter().map(|(kind, texts)| (*kind, typed(texts))).collect(),
+        reads: BTreeSet::from(["read_file"]),
+        ..World::default()
+    }
+}
+
+fn make(setup: &Arc<Setup>) -> Run<Session> {
+    let part = Part::root().child("session");
+    Run::new(Session::new(setup.clone(), part.clone()), part)
+}
+
+#[track_caller]
+fn run(setup: &Setup, world: &World) -> Ended {
+    let setup = Arc::new(setup.clone());
+    simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken")
+}
+
+/// How many events of a type there are.
+fn count(ended: &Ended, named: &str) -> usize {
+    ended.journal.iter().filter(|event| kind(&event.body) == named).count()
+}
+
+/// The agents that were asked, in order.
+fn asked(ended: &Ended) -> Vec<u32> {
+    let agent = |body: &Body| match body {
+        Body::AgentRequest { agent, .. } => Some(*agent),
+        _ => None,
+    };
+    ended.journal.iter().filter_map(|event| agent(&event.body)).collect()
+}
+
+fn good() -> Vec<Said> {
+    vec![Said::text(SUMMARY), Said::text(DONE), Said::text("bye")]
+}
+
+const GO: (&str, &[&str]) = ("confirmation", &["go"]);
+
+#[test]
+fn a_failed_turn_is_asked_for_again_after_a_wait_that_grows() {
+    let script: Vec<Said> = vec![Said::Fails(FailureKind::Transient); 2].into_iter().chain(good()).collect();
+    let ended = run(&setup(), &world(&script, &[GO]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let waits: Vec<u64> = ended
+        .journal
+        .iter()
+        .filter_map(|event| if let Body::Timer { length_ms, .. } = event.body { Some(length_ms) } else { None })
+        .collect();
+    assert!((500..=1_000).contains(&waits[0]) && (1_000..=2_000).contains(&waits[1]), "{waits:?}");
+}
+
+#[test]
+fn a_busy_provider_is_waited_for_longer_than_a_broken_one() {
+    for (kind, attempts) in [
+        (FailureKind::Busy, BUSY_ATTEMPTS_MAX),
+        (FailureKind::Transient, TURN_ATTEMPTS_MAX),
+        (FailureKind::Permanent, 1),
+    ] {
+        let ended = run(&setup(), &world(&vec![Said::Fails(kind); 20], &[]));
+        assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+        assert_eq!(asked(&ended).len(), attempts as usize, "{kind:?}");
+    }
+}
+
+#[test]
+fn who_can_not_take_a_turn_is_followed_by_the_next_and_that_is_on_record() {
+    let setup = Setup { agents: vec![agent("first"), agent("second:m"), agent("third")], ..setup() };
+    let script: Vec<Said> = [Said::Fails(FailureKind::Permanent)]
+        .into_iter()
+        .chain(vec![Said::Fails(FailureKind::Busy); 3])
+        .chain(good())
+        .collect();
+    let ended = run(&setup, &world(&script, &[GO]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(asked(&ended), [0, 1, 1, 1, 2, 2, 2]);
+    let changed: Vec<(u32, String)> = ended
+        .journal
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::AgentChanged { agent, name, .. } => Some((*agent, name.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(changed, [(1, "second:m".to_owned()), (2, "third".to_owned())]);
+}
+
+#[test]
+fn when_all_have_failed_a_person_is_asked_and_a_retry_begins_with_the_first() {
+    let setup = Setup { agents: vec![agent("first"), agent("second")], ..setup() };
+    let script: Vec<Said> = vec![Said::Fails(FailureKind::Permanent); 2].into_iter().chain(good()).collect();
+    let waiting = run(&setup, &world(&script, &[]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+    let ended = run(&setup, &world(&script, &[("failure", &["retry"]), GO]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(asked(&ended), [0, 1, 0, 0, 0]);
+}
+
+/// A script that reads much, step after step.
+fn reading(steps: usize, bytes: usize) -> Vec<Said> {
+    let read =
+        |step: usize| Said::calls("reading on", vec![call(&step.to_string(), "read_file", json!({ "path": "long" }))]);
+    let steps = (0..steps).flat_map(|step| [read(step), Said::text(&format!("step {step} {}", "x".repeat(bytes)))]);
+    [Said::text(SUMMARY)].into_iter().chain(steps).chain([Said::text(DONE), Said::text("bye")]).collect()
+}
+
+fn long(bytes: usize) -> BTreeMap<String, String> {
+    BTreeMap::from([("long".to_owned(), "content ".repeat(bytes / 8))])
+}
+
+fn windowed(window: u64) -> Setup {
+    let first = AgentLimits { window: Some(window), output_max: 1_000, ..agent("first") };
+    Setup { agents: vec![first], ..setup() }
+}
+
+/// Whether every request was within `window`, and no call parted from its result.
+#[track_caller]
+fn check_requests(ended: &Ended, window: u64) {
+    let mut transcript = Transcript::default();
+    for event in &ended.journal {
+        if event.part.as_str() != "session" {
+            continue;
+        }
+        if let Body::AgentRequest { input_tokens, .. } = &event.body {
+            assert!(*input_tokens + 1_000 <= window, "{input_tokens} tokens in {window}");
+            let sent: Vec<_> = transcript.sent().collect();
+            assert_eq!(sent[0].speaker, Speaker::System);
+            assert_eq!(sent[1].speaker, Speaker::User, "something of the operator's or the runtime's comes first");
+            let mut open = BTreeSet::new();
+            for said in &sent {
+                match &said.speaker {
+                    Speaker::Agent(calls) => {
+                        assert!(open.is_empty(), "a call without its result");
+                        open = calls.iter().map(|call| call.call_id.clone()).collect();
+                    }
+                    Speaker::Tool { call_id, .. } => assert!(open.remove(call_id), "a result without its call"),
+                    Speaker::System | Speaker::User => {}
+                }
+            }
+            assert!(open.is_empty(), "a call without its result");
+        }
+        transcript.apply(event.clone());
+    }
+}
+
+#[test]
+fn old_results_are_folded_before_anything_is_left_out() {
+    let setup = windowed(20_000);
+    let ended = run(&setup, &World { files: long(8_000), ..world(&reading(10, 10), &[GO]) });
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(count(&ended, "context_folded") > 0);
+    assert_eq!(count(&ended, "context_cut"), 0);
+    check_requests(&ended, 20_000);
+}
+
+#[test]
+fn what_is_left_out_is_followed_by_the_runtime_state_verbatim() {
+    let setup = windowed(8_000);
+    let mut script = reading(12, 4_000);
+    script.insert(3, Said::text("## Phase 2\nblocker: which colour?"));
+    let ended = run(&setup, &world(&script, &[GO, ("blocker", &["Mauve, and nothing else."])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    check_requests(&ended, 8_000);
+    let states: Vec<&str> = ended
+        .journal
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Message { kind: MessageKind::RuntimeState, text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(states.len() > 1, "{}", states.len());
+    assert_eq!(states.len(), count(&ended, "context_cut"));
+    for needed in ["the whole brief", "**Objective**: the objective", "called read_file"] {
+        assert!(states.iter().all(|state| state.contains(needed)), "{needed}");
+    }
+    assert!(states.last().unwrap().contains("Mauve, and nothing else."));
+}
+
+#[test]
+fn one_result_that_is_larger_than_the_window_is_shortened() {
+    let setup = windowed(6_000);
+    let ended = run(&setup, &World { files: long(400_000), ..world(&reading(1, 10), &[GO]) });
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    check_requests(&ended, 6_000);
+}
+
+#[test]
+fn a_window_that_nobody_knows_is_found_out_by_the_refusal() {
+    let mut script = reading(3, 2_000);
+    script.insert(6, Said::Fails(FailureKind::TooLong));
+    let ended = run(&setup(), &World { files: long(20_000), ..world(&script, &[GO]) });
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let sizes: Vec<u64> = ended
+        .journal
+        .iter()
+        .filter_map(|event| match event.body {
+            Body::AgentRequest { input_tokens, slot, .. } if slot.number == 7 => Some(input_tokens),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(sizes.len(), 2);
+    assert!(sizes[1] < sizes[0] * 3 / 4, "{sizes:?}");
+    assert_eq!(count(&ended, "timer"), 0, "a shorter request is no second attempt at the same one");
+}
+
+fn limited(budget: Budget) -> Setup {
+    Setup { budget, ..setup() }
+}
+
+#[test]
+fn a_limit_is_asked_about_before_the_request_that_would_break_it() {
+    let setup = limited(Budget { max_turns: Some(2), ..Budget::default() });
+    let waiting = run(&setup, &world(&good(), &[GO]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Limit));
+    assert_eq!(asked(&waiting).len(), 2);
+    let ended = run(&setup, &world(&good(), &[GO, ("limit", &["5"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(count(&ended, "budget_halt"), 1);
+}
+
+#[test]
+fn a_budget_of_tokens_shortens_the_last_replies_and_is_never_overdrawn() {
+    let budget = Budget { max_tokens: Some(30_000), ..Budget::default() };
+    let waiting = run(&limited(budget), &world(&reading(20, 1_000), &[GO]));
+    assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Limit));
+    assert_eq!(count(&waiting, "budget_warn"), 1);
+    let mut spending = adjutant_core::budget::Spending::default();
+    for event in &waiting.journal {
+        spending.apply(event);
+        assert!(spending.used(Metric::Tokens) <= 30_000, "{}", spending.used(Metric::Tokens));
+        if let Body::AgentRequest { output_max, .. } = event.body {
+            assert!((1_024..=30_000).contains(&output_max), "{output_max}");
+        }
+    }
+    let ended = run(&limited(budget), &world(&reading(20, 1_000), &[GO, ("limit", &["1000000"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn nothing_of_it_is_refilled_or_lost_by_a_kill_anywhere() {
+    let mut script = reading(4, 3_000);
+    script.insert(1, Said::Fails(FailureKind::Busy));
+    script.insert(4, Said::Fails(FailureKind::Permanent));
+    script.insert(7, Said::Fails(FailureKind::TooLong));
+    let limits = AgentLimits { window: Some(8_000), output_max: 1_000, ..agent("a") };
+    let agents = vec![limits.clone(), AgentLimits { name: "b".to_owned(), ..limits }];
+    let budget = Budget { max_turns: Some(6), ..Budget::default() };
+    let setup = Arc::new(Setup { agents, budget, ..setup() });
+    let world =
+        World { files: long(6_000), ..world(&script, &[GO, ("limit", &["100"]), ("failure", &["retry", "retry"])]) };
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    assert_eq!(whole.outcome, Some(Outcome::Completed));
+    for needed in ["timer", "agent_changed", "context_folded", "context_cut", "budget_halt"] {
+        assert!(count(&whole, needed) > 0, "{needed}");
+    }
+    for tick in 0..whole.ticks {
+        let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
+        let killed =
+            simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|error| panic!("killed at {tick}: {error:?}"));
+        assert_eq!(killed.outcome, whole.outcome, "killed at {tick}");
+        check_requests(&killed, 8_000);
+    }
+    let report = replay(&whole.journal, make(&setup), |_, _| Vec::new());
+    let drift: Vec<_> = report.drift.iter().filter(|drift| drift.turn.is_none()).collect();
+    assert!(drift.is_empty(), "{drift:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn whatever_is_read_and_said_every_request_fits(
+        window in 4_000u64..40_000,
+        sizes in prop::collection::vec((0usize..30_000, 0usize..3_000), 1..12),
+    ) {
+        let mut files = BTreeMap::new();
+        let mut script = vec![Said::text(SUMMARY)];
+        for (step, (read, said)) in sizes.iter().enumerate() {
+            files.insert(format!("f{step}"), "y".repeat(*read));
+            script.push(Said::calls("read", vec![call(&step.to_string(), "read_file", json!({ "path": format!("f{step}") }))]));
+            script.push(Said::text(&"z".repeat(*said)));
+        }
+        script.extend([Said::text(DONE), Said::text("bye")]);
+        let ended = run(&windowed(window), &World { files, ..world(&script, &[GO]) });
+        prop_assert_eq!(ended.outcome, Some(Outcome::Completed));
+        check_requests(&ended, window);
+    }
+}
