@@ -178,6 +178,7 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     assert_eq!(spending.used(Metric::Tokens), u64::MAX);
     spending.add(Metric::Tokens, u64::MAX);
     let budget = Budget { max_tokens: most, max_minutes: most, max_micro_dollars: most, max_turns: most };
-    spending.room(&budget, 0, u64::MAX, u32::MAX);
-    spending.warning(&budget);
+    let room = spending.room(&budget, 0, u64::MAX, u32::MAX);
+    assert!(matches!(room, Room::Over(_)), "{room:?}");
+    assert!(spending.warning(&budget).is_some());
 }
