@@ -19,6 +19,7 @@ pub mod budget;
 pub mod session;
 pub mod gate;
 pub mod tool;
+pub mod price;
 pub mod patch;
 pub mod inbox;
 pub mod view;
