@@ -180,10 +180,10 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Session>>) -> a
 
 /// A positive number; what it counts is the limit's to say.
 fn amount(typed: &str) -> Result<String, String> {
-    match budget::decimal(typed) {
-        Some((0, 0)) | None => Err("it must be a number above 0, such as 10 or 2.50".to_owned()),
-        Some(_) => Ok(typed.trim().to_owned()),
+    if budget::is_amount(typed) {
+        return Ok(typed.trim().to_owned());
     }
+    Err("it must be a number above 0, such as 10 or 2.50".to_owned())
 }
 
 /// A text as it is, or the content of the file of that name.

@@ -11,6 +11,8 @@ mod spending;
 
 use serde::{Deserialize, Serialize};
 
+use crate::price::{sum, sum_rounded};
+
 pub use spending::{Room, Spending};
 
 /// The least that a reply must have room for, in tokens: with less no step of work comes to an end.
@@ -18,9 +20,6 @@ pub const OUTPUT_TOKENS_MIN: u64 = 1_024;
 
 /// The part of a limit at which the operator is warned, in per cent.
 pub const WARN_PER_CENT: u64 = 80;
-
-/// Nano-dollars in a micro-dollar.
-const NANO_PER_MICRO: u64 = 1_000;
 
 /// What a run may use; what is absent is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +31,9 @@ pub struct Budget {
     /// and a run that nobody drives, cost nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_minutes: Option<u64>,
-    /// Micro-dollars (a million is one US dollar), by the prices of the run's options.
+    /// Nano-dollars (10^9 are one US dollar), by the prices of the run's options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_micro_dollars: Option<u64>,
+    pub max_nano_dollars: Option<u64>,
     /// Turns of agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
@@ -52,27 +51,11 @@ impl Budget {
     pub fn limit(&self, metric: Metric) -> Option<u64> {
         match metric {
             Metric::Turns => self.max_turns,
-            Metric::WallClock => self.max_minutes.map(|minutes| minutes.saturating_mul(60_000)),
+            Metric::WallClock => self.max_minutes.map(|minutes| minutes.saturating_mul(MINUTE_MS)),
             Metric::Tokens => self.max_tokens,
-            Metric::Money => self.max_micro_dollars,
+            Metric::Money => self.max_nano_dollars,
         }
     }
-}
-
-/// What tokens cost, in nano-dollars each: dollars per million tokens, times a thousand. What is absent is not
-/// known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prices {
-    /// Input that no cache had.
-    pub input: u64,
-    /// Input read from a cache; as `input` if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<u64>,
-    /// Input written to a cache; as `input` if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<u64>,
-    /// Output, thinking included.
-    pub output: u64,
 }
 
 /// What is counted. The words on the wire are the peer's, where it has one.
@@ -84,7 +67,7 @@ pub enum Metric {
     WallClock,
     /// Tokens that are paid in full.
     Tokens,
-    /// Micro-dollars.
+    /// Nano-dollars.
     Money,
 }
 
@@ -99,7 +82,7 @@ impl Metric {
             Self::Turns => "turns",
             Self::WallClock => "wall_clock_ms",
             Self::Tokens => "tokens",
-            Self::Money => "micro_dollars",
+            Self::Money => "nano_dollars",
         }
     }
 
@@ -120,51 +103,43 @@ impl Metric {
         }
     }
 
-    /// How many of the metric's own unit one of a person's is.
-    const fn scale(self) -> u64 {
-        match self {
-            Self::Turns | Self::Tokens => 1,
-            Self::WallClock => 60_000,
-            Self::Money => 1_000_000,
-        }
-    }
-
     /// An amount as a person reads it, such as `1.50 dollars`.
     #[must_use]
     pub fn shown(self, amount: u64) -> String {
-        match self {
-            Self::Turns | Self::Tokens => format!("{amount} {}", self.unit()),
-            Self::WallClock => {
-                let tenths = amount / (self.scale() / 10);
-                format!("{}.{} minutes", tenths / 10, tenths % 10)
-            }
-            Self::Money => format!("{}.{:04} dollars", amount / self.scale(), amount % self.scale() / 100),
-        }
+        let number = match self {
+            Self::Turns | Self::Tokens => amount.to_string(),
+            Self::WallClock => format!("{}.{}", amount / MINUTE_MS, amount % MINUTE_MS * 10 / MINUTE_MS),
+            Self::Money => sum_rounded(amount),
+        };
+        format!("{number} {}", self.unit())
     }
 
-    /// What a person means by `typed`, a positive number of the person's unit, in the metric's own.
+    /// What a person means by `typed`, a positive number of the person's unit, in the metric's own. Minutes may
+    /// have one decimal, dollars nine.
     #[must_use]
     pub fn amount(self, typed: &str) -> Option<u64> {
-        let (whole, millis) = decimal(typed)?;
-        let scale = self.scale();
-        if millis > 0 && scale == 1 {
-            return None;
+        let typed = typed.trim();
+        match self {
+            Self::Turns | Self::Tokens => typed.parse().ok().filter(|amount| *amount > 0),
+            Self::WallClock => {
+                let (minutes, tenths) = typed.split_once('.').unwrap_or((typed, "0"));
+                let tenths = tenths.parse::<u64>().ok().filter(|tenths| *tenths < 10)?;
+                let amount =
+                    minutes.parse::<u64>().ok()?.checked_mul(MINUTE_MS)?.checked_add(tenths * MINUTE_MS / 10)?;
+                (amount > 0).then_some(amount)
+            }
+            Self::Money => sum(typed),
         }
-        let amount = whole.checked_mul(scale)?.checked_add(millis * scale / 1_000)?;
-        (amount > 0).then_some(amount)
     }
 }
 
-/// A number of 0 or more with at most three decimals, as its whole part and its thousandths.
+/// Milliseconds in a minute.
+const MINUTE_MS: u64 = 60_000;
+
+/// Whether `typed` is a positive number that some metric takes.
 #[must_use]
-pub fn decimal(typed: &str) -> Option<(u64, u64)> {
-    let typed = typed.trim();
-    let (whole, decimals) = typed.split_once('.').unwrap_or((typed, "0"));
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_digits(whole) || !is_digits(decimals) || decimals.len() > 3 {
-        return None;
-    }
-    Some((whole.parse().ok()?, format!("{decimals:0<3}").parse().ok()?))
+pub fn is_amount(typed: &str) -> bool {
+    Metric::ALL.into_iter().any(|metric| metric.amount(typed).is_some())
 }
 
 #[cfg(test)]
@@ -178,9 +153,9 @@ mod tests {
             (Metric::Tokens, "1.5", None),
             (Metric::Turns, " 3 ", Some(3)),
             (Metric::WallClock, "1.5", Some(90_000)),
-            (Metric::Money, "2", Some(2_000_000)),
-            (Metric::Money, "0.125", Some(125_000)),
-            (Metric::Money, "0.0001", None),
+            (Metric::Money, "2", Some(2_000_000_000)),
+            (Metric::Money, "0.125", Some(125_000_000)),
+            (Metric::Money, "0.0000000001", None),
             (Metric::Money, "0", None),
             (Metric::Money, "-1", None),
             (Metric::Money, "1e3", None),
@@ -197,7 +172,7 @@ mod tests {
     fn an_amount_is_shown_as_it_is_typed() {
         assert_eq!(Metric::Tokens.shown(12), "12 tokens");
         assert_eq!(Metric::WallClock.shown(90_000), "1.5 minutes");
-        assert_eq!(Metric::Money.shown(1_500_000), "1.5000 dollars");
-        assert_eq!(Metric::Money.shown(1_230), "0.0012 dollars");
+        assert_eq!(Metric::Money.shown(1_500_000_000), "1.5000 dollars");
+        assert_eq!(Metric::Money.shown(1_230_000), "0.0012 dollars");
     }
 }

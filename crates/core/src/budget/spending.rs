@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{Budget, Metric, NANO_PER_MICRO, OUTPUT_TOKENS_MIN, Prices, WARN_PER_CENT};
+use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT};
+use crate::price::Prices;
 use crate::procedure::{Key, What};
 use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
 
@@ -106,7 +107,7 @@ impl Spending {
             Metric::Tokens => self.reserved.values().fold(self.tokens, |sum, held| sum.saturating_add(held.tokens)),
             Metric::Money => {
                 let held = |sum: u64, held: &Reserved| sum.saturating_add(held.nano_dollars);
-                self.reserved.values().fold(self.nano_dollars, held) / NANO_PER_MICRO
+                self.reserved.values().fold(self.nano_dollars, held)
             }
         }
     }
@@ -143,12 +144,9 @@ impl Spending {
                     continue;
                 }
                 Metric::Tokens => left.saturating_sub(tokens),
-                Metric::Money => match self.prices(agent) {
-                    Some(prices) => {
-                        let left = left.saturating_mul(NANO_PER_MICRO).saturating_sub(nano_dollars);
-                        left.checked_div(prices.output).unwrap_or(u64::MAX)
-                    }
-                    // Whoever begins a run sees to it that what is limited has a price.
+                // Whoever begins a run sees to it that what is limited has a price; free output has no end.
+                Metric::Money => match self.prices(agent).and_then(|prices| prices.output) {
+                    Some(price) => left.saturating_sub(nano_dollars).checked_div(price).unwrap_or(u64::MAX),
                     None => u64::MAX,
                 },
             };
@@ -183,8 +181,8 @@ impl Spending {
         let read = self.cached.min(input);
         let fresh = input - read;
         let nano_dollars = self.prices(agent).map_or(0, |prices| {
-            let write = prices.cache_write.unwrap_or(prices.input).max(prices.input);
-            total(&[(fresh, write), (read, prices.cache_read.unwrap_or(prices.input)), (output, prices.output)])
+            let write = prices.cache_write.max(prices.input);
+            total(&[(fresh, write), (read, prices.cache_read.or(prices.input)), (output, prices.output)])
         });
         (fresh.saturating_add(output), nano_dollars)
     }
@@ -205,8 +203,8 @@ impl Spending {
         let nano_dollars = self.prices(held.agent).map_or(0, |prices| {
             total(&[
                 (fresh, prices.input),
-                (read, prices.cache_read.unwrap_or(prices.input)),
-                (written, prices.cache_write.unwrap_or(prices.input)),
+                (read, prices.cache_read.or(prices.input)),
+                (written, prices.cache_write.or(prices.input)),
                 (output, prices.output),
             ])
         });
@@ -248,9 +246,9 @@ impl Spending {
     }
 }
 
-/// The sum of amounts times prices.
-fn total(parts: &[(u64, u64)]) -> u64 {
-    parts.iter().fold(0, |sum: u64, (amount, price)| sum.saturating_add(amount.saturating_mul(*price)))
+/// The sum of amounts times prices. What has no price counts as free.
+fn total(parts: &[(u64, Option<u64>)]) -> u64 {
+    parts.iter().fold(0, |sum: u64, (amount, price)| sum.saturating_add(amount.saturating_mul(price.unwrap_or(0))))
 }
 
 #[cfg(test)]

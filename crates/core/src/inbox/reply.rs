@@ -2,7 +2,7 @@
 //! written for it keeps its meaning; what adds to them is named below.
 
 use super::question::{Choice, QuestionKind};
-use crate::budget::decimal;
+use crate::budget::is_amount;
 
 /// The whole replies that accept a confirmation summary (the peer's list).
 pub const ACCEPTING: &[&str] = &[
@@ -73,9 +73,7 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             }
         }),
         QuestionKind::Blocker => (!typed.is_empty()).then(|| Reply::with(Choice::Context, typed)),
-        QuestionKind::Limit => {
-            decimal(typed).filter(|more| *more != (0, 0)).map(|_| Reply::with(Choice::Extend, typed))
-        }
+        QuestionKind::Limit => is_amount(typed).then(|| Reply::with(Choice::Extend, typed)),
         QuestionKind::Deadline => match word.as_str() {
             "" => None,
             _ if is_in(ENDING) || word == "n" || word == "no" => Some(Reply::plain(Choice::Done)),

@@ -439,7 +439,7 @@ pub enum Body {
     },
     /// A limit was reached.
     BudgetHalt {
-        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens` or `micro_dollars`.
+        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens` or `nano_dollars`.
         metric: String,
         /// How much was used.
         used: u64,

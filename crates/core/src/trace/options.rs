@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Prices};
+use crate::budget::Budget;
 use crate::id::{BriefId, RunId};
+use crate::price::Prices;
 use crate::session::Mode;
 
 /// Everything needed to begin a run again.

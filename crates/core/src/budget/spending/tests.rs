@@ -3,7 +3,8 @@ use crate::trace::{AgentOptions, Effect, RunStart, Stop, Versions};
 
 use super::*;
 
-const PRICES: Prices = Prices { input: 3_000, cache_read: Some(300), cache_write: Some(3_750), output: 15_000 };
+const PRICES: Prices =
+    Prices { input: Some(3_000), cache_read: Some(300), cache_write: Some(3_750), output: Some(15_000) };
 
 /// A run whose first agent has prices and whose second has none.
 fn begun() -> Spending {
@@ -57,7 +58,7 @@ fn what_was_reserved_gives_way_to_what_was_counted() {
     let mut spending = begun();
     happen(&mut spending, 1, request(1, 0, 1_000, 200));
     // A provider may charge for writing its cache, so that is what a request may cost.
-    assert_eq!(used(&spending), (1_200, (1_000 * 3_750 + 200 * 15_000) / 1_000));
+    assert_eq!(used(&spending), (1_200, 1_000 * 3_750 + 200 * 15_000));
     let usage = Usage {
         input_tokens: Some(100),
         cache_read_tokens: Some(500),
@@ -67,10 +68,10 @@ fn what_was_reserved_gives_way_to_what_was_counted() {
     };
     happen(&mut spending, 2, reply(1, Some(usage)));
     let cost = 100 * 3_000 + 500 * 300 + 300 * 3_750 + 50 * 15_000;
-    assert_eq!(used(&spending), (450, cost / 1_000));
+    assert_eq!(used(&spending), (450, cost));
     // What the cache has now is not paid in full again.
     happen(&mut spending, 3, request(2, 0, 1_000, 0));
-    assert_eq!(used(&spending), (450 + 200, (cost + 200 * 3_750 + 800 * 300) / 1_000));
+    assert_eq!(used(&spending), (450 + 200, cost + 200 * 3_750 + 800 * 300));
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn only_work_takes_time() {
 fn a_request_is_sent_only_if_a_reply_fits_behind_it() {
     let spending = begun();
     let tokens = |max| Budget { max_tokens: Some(max), ..Budget::default() };
-    let dollars = |max| Budget { max_micro_dollars: Some(max), ..Budget::default() };
+    let dollars = |max| Budget { max_nano_dollars: Some(max), ..Budget::default() };
     for (budget, agent, expected) in [
         (Budget::default(), 0, Room::For { output: 4_000 }),
         (tokens(10_000), 0, Room::For { output: 4_000 }),
@@ -132,9 +133,9 @@ fn a_request_is_sent_only_if_a_reply_fits_behind_it() {
         (tokens(2_024), 0, Room::For { output: 1_024 }),
         (tokens(2_023), 0, Room::Over(Metric::Tokens)),
         (tokens(0), 0, Room::Over(Metric::Tokens)),
-        (dollars(1_000_000), 0, Room::For { output: 4_000 }),
-        (dollars(3_750 + 30_000), 0, Room::For { output: 2_000 }),
-        (dollars(3_750 + 15_000), 0, Room::Over(Metric::Money)),
+        (dollars(1_000_000_000), 0, Room::For { output: 4_000 }),
+        (dollars(3_750_000 + 30_000_000), 0, Room::For { output: 2_000 }),
+        (dollars(3_750_000 + 15_000_000), 0, Room::Over(Metric::Money)),
         (dollars(1), 1, Room::For { output: 4_000 }),
         (Budget { max_turns: Some(0), ..Budget::default() }, 0, Room::Over(Metric::Turns)),
         (Budget { max_minutes: Some(0), ..Budget::default() }, 0, Room::Over(Metric::WallClock)),
@@ -177,7 +178,7 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     happen(&mut spending, 3, reply(1, Some(usage)));
     assert_eq!(spending.used(Metric::Tokens), u64::MAX);
     spending.add(Metric::Tokens, u64::MAX);
-    let budget = Budget { max_tokens: most, max_minutes: most, max_micro_dollars: most, max_turns: most };
+    let budget = Budget { max_tokens: most, max_minutes: most, max_nano_dollars: most, max_turns: most };
     let room = spending.room(&budget, 0, u64::MAX, u32::MAX);
     assert!(matches!(room, Room::Over(_)), "{room:?}");
     assert!(spending.warning(&budget).is_some());
