@@ -117,6 +117,7 @@ fn front_matter(front: &FrontMatter) -> Value {
     put(&mut object, "workdir", front.workdir.as_deref());
     put(&mut object, "adapter", front.adapter.as_deref());
     put(&mut object, "model", front.model.as_deref());
+    put(&mut object, "fallback", (!front.fallback.is_empty()).then(|| front.fallback.clone()));
     put(&mut object, "script", front.script.as_deref());
     put(&mut object, "max_steps", front.max_steps);
     if !front.detectors.is_empty() {

@@ -6,7 +6,7 @@
 
 use indexmap::IndexMap;
 
-use super::list_fields::{authorized_costs, mcp_servers};
+use super::list_fields::{authorized_costs, mcp_servers, texts};
 use super::node::{Map, Node, Value};
 use super::problem::{Problem, Problems};
 use super::role_fields;
@@ -37,6 +37,8 @@ pub struct FrontMatter {
     pub adapter: Option<String>,
     /// The model to use. Ours.
     pub model: Option<String>,
+    /// Who takes the turns if the adapter can't: `adapter` or `adapter:model`, in this order. Ours.
+    pub fallback: Vec<String>,
     /// The script of a scripted agent. Ours.
     pub script: Option<String>,
     /// The most steps of a session. Ours.
@@ -60,9 +62,9 @@ pub struct FrontMatter {
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "project", "brief_id", "deadline", "scope_locked", "mode", "authorized_costs", "workdir", "adapter", "model",
-    "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli", "roles",
+    "fallback", "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli", "roles",
     "role_adapters", "budgets",
 ];
 
@@ -82,6 +84,7 @@ impl FrontMatter {
             workdir: trimmed_text(map, "workdir", problems),
             adapter: trimmed_text(map, "adapter", problems),
             model: trimmed_text(map, "model", problems),
+            fallback: texts(map, "fallback", problems).into_iter().map(|(entry, _)| entry).collect(),
             script: trimmed_text(map, "script", problems),
             max_steps: whole_number(map, "", "max_steps", problems),
             detectors: detectors(map, problems),
@@ -277,9 +280,39 @@ fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Opti
 fn budgets(map: &Map, problems: &mut Problems<'_>) -> Option<Budgets> {
     let budgets = map_at(map, "budgets", problems)?;
     warn_of_unknown(budgets, "budgets", &BUDGET_FIELDS, problems);
-    let [max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask] =
-        BUDGET_FIELDS.map(|key| whole_number(budgets, "budgets", key, problems));
-    Some(Budgets { max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask })
+    let [max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask, max_turns, _] =
+        BUDGET_FIELDS
+            .map(|key| if key == "max_dollars" { None } else { whole_number(budgets, "budgets", key, problems) });
+    Some(Budgets {
+        max_tokens,
+        max_wall_clock_minutes,
+        max_tool_calls_per_subtask,
+        max_retries_per_subtask,
+        max_turns,
+        max_dollars: dollars(budgets, problems),
+    })
+}
+
+/// A sum in dollars, as nano-dollars; 0 is for the rules to refuse, anything else that is none is dropped.
+fn dollars(map: &Map, problems: &mut Problems<'_>) -> Option<u64> {
+    let node = &map.get("max_dollars")?.node;
+    if node.is_blank() {
+        return None;
+    }
+    let written = match &node.value {
+        Value::Number(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+        Value::Bool(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) => String::new(),
+    };
+    let is_nothing = !written.is_empty() && written.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let sum = if is_nothing { Some(0) } else { crate::price::sum(&written) };
+    if sum.is_none() {
+        let warning = Problem::warning("budgets.max_dollars", "this is no sum of dollars, so there is no limit")
+            .expected("a number above 0, such as `2.50`")
+            .found(problems.text_at(node.at));
+        problems.push(warning, Some(node.at));
+    }
+    sum
 }
 
 /// A whole number of 0 or more, quoted or not; anything else is dropped.

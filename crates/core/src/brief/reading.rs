@@ -39,6 +39,8 @@ pub struct Brief {
     pub adapter: Option<String>,
     /// The model to use, as the adapter names it.
     pub model: Option<String>,
+    /// Who takes the turns if the adapter can't: `adapter` or `adapter:model`, in this order.
+    pub fallback: Vec<String>,
     /// The script of a scripted agent, as it is written.
     pub script: Option<String>,
     /// The most steps of a session; never 0.
@@ -169,6 +171,7 @@ impl Brief {
             workdir: front.workdir.clone(),
             adapter: front.adapter.clone(),
             model: front.model.clone(),
+            fallback: front.fallback.clone(),
             script: front.script.clone(),
             max_steps: front.max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
             detectors: front.detectors.iter().map(|(detector, sensitivity)| (*detector, *sensitivity)).collect(),

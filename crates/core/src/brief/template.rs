@@ -40,6 +40,8 @@ authorized_costs: []
 # Who does it: {adapters}
 # adapter: scripted
 # script: demo.script
+# Who takes the turns if the adapter can't, in this order.
+# fallback: [scripted]
 # model: NAME
 # The most steps of a session.
 # max_steps: 30
@@ -49,9 +51,12 @@ authorized_costs: []
 # detectors:
 #   banned_phrases: loose
 
-# A crew instead of one agent, and what it may use. The roles: {roles}
+# A crew instead of one agent. The roles: {roles}
 # roles: [planner, executor, reviewer]
+# What the run may use.
 # budgets:
+#   max_turns: 100
+#   max_dollars: 2.50
 #   max_tokens: {tokens}
 #   max_wall_clock_minutes: {minutes}
 #   max_tool_calls_per_subtask: {calls}

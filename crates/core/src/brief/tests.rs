@@ -245,6 +245,22 @@ fn a_value_that_is_dropped_counts_as_not_given() {
         vec!["git_push".into(), "shell_exec".into()],
     );
     check_value("budgets:\n  max_tokens: -1", |brief| brief.budgets.limits().tokens, BUDGET_MAX_TOKENS);
+    for (written, nano_dollars) in [("2.50", 2_500_000_000), ("'3'", 3_000_000_000), ("4", 4_000_000_000)] {
+        check_value(
+            &format!("budgets:\n  max_dollars: {written}"),
+            |brief| brief.budgets.max_dollars,
+            Some(nano_dollars),
+        );
+    }
+    for written in ["-1", "$5", "1e3", "[1]", "true"] {
+        check(&format!("budgets:\n  max_dollars: {written}"), &["W 4:16 budgets.max_dollars"]);
+    }
+    check_value("budgets:\n  max_turns: 12", |brief| brief.budgets.max_turns, Some(12));
+    check_value(
+        "fallback: [anthropic, 'scripted']",
+        |brief| brief.fallback.clone(),
+        vec!["anthropic".to_owned(), "scripted".to_owned()],
+    );
     check_value("budgets:\n  max_tokens: '7'", |brief| brief.budgets.limits().tokens, 7);
     check_value("budgets:\n  max_tokens: 99999999999999999999", |brief| brief.budgets.limits().tokens, i64::MAX as u64);
     check_value("cli:\n  mcp_forward: on", |brief| brief.cli.forwards_mcp(), true);
@@ -432,6 +448,8 @@ fn a_budget_of_0_is_an_error() {
         &["E 4:15 budgets.max_tokens", "E 5:31 budgets.max_tool_calls_per_subtask"],
     );
     check("max_steps: 0", &["E 3:12 max_steps"]);
+    check("budgets:\n  max_dollars: 0.00", &["E 4:16 budgets.max_dollars"]);
+    check("budgets:\n  max_dollars: 0", &["E 4:16 budgets.max_dollars"]);
 }
 
 /// Reads a body with a front matter that has nothing wrong, and shows problems and objective.

@@ -151,6 +151,10 @@ pub struct Budgets {
     pub max_tool_calls_per_subtask: Option<u64>,
     /// Further attempts at one sub-task.
     pub max_retries_per_subtask: Option<u64>,
+    /// Turns of agents in the whole run. Ours.
+    pub max_turns: Option<u64>,
+    /// Nano-dollars of the whole run; written in dollars. Ours.
+    pub max_dollars: Option<u64>,
 }
 
 /// What a run may use.
@@ -183,14 +187,27 @@ impl Budgets {
         BUDGET_FIELDS.into_iter().zip(self.values()).filter_map(|(field, value)| Some((field, value?)))
     }
 
-    fn values(&self) -> [Option<u64>; 4] {
-        [self.max_tokens, self.max_wall_clock_minutes, self.max_tool_calls_per_subtask, self.max_retries_per_subtask]
+    fn values(&self) -> [Option<u64>; 6] {
+        [
+            self.max_tokens,
+            self.max_wall_clock_minutes,
+            self.max_tool_calls_per_subtask,
+            self.max_retries_per_subtask,
+            self.max_turns,
+            self.max_dollars,
+        ]
     }
 }
 
 /// The fields under `budgets`, in the order of [`Budgets`].
-pub(super) const BUDGET_FIELDS: [&str; 4] =
-    ["max_tokens", "max_wall_clock_minutes", "max_tool_calls_per_subtask", "max_retries_per_subtask"];
+pub(super) const BUDGET_FIELDS: [&str; 6] = [
+    "max_tokens",
+    "max_wall_clock_minutes",
+    "max_tool_calls_per_subtask",
+    "max_retries_per_subtask",
+    "max_turns",
+    "max_dollars",
+];
 
 #[cfg(test)]
 mod tests {
