@@ -37,18 +37,22 @@ pub enum Child {
     Sessions,
     /// Tasks that append as many lines to as many files.
     Tasks,
+    /// Sessions over a model API.
+    Streams,
+    /// Connections that read as many bytes.
+    RawStreams,
 }
 
 /// What the process of its own found.
-struct Found {
-    took: Duration,
-    memory: u64,
+pub struct Found {
+    pub took: Duration,
+    pub memory: u64,
 }
 
 /// Both processes, one after the other.
 pub fn measure(_: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
-    let sessions = found(&start(Child::Sessions, "sessions", folder)?)?;
-    let tasks = found(&start(Child::Tasks, "tasks", folder)?)?;
+    let sessions = found_in(&start(Child::Sessions, "sessions", folder)?)?;
+    let tasks = found_in(&start(Child::Tasks, "tasks", folder)?)?;
     let figure = |name: &str, measured, budget, baseline| Figure {
         name: format!("{SESSIONS} sessions of {LAST_TURN} turns, {name}"),
         measured,
@@ -74,7 +78,8 @@ fn start(child: Child, name: &str, folder: &Path) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn found(said: &Value) -> anyhow::Result<Found> {
+/// What the process of its own said.
+pub fn found_in(said: &Value) -> anyhow::Result<Found> {
     let number = |name: &str| said[name].as_u64().with_context(|| format!("the process did not say its {name}"));
     Ok(Found { took: Duration::from_micros(number("took_us")?), memory: number("memory_bytes")? })
 }
@@ -89,6 +94,7 @@ pub fn run_child(child: Child, folder: &Path) -> anyhow::Result<()> {
     match child {
         Child::Sessions => runtime.block_on(sessions(folder))?,
         Child::Tasks => runtime.block_on(tasks(folder))?,
+        Child::Streams | Child::RawStreams => anyhow::bail!("{child:?} needs a server"),
     }
     let took_us = u64::try_from(began.elapsed().as_micros())?;
     println!("{}", json!({"took_us": took_us, "memory_bytes": peak_memory()?}));
@@ -96,7 +102,7 @@ pub fn run_child(child: Child, folder: &Path) -> anyhow::Result<()> {
 }
 
 /// The most memory that this process had resident, in bytes.
-fn peak_memory() -> anyhow::Result<u64> {
+pub fn peak_memory() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM in the status")?;
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse()?;

@@ -13,6 +13,7 @@ mod figure;
 mod resume;
 mod size;
 mod start_up;
+mod streams;
 mod turn;
 mod world;
 
@@ -28,10 +29,13 @@ use figure::Figure;
 struct Args {
     /// The program to measure
     adjutant: PathBuf,
-    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, size
+    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, streams, size
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
-    /// Be the process of its own that `concurrent` measures
+    /// The server that the process of its own speaks to
+    #[arg(long, hide = true)]
+    url: Option<String>,
+    /// Be the process of its own that `concurrent` or `streams` measures
     #[arg(long, hide = true)]
     child: Option<concurrent::Child>,
 }
@@ -45,6 +49,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("turn", turn::measure),
     ("resume", resume::measure),
     ("concurrent", concurrent::measure),
+    ("streams", streams::measure),
     ("size", size::measure),
 ];
 
@@ -52,7 +57,11 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     if let Some(child) = args.child {
         // The parent starts this process in the folder that it may use.
-        return concurrent::run_child(child, &std::env::current_dir()?);
+        let folder = std::env::current_dir()?;
+        return match &args.url {
+            Some(url) => streams::run_child(child, &folder, url),
+            None => concurrent::run_child(child, &folder),
+        };
     }
     let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
     // Not the system's folder for temporary files: that may be in memory, where a flush costs nothing.
