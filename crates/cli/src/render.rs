@@ -11,7 +11,7 @@ use adjutant_core::budget::Metric;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
-use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, wire};
+use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Stop, wire};
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
@@ -159,12 +159,15 @@ impl Renderer {
         match &event.body {
             Body::PhaseEnter { phase, reason } => self.phase(*phase, reason.as_deref()),
             Body::AgentRequest { .. } => self.streamed = false,
-            Body::AgentReply { text, .. } => {
+            Body::AgentReply { text, stop, .. } => {
                 if !self.streamed && !text.is_empty() {
                     self.write(&visible_text(text));
                     self.mid_line = true;
                 }
                 self.fresh_line();
+                if *stop == Stop::MaxTokens {
+                    self.line(Tone::Warning, "! the reply was cut at its length limit");
+                }
             }
             Body::AgentFailed { kind, message, .. } => {
                 self.line(Tone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));

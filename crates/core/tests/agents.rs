@@ -155,6 +155,16 @@ fn when_all_have_failed_a_person_is_asked_and_a_retry_begins_with_the_first() {
     assert_eq!(asked(&ended), [0, 1, 0, 0, 0]);
 }
 
+#[test]
+fn an_agent_whose_reply_was_cut_is_told_so() {
+    let script = [Said::text(SUMMARY), Said::Cut("I write and wri".to_owned()), Said::text(DONE), Said::text("bye")];
+    let ended = run(&setup(), &world(&script, &[GO]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let told = |text: &str| text.contains("was cut there");
+    let messages = ended.journal.iter().filter(|event| matches!(&event.body, Body::Message { text, .. } if told(text)));
+    assert_eq!(messages.count(), 1);
+}
+
 /// A script that reads much, step after step.
 fn reading(steps: usize, bytes: usize) -> Vec<Said> {
     let read =

@@ -281,7 +281,7 @@ impl Session {
         }
         let next = state.step + 1;
         if self.mode() == Mode::Auto && !state.held {
-            return self.say(MessageKind::Continue, next, prompts::go_on(Mode::Auto));
+            return self.say(MessageKind::Continue, next, prompts::go_on(Mode::Auto, self.was_cut()));
         }
         match state.answer(QuestionKind::Step) {
             None => self.ask(prompts::step(state.step, self.step_limit(), state.held)),
@@ -293,8 +293,13 @@ impl Session {
             Some((Choice::ContinueAuto, _)) if self.mode() == Mode::Gated => {
                 self.record(Body::ModeSet { mode: Mode::Auto })
             }
-            Some(_) => self.say(MessageKind::Continue, next, prompts::go_on(self.mode())),
+            Some(_) => self.say(MessageKind::Continue, next, prompts::go_on(self.mode(), self.was_cut())),
         }
+    }
+
+    /// Whether the last reply ended at its length limit.
+    fn was_cut(&self) -> bool {
+        self.state.taken().is_some_and(|taken| taken.is_cut)
     }
 
     fn tool(&self, name: &str) -> Option<&ToolSpec> {

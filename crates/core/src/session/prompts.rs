@@ -70,13 +70,20 @@ pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
     )
 }
 
-/// Go on.
-pub(super) fn go_on(mode: Mode) -> String {
-    match mode {
+/// Go on. `was_cut`: the last reply ended at its length limit.
+pub(super) fn go_on(mode: Mode, was_cut: bool) -> String {
+    let on = match mode {
         Mode::Gated => "Go on with the next step.",
-        Mode::Auto => "Go on. When every deliverable is there, begin your reply with `## Phase 4`; if you can't go on, with `## Phase 2`.",
+        Mode::Auto => {
+            "Go on. When every deliverable is there, begin your reply with `## Phase 4`; if you can't go on, with `## Phase 2`."
+        }
+    };
+    if was_cut {
+        return format!(
+            "Your last reply reached its length limit and was cut there. Go on where it stopped, in smaller pieces. {on}"
+        );
     }
-    .to_owned()
+    on.to_owned()
 }
 
 /// What the operator says between steps.

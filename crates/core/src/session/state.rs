@@ -19,7 +19,7 @@ use crate::gate::Category;
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::procedure::{Slot, What};
 use crate::tool::ToolCall;
-use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName};
+use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Stop};
 
 /// Where a session stands.
 #[derive(Debug, Clone, Default)]
@@ -103,6 +103,8 @@ pub(super) struct Turn {
 #[derive(Debug, Clone)]
 pub(super) struct Taken {
     pub(super) text: String,
+    /// Whether the reply ended at its length limit.
+    pub(super) is_cut: bool,
     pub(super) calls: Vec<Call>,
     /// Detectors on record for this turn, consulted or fired.
     pub(super) consulted: usize,
@@ -237,7 +239,9 @@ impl State {
                 self.say(*role, *kind, *step);
             }
             Body::AgentRequest { slot, .. } => self.request(*slot),
-            Body::AgentReply { slot, text, calls, .. } => self.reply(*slot, text, calls),
+            Body::AgentReply { slot, text, calls, stop, .. } => {
+                self.reply(*slot, text, calls, *stop == Stop::MaxTokens);
+            }
             Body::AgentFailed { kind, message, retry_after_ms, .. } => self.fail(Failed {
                 kind: *kind,
                 message: message.clone(),
@@ -431,7 +435,7 @@ impl State {
         }
     }
 
-    fn reply(&mut self, slot: Slot, text: &str, calls: &[ToolCall]) {
+    fn reply(&mut self, slot: Slot, text: &str, calls: &[ToolCall], is_cut: bool) {
         self.messages += 1;
         if !calls.is_empty() {
             self.rounds += 1;
@@ -449,6 +453,7 @@ impl State {
         });
         let taken = Taken {
             text: text.to_owned(),
+            is_cut,
             calls: calls.collect(),
             consulted: 0,
             fired: Vec::new(),

@@ -25,6 +25,9 @@ const INLINE_BYTES_MAX: usize = 64 * 1024;
 pub enum Said {
     /// Text and calls.
     Turn { text: String, calls: Vec<ToolCall> },
+    /// Text that ends at its length limit.
+    #[allow(dead_code, reason = "not every test file cuts a reply")]
+    Cut(String),
     /// The turn fails.
     Fails(FailureKind),
 }
@@ -416,6 +419,14 @@ impl<P: Procedure> Simulation<'_, P> {
                 Said::Turn { text, calls } => {
                     Body::AgentReply { slot, text, calls, usage: None, stop: Stop::EndTurn, duration_ms: 0 }
                 }
+                Said::Cut(text) => Body::AgentReply {
+                    slot,
+                    text,
+                    calls: Vec::new(),
+                    usage: None,
+                    stop: Stop::MaxTokens,
+                    duration_ms: 0,
+                },
                 Said::Fails(kind) => {
                     Body::AgentFailed { slot, kind, message: "the script says so".to_owned(), retry_after_ms: None }
                 }
