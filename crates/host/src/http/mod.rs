@@ -1,12 +1,13 @@
 //! An HTTP client that goes only where it may.
 //!
 //! Every hop, redirects included, is checked: the scheme, the host list ([`Hosts`]), and the address that is
-//! connected to, as resolved for that very connection. One deadline covers everything, the body is read only
-//! as far as allowed, and the environment's proxies are not used.
+//! connected to, as resolved for that very connection. One deadline covers everything, and the body is read
+//! only as far as allowed. Proxies are used by [`HttpClient::for_api`] alone, and only those it is given.
 
 mod address;
 mod hosts;
 mod incoming;
+mod proxies;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub use address::is_public;
 pub use hosts::{BadHosts, HostRule, Hosts};
 pub use incoming::Incoming;
+pub use proxies::{BadProxy, Proxies};
 
 /// The most redirects that are followed: what the peer documents and doesn't enforce.
 pub const REDIRECTS_MAX: usize = 5;
@@ -138,6 +140,7 @@ impl FetchError {
 pub struct HttpClient {
     client: reqwest::Client,
     hosts: Arc<Hosts>,
+    proxies: Proxies,
 }
 
 /// The client could not be made.
@@ -146,22 +149,40 @@ pub struct HttpClient {
 pub struct NoClient(#[from] reqwest::Error);
 
 impl HttpClient {
-    /// A client that goes where `hosts` allows.
+    /// A client that goes where `hosts` allows, straight: it uses no proxy.
     ///
     /// # Errors
     ///
     /// [`NoClient`] if the system's certificates can't be used.
     pub fn new(hosts: Hosts) -> Result<Self, NoClient> {
+        Self::for_api(hosts, Proxies::default())
+    }
+
+    /// A client that goes where `hosts` allows, through the operator's `proxies` where they are for the
+    /// scheme and don't except the host.
+    ///
+    /// What a proxy connects to is the proxy's word: names are resolved there, and nothing here can check the
+    /// address. So this is for hosts that the operator chose, not for those that an agent names. A proxy may
+    /// have a private address.
+    ///
+    /// # Errors
+    ///
+    /// [`NoClient`] if the system's certificates can't be used.
+    pub fn for_api(hosts: Hosts, proxies: Proxies) -> Result<Self, NoClient> {
         install_provider();
         let hosts = Arc::new(hosts);
-        let client = reqwest::Client::builder()
+        let resolver = GuardedResolver { hosts: hosts.clone(), proxies: proxies.hosts() };
+        // `no_proxy` comes first: without it, the environment's proxies would be used.
+        let mut building = reqwest::Client::builder()
             .redirect(Policy::none())
             .no_proxy()
             .referer(false)
-            .dns_resolver(Arc::new(GuardedResolver { hosts: hosts.clone() }))
-            .user_agent(concat!("adjutant/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(Self { client, hosts })
+            .dns_resolver(Arc::new(resolver))
+            .user_agent(concat!("adjutant/", env!("CARGO_PKG_VERSION")));
+        for proxy in proxies.for_client()? {
+            building = building.proxy(proxy);
+        }
+        Ok(Self { client: building.build()?, hosts, proxies })
     }
 
     /// Sends a request and reads the answer, following redirects.
@@ -219,7 +240,12 @@ impl HttpClient {
         if let Some(content) = &hop.body {
             sending = sending.body(content.clone());
         }
-        let response = sending.send().await.map_err(|error| failed(&host, &error))?;
+        let response = sending.send().await.map_err(|error| match failed(&host, &error) {
+            FetchError::Failed { host, why } => {
+                FetchError::Failed { host, why: why + &self.proxies.said(hop.url.scheme()) }
+            }
+            error => error,
+        })?;
         Ok((host, response))
     }
 
@@ -341,10 +367,17 @@ fn failed(host: &str, error: &reqwest::Error) -> FetchError {
     FetchError::Failed { host: host.to_owned(), why }
 }
 
-/// Resolves names to public addresses only, so that what was checked is what is connected to.
+/// Resolves the names that are allowed and those of proxies, and no other; names that may not be private to
+/// public addresses only, so that what was checked is what is connected to.
 struct GuardedResolver {
     hosts: Arc<Hosts>,
+    proxies: Vec<String>,
 }
+
+/// A name that nothing should ask for.
+#[derive(Debug, Error)]
+#[error("the name is neither allowed nor a proxy's")]
+struct Unlisted;
 
 /// A name that has no public address.
 #[derive(Debug, Error)]
@@ -354,8 +387,13 @@ struct OnlyPrivate;
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().trim_end_matches('.').to_ascii_lowercase();
-        let may_be_private = self.hosts.allows_private(&host);
+        let is_proxy = self.proxies.contains(&host);
+        let may_be_private = is_proxy || self.hosts.allows_private(&host);
+        let is_allowed = is_proxy || self.hosts.allows(&host);
         Box::pin(async move {
+            if !is_allowed {
+                return Err(Unlisted.into());
+            }
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
             let allowed: Vec<SocketAddr> =
                 found.into_iter().filter(|address| may_be_private || is_public(address.ip())).collect();

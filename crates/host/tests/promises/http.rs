@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-fn request(url: &str) -> Request {
+pub fn request(url: &str) -> Request {
     Request {
         url: url.to_owned(),
         method: "GET".to_owned(),
@@ -25,7 +25,7 @@ async fn fetch(hosts: Hosts, request: &Request) -> Result<Response, FetchError> 
 }
 
 /// Answers each connection with the next of `answers`, and hands back what was asked.
-async fn server(answers: Vec<String>) -> (u16, tokio::task::JoinHandle<Vec<String>>) {
+pub async fn server(answers: Vec<String>) -> (u16, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let serving = tokio::spawn(async move {
@@ -46,7 +46,7 @@ fn loopback() -> Hosts {
     Hosts::of(["private:127.0.0.1", "private:localhost"])
 }
 
-fn answer(body: &str) -> String {
+pub fn answer(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\nx-a: 1\r\nx-a: 2\r\n\r\n{body}", body.len())
 }
 

@@ -3,4 +3,5 @@
 
 mod custody;
 mod http;
+mod proxies;
 mod workdir;
