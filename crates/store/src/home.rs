@@ -62,6 +62,12 @@ impl Home {
         self.root.join("config.toml")
     }
 
+    /// The keys of model APIs.
+    #[must_use]
+    pub fn keys(&self) -> PathBuf {
+        self.root.join("keys.toml")
+    }
+
     /// The list of project configurations that the operator trusts.
     #[must_use]
     pub fn trusted_projects(&self) -> PathBuf {

@@ -1,4 +1,5 @@
-//! Remembers: the journals of runs, the right to drive one, contents too large for a line, configuration.
+//! Remembers: the journals of runs, the right to drive one, contents too large for a line, configuration,
+//! keys.
 //!
 //! In: a [`Home`] and the time, both as arguments; nothing here reads the environment or a clock. Out:
 //! files that survive the death of whoever wrote them. Decides nothing about a run: what an event means
@@ -6,7 +7,8 @@
 //!
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
 //! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
-//! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set.
+//! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set, [`keys`] the keys
+//! of model APIs.
 
 pub mod home;
 pub mod journal;
@@ -18,6 +20,7 @@ pub mod artifacts;
 pub mod runs;
 pub mod scan;
 pub mod config;
+pub mod keys;
 
 pub use artifacts::Artifacts;
 pub use home::Home;

@@ -59,13 +59,7 @@ struct ConfigFile<'a> {
 
 impl ConfigFile<'_> {
     fn origin(&self, span: &Range<usize>) -> Origin {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_begin = before.rfind('\n').map_or(0, |end| end + 1);
-        Origin {
-            path: self.path.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_begin..].chars().count() + 1,
-        }
+        Origin::of(self.path, self.text, span.start)
     }
 
     fn unknown(&self, span: &Range<usize>, given: &str, key: String, known: Vec<&'static str>) -> ConfigError {

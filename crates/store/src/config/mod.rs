@@ -66,6 +66,19 @@ pub struct Origin {
     pub column: usize,
 }
 
+impl Origin {
+    /// The place of the byte `offset` of `text`, which was read from `path`.
+    pub(crate) fn of(path: &Path, text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_begin = before.rfind('\n').map_or(0, |end| end + 1);
+        Self {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_begin..].chars().count() + 1,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
