@@ -40,6 +40,14 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
+/// What failed and what to do about it, in one line: for a report that goes on.
+pub fn text(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()) {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}
+
 /// Says on stderr what failed, why, and what to do; the exit code it ends with.
 pub fn report(error: &anyhow::Error) -> Ending {
     // A reader that went away (`adjutant list | head`) is no failure of ours.

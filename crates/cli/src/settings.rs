@@ -6,14 +6,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use adjutant_agents::Adapter;
 use adjutant_core::brief::Brief;
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
 use adjutant_core::trace::RunOptions;
+use adjutant_host::http::Proxies;
 use adjutant_store::Home;
 use adjutant_store::config::{self, Config, Notice};
+use adjutant_store::keys::{self, Keys};
 use anyhow::Context;
 
 use crate::failure::Failure;
+use crate::sitting;
 
 /// The adapter that is taken where nobody names one: it needs no model and no key.
 pub const ADAPTER_DEFAULT: &str = "scripted";
@@ -99,6 +103,62 @@ fn configured<T: Clone>(setting: Option<&config::Setting<T>>) -> Option<(T, Stri
 /// A variable of the environment without the white space that copying brings along; none if nothing is left.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// The key of an adapter, and where it came from. There is no `Debug`, so that it can't be shown by accident.
+pub struct ApiKey {
+    pub secret: String,
+    /// Such as `ANTHROPIC_API_KEY` or `the key file ~/.adjutant/keys.toml`.
+    pub source: String,
+}
+
+/// The keys of the key file in the home.
+///
+/// # Errors
+///
+/// If the file can't be read, or others could read or write it.
+pub fn keys(home: &Home) -> anyhow::Result<Keys> {
+    keys::load(home).map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::usage(match std::error::Error::source(&error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        });
+        match hint {
+            Some(hint) => failure.hint(hint).into(),
+            None => failure.into(),
+        }
+    })
+}
+
+/// What to say about keys in the key file that no adapter uses.
+pub fn strangers(keys: &Keys) -> Vec<String> {
+    let adapters = adjutant_agents::adapters();
+    let known: Vec<&str> =
+        adapters.iter().filter(|adapter| !adapter.key_variables.is_empty()).map(|adapter| adapter.id).collect();
+    keys.strangers(&known)
+}
+
+/// The key of an adapter: from the first of its variables that is set, else from the key file.
+pub fn key_of(adapter: &Adapter, home: &Home, keys: &Keys) -> Option<ApiKey> {
+    let from_variable = adapter.key_variables.iter().find_map(|name| {
+        let secret = variable(name)?;
+        Some(ApiKey { secret, source: (*name).to_owned() })
+    });
+    from_variable.or_else(|| {
+        let secret = keys.get(adapter.id)?.to_owned();
+        Some(ApiKey { secret, source: format!("the key file {}", sitting::shown(&home.keys()).display()) })
+    })
+}
+
+/// The proxies that the environment names, for the APIs of models.
+///
+/// # Errors
+///
+/// If one of them can't be used.
+pub fn proxies() -> anyhow::Result<Proxies> {
+    Proxies::from_variables(variable)
+        .map_err(|error| Failure::usage(error.to_string()).hint("mend or unset the variable").into())
 }
 
 /// Reads a variable of the environment as something; what can't be read is the operator's to mend.

@@ -19,6 +19,7 @@ use adjutant_host::http::Hosts;
 use adjutant_ports::{Agent, Clock, Journal};
 use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
 use adjutant_store::Home;
+use adjutant_store::keys::Keys;
 use adjutant_tools::{NativeTools, Options, Shell};
 use anyhow::Context;
 use jiff::Timestamp;
@@ -48,6 +49,7 @@ pub struct Sitting {
     pub options: RunOptions,
     agent: Arc<dyn Agent>,
     tools: Arc<NativeTools>,
+    keys: Keys,
 }
 
 impl Sitting {
@@ -55,9 +57,14 @@ impl Sitting {
     ///
     /// # Errors
     ///
-    /// If the adapter, its script or the workdir is not there.
+    /// If the adapter, its script or the workdir is not there, or the key file can't be relied on: also where
+    /// no key is needed, since its keys could not be masked.
     pub fn open(home: &Home, brief: Brief, options: RunOptions) -> anyhow::Result<Self> {
-        let agent = agent(&options)?;
+        let keys = settings::keys(home)?;
+        for stranger in settings::strangers(&keys) {
+            eprintln!("warning: {stranger}");
+        }
+        let agent = agent(home, &keys, &options)?;
         let tools = NativeTools::open(
             Path::new(&options.workdir),
             Options {
@@ -72,7 +79,7 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?;
-        Ok(Self { brief, options, agent, tools: Arc::new(tools) })
+        Ok(Self { brief, options, agent, tools: Arc::new(tools), keys })
     }
 
     /// The console of this sitting, its first line said: the version, what is about to happen (such as
@@ -107,7 +114,7 @@ impl Sitting {
             operator: console.clone(),
             clock: Arc::new(SystemClock),
         };
-        Driver::new(self.procedure(), events, journal, ports, masks())
+        Driver::new(self.procedure(), events, journal, ports, masks(&self.keys))
     }
 
     /// The procedure of this run, before any event.
@@ -138,7 +145,7 @@ pub fn adapter(named: &str) -> Option<Adapter> {
     adjutant_agents::adapters().into_iter().find(|adapter| adapter.id == id)
 }
 
-fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
+fn agent(home: &Home, keys: &Keys, options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
     let Some(adapter) = adapter(&options.adapter) else {
         let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
         return Err(Failure::usage(format!("there is no adapter `{}` in this version", options.adapter))
@@ -163,28 +170,29 @@ fn agent(options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
                 Arc::new(ScriptedAgent::new(script))
             }
         }),
-        _ => Ok(Arc::new(api_agent(&adapter, options.model.as_deref())?)),
+        _ => Ok(Arc::new(api_agent(home, keys, &adapter, options.model.as_deref())?)),
     }
 }
 
-/// An agent over a model API, with the key and the base URL that the environment has.
+/// What is said where an adapter has no key: what is missing, and the three ways to start.
+fn no_key(home: &Home, adapter: &Adapter) -> Failure {
+    let names = adapter.key_variables.join("` or `");
+    Failure::usage(format!("the adapter `{}` needs a key, and `{names}` is not set", adapter.id)).hint(format!(
+        "three ways to start: set {} or put the key into {}; play turns from a file with --adapter scripted --script \
+         FILE; or see a run without any model with --adapter scripted",
+        adapter.key_variables.first().copied().unwrap_or_default(),
+        shown(&home.keys()).display(),
+    ))
+}
+
+/// An agent over a model API, with its key and the base URL that the environment has.
 ///
 /// # Errors
 ///
 /// If there is no key or no model, or the base URL is none: said before anything is on record.
-fn api_agent(adapter: &Adapter, model: Option<&str>) -> anyhow::Result<ApiAgent> {
+fn api_agent(home: &Home, keys: &Keys, adapter: &Adapter, model: Option<&str>) -> anyhow::Result<ApiAgent> {
     let id = adapter.id;
-    let found = adapter.key_variables.iter().find_map(|name| Some((*name, settings::variable(name)?)));
-    let Some((key_source, key)) = found else {
-        let names = adapter.key_variables.join("` or `");
-        return Err(Failure::usage(format!("the adapter `{id}` needs a key, and `{names}` is not set"))
-            .hint(format!(
-                "three ways to start: set {}; play turns from a file with --adapter scripted --script FILE; or see a \
-                 run without any model with --adapter scripted",
-                adapter.key_variables.first().copied().unwrap_or_default()
-            ))
-            .into());
-    };
+    let key = settings::key_of(adapter, home, keys).ok_or_else(|| no_key(home, adapter))?;
     let model = model.or(adapter.model).map(str::to_owned).ok_or_else(|| {
         Failure::usage(format!("the adapter `{id}` has no default model")).hint("name one with --model")
     })?;
@@ -196,8 +204,8 @@ fn api_agent(adapter: &Adapter, model: Option<&str>) -> anyhow::Result<ApiAgent>
     })?;
     let settings = api::Settings {
         model,
-        key,
-        key_source: key_source.to_owned(),
+        key: key.secret,
+        key_source: key.source,
         base_url,
         output_tokens_max: api::OUTPUT_TOKENS_MAX,
         idle_max: api::IDLE_MAX,
@@ -219,10 +227,13 @@ fn hosts(home: &Home) -> anyhow::Result<Hosts> {
     }
 }
 
-/// The values of the runtime's own secrets are masked wherever they turn up.
-fn masks() -> Masks {
+/// The values of the runtime's own secrets are masked wherever they turn up: those of its environment, of the
+/// key file, and the passwords of proxies.
+fn masks(keys: &Keys) -> Masks {
     let own = std::env::vars().filter(|(name, _)| environment::is_withheld(name)).map(|(_, value)| value);
-    Masks::new(own.collect::<SecretSet>())
+    // A proxy that can't be used is said where it is needed; a password in its address has a known shape.
+    let proxies = settings::proxies().map_or_else(|_| Vec::new(), |proxies| proxies.passwords());
+    Masks::new(own.chain(keys.values().map(str::to_owned)).chain(proxies).collect::<SecretSet>())
 }
 
 /// Drives a run while the operator is shown what is in flight, and says at the end how to go on.

@@ -51,15 +51,15 @@ impl Keys {
         self.keys.values().map(|key| key.value.as_str())
     }
 
-    /// What to say about keys of adapters that are not among `known`, in the order of their names.
+    /// What to say about keys of adapters that are not among `known`, those that take a key, in the order of their names.
     #[must_use]
     pub fn strangers(&self, known: &[&str]) -> Vec<String> {
         let strangers = self.keys.iter().filter(|(adapter, _)| !known.contains(&adapter.as_str()));
         strangers
             .map(|(adapter, key)| {
-                let what_else =
-                    did_you_mean(adapter, known).unwrap_or_else(|| format!("the adapters are {}", known.join(", ")));
-                format!("the key `{adapter}` in {} is of no adapter of this version; {what_else}", key.at)
+                let what_else = did_you_mean(adapter, known)
+                    .unwrap_or_else(|| format!("those that take one are {}", known.join(", ")));
+                format!("no adapter of this version takes the key `{adapter}` in {}; {what_else}", key.at)
             })
             .collect()
     }
@@ -328,8 +328,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "the key `antropic` in ~/keys.toml:1:1 is of no adapter of this version; did you mean `anthropic`?",
-                "the key `zzz` in ~/keys.toml:3:1 is of no adapter of this version; the adapters are anthropic, openai",
+                "no adapter of this version takes the key `antropic` in ~/keys.toml:1:1; did you mean `anthropic`?",
+                "no adapter of this version takes the key `zzz` in ~/keys.toml:3:1; those that take one are anthropic, openai",
             ]
         );
     }

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use adjutant_store::Home;
 use adjutant_store::config;
+use adjutant_store::keys::Keys;
 use serde::Serialize;
 
 use crate::exit::Ending;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::settings::{self, Place, Typed};
 use crate::sitting;
 
@@ -89,19 +91,23 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     for (name, value) in &settings.detectors {
         rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
     }
+    let (key_file, keys) = key_file(&home);
+    let mut notices: Vec<String> = settings.notices.iter().map(ToString::to_string).collect();
+    notices.extend(settings::strangers(&keys));
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         home: home.root().display().to_string(),
         checks: vec![
             writable(home.root()),
             writable_workdir(&settings.workdir.value),
-            adapter(&settings.adapter.value),
+            key_file,
+            adapter(&settings.adapter.value, &home, &keys),
             program("git"),
             program("bash"),
         ],
         settings: rows,
         not_yet: NOT_YET.to_vec(),
-        notices: settings.notices.iter().map(ToString::to_string).collect(),
+        notices,
     };
     let is_fine = report.checks.iter().all(|check| check.ok);
     if args.json {
@@ -143,14 +149,26 @@ fn writable(home: &Path) -> Check {
     Check { what: "home", ok, detail }
 }
 
+/// Whether the key file can be relied on, and what it has.
+fn key_file(home: &Home) -> (Check, Keys) {
+    let (ok, detail, keys) = match settings::keys(home) {
+        Ok(keys) if keys.values().next().is_none() => (true, "there is none, or it is empty".to_owned(), keys),
+        Ok(keys) => (true, format!("`{}` is its owner's alone", sitting::shown(&home.keys()).display()), keys),
+        Err(error) => (false, failure::text(&error), Keys::default()),
+    };
+    (Check { what: "key file", ok, detail }, keys)
+}
+
 /// Whether the adapter that a run here would use could take a turn.
-fn adapter(named: &str) -> Check {
-    let (ok, detail) = match sitting::adapter(named).map(|adapter| adapter.key_variables) {
+fn adapter(named: &str, home: &Home, keys: &Keys) -> Check {
+    let (ok, detail) = match sitting::adapter(named) {
         None => (false, format!("there is no `{named}` in this version")),
-        Some([]) => (true, format!("`{named}` needs no key")),
-        Some(keys) => match keys.iter().find(|key| settings::variable(key).is_some()) {
-            Some(key) => (true, format!("`{named}` has its key from `{key}`")),
-            None => (false, format!("`{named}` needs a key, and `{}` is not set", keys.join("` or `"))),
+        Some(adapter) if adapter.key_variables.is_empty() => (true, format!("`{named}` needs no key")),
+        Some(adapter) => match settings::key_of(&adapter, home, keys) {
+            Some(key) => (true, format!("`{named}` has its key from {}", key.source)),
+            None => {
+                (false, format!("`{named}` needs a key, and `{}` is not set", adapter.key_variables.join("` or `")))
+            }
         },
     };
     Check { what: "adapter", ok, detail }

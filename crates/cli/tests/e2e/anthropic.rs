@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
 
-const KEY: &str = "canary-4f1c9b7ae2d05836";
+pub const KEY: &str = "canary-4f1c9b7ae2d05836";
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
 /// A server that answers every request from what is in it: the turn is the number of replies so far.
-fn serve(answer: fn(&str, &Value) -> String) -> String {
+pub fn serve(answer: fn(&str, &Value) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     // It ends with the test's process.
@@ -66,7 +66,7 @@ fn reply(text: &str, call: Option<(&str, &str, Value)>) -> String {
 }
 
 /// Confirms, has a file written, and reports.
-fn work(head: &str, body: &Value) -> String {
+pub fn work(head: &str, body: &Value) -> String {
     assert!(head.contains(&format!("x-api-key: {KEY}\r\n")), "{head}");
     assert_eq!(body["model"], "claude-test");
     let messages = body["messages"].as_array().expect("messages");
@@ -82,7 +82,7 @@ fn work(head: &str, body: &Value) -> String {
     }
 }
 
-fn run(home: &TestHome, variables: &[(&str, &str)]) -> Said {
+pub fn run(home: &TestHome, variables: &[(&str, &str)]) -> Said {
     home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
     home.write("go.json", json!(["go"]).to_string());
     let args = ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--answers", "../go.json"];
@@ -96,7 +96,7 @@ fn run(home: &TestHome, variables: &[(&str, &str)]) -> Said {
 
 /// The key is nowhere in what was said or kept.
 #[track_caller]
-fn without_key(home: &TestHome, said: &Said) {
+pub fn without_key(home: &TestHome, said: &Said) {
     assert!(!said.stdout.contains(KEY) && !said.stderr.contains(KEY), "{said:?}");
     for (name, content) in files(&home.path("")) {
         assert!(!String::from_utf8_lossy(&content).contains(KEY), "{name}");
@@ -166,7 +166,7 @@ fn doctor_says_whether_the_adapter_has_its_key_and_never_which() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("FAIL adapter: `anthropic` needs a key, and `ANTHROPIC_API_KEY` is not set"), "{said}");
     let (_, said) = doctor(&[("ANTHROPIC_API_KEY", KEY)]);
-    assert!(said.contains("ok   adapter: `anthropic` has its key from `ANTHROPIC_API_KEY`"), "{said}");
+    assert!(said.contains("ok   adapter: `anthropic` has its key from ANTHROPIC_API_KEY"), "{said}");
     assert!(!said.contains(KEY), "{said}");
     home.run(&["doctor"]).expect_text("ok   adapter: `scripted` needs no key");
 }

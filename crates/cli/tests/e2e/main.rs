@@ -10,6 +10,7 @@ mod first_run;
 mod help;
 mod home;
 mod hostile;
+mod keys;
 mod killed;
 mod readme;
 mod terminal;

@@ -1,0 +1,80 @@
+//! The key file in the home: used, told about, and never shown.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::anthropic::{KEY, run, serve, without_key, work};
+use crate::home::{RUN, TestHome, files};
+
+fn key_file(home: &TestHome, text: &str, mode: u32) {
+    let path = home.write("home/keys.toml", text);
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
+}
+
+#[test]
+fn a_key_from_the_key_file_runs_a_brief() {
+    let home = TestHome::new();
+    key_file(&home, &format!("anthropic = '{KEY}'\nopenay = 'x'"), 0o600);
+    let said = run(&home, &[("ANTHROPIC_BASE_URL", &serve(work))]);
+    fs::remove_file(home.path("home/keys.toml")).expect("removed");
+    without_key(&home, &said);
+    said.expect_code(0)
+        .expect_text("run 2026-02-03-E2E: completed")
+        .expect_text("warning: no adapter of this version takes the key `openay` in ");
+}
+
+#[test]
+fn the_environment_wins_over_the_key_file() {
+    let home = TestHome::new();
+    key_file(&home, "anthropic = 'another'", 0o600);
+    // The server refuses any other key.
+    run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(work))]).expect_code(0);
+}
+
+#[test]
+fn a_key_file_that_others_can_read_begins_nothing_and_names_the_mending_command() {
+    let home = TestHome::new();
+    key_file(&home, &format!("anthropic = '{KEY}'"), 0o644);
+    run(&home, &[])
+        .expect_code(2)
+        .expect_text("is open to others (mode 644)")
+        .expect_text(&format!("hint: `chmod 600 {}`", home.path("home/keys.toml").display()));
+    assert!(home.journal(RUN).is_empty());
+    home.run(&["doctor"]).expect_code(1).expect_text("FAIL key file: the key file").expect_text("`chmod 600 ");
+}
+
+#[test]
+fn a_key_that_a_tool_reads_is_masked() {
+    let home = TestHome::new();
+    key_file(&home, "someone = 'plain words of a canary 4471'", 0o600);
+    let call = json!({ "tool": "shell_exec", "args": { "cmd": "cat ../home/keys.toml" } });
+    home.scripted(
+        "mode: auto\nauthorized_costs:\n  - shell_exec",
+        &json!([crate::home::SUMMARY, { "text": "I look.", "calls": [call] }, "## Phase 4\n\nDone.\n"]),
+    );
+    home.write("go.json", json!(["go"]).to_string());
+    let said = home.run(&["run", "../brief.md", "--answers", "../go.json", "--json"]);
+    fs::remove_file(home.path("home/keys.toml")).expect("removed");
+    assert!(said.stdout.contains("someone = "), "{said:?}");
+    assert!(!said.stdout.contains("canary 4471"), "{said:?}");
+    for (name, content) in files(&home.path("home")) {
+        assert!(!String::from_utf8_lossy(&content).contains("canary 4471"), "{name}");
+    }
+}
+
+#[test]
+fn doctor_says_that_the_key_file_has_the_key_and_never_which() {
+    let home = TestHome::new();
+    key_file(&home, &format!("anthropic = '{KEY}'\nantropic = 'x'"), 0o600);
+    let output = home.adjutant(&["doctor"]).env("ADJUTANT_ADAPTER", "anthropic").output().expect("it starts");
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(said.contains("ok   adapter: `anthropic` has its key from the key file ~/home/keys.toml"), "{said}");
+    assert!(
+        said.contains("notice: no adapter of this version takes the key `antropic` in")
+            && said.contains("did you mean `anthropic`?"),
+        "{said}"
+    );
+    assert!(!said.contains(KEY), "{said}");
+}
