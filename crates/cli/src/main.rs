@@ -2,13 +2,15 @@
 //! with an exit code.
 //!
 //! Begin with [`Cli`]: one variant for each command, one file for each in `command/`. What a command
-//! needs of flags, environment and configuration together is in `settings.rs`; who answers questions is
+//! needs of flags, environment and configuration together is in `settings.rs`, what an adapter has to work with in
+//! `equipment.rs`; who answers questions is
 //! in `console.rs`; what a run looks like on a terminal is in `render.rs`.
 
 mod answers;
 mod command;
 mod console;
 mod diagnostics;
+mod equipment;
 mod exit;
 mod failure;
 mod render;
@@ -51,6 +53,7 @@ enum Command {
     Decide(command::decide::DecideArgs),
     Framework(command::framework::FrameworkArgs),
     Tools(command::tools::ToolsArgs),
+    Adapters(command::adapters::AdaptersArgs),
     Doctor(command::doctor::DoctorArgs),
     Completions(command::completions::CompletionsArgs),
     Version(command::version::VersionArgs),
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Decide(args) => command::decide::run(args),
         Command::Framework(args) => command::framework::run(args),
         Command::Tools(args) => command::tools::run(args),
+        Command::Adapters(args) => command::adapters::run(args, place),
         Command::Doctor(args) => command::doctor::run(args, place),
         Command::Completions(args) => command::completions::run(args),
         Command::Version(args) => command::version::run(args),

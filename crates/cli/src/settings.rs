@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use adjutant_agents::Adapter;
 use adjutant_core::brief::Brief;
+use adjutant_core::nearest::did_you_mean;
+use adjutant_core::price;
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
 use adjutant_core::trace::RunOptions;
 use adjutant_host::http::Proxies;
 use adjutant_store::Home;
-use adjutant_store::config::{self, Config, Notice};
+use adjutant_store::config::{self, AdapterConfig, Config, Notice};
 use adjutant_store::keys::{self, Keys};
 use anyhow::Context;
 
@@ -26,10 +28,17 @@ pub const ADAPTER_DEFAULT: &str = "scripted";
 #[derive(Debug, clap::Args)]
 pub struct Place {
     /// The folder of journals, configuration and artifacts [default: ~/.adjutant]
-    #[arg(long, global = true, env = "ADJUTANT_HOME", hide_env_values = true, value_name = "DIR")]
+    #[arg(long, global = true, env = "ADJUTANT_HOME", hide_env_values = true, value_name = "DIR", display_order = 900)]
     home: Option<PathBuf>,
     /// The folder of journals alone [default: sessions in the home]
-    #[arg(long, global = true, env = "ADJUTANT_SESSIONS_DIR", hide_env_values = true, value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        env = "ADJUTANT_SESSIONS_DIR",
+        hide_env_values = true,
+        value_name = "DIR",
+        display_order = 901
+    )]
     sessions_dir: Option<PathBuf>,
 }
 
@@ -64,6 +73,12 @@ pub struct Typed {
     pub adapter: Option<String>,
     pub model: Option<String>,
     pub script: Option<PathBuf>,
+    pub base_url: Option<String>,
+    pub fallback: Option<Vec<String>>,
+    pub max_tokens: Option<u64>,
+    pub max_minutes: Option<u64>,
+    pub max_nano_dollars: Option<u64>,
+    pub max_turns: Option<u64>,
 }
 
 /// A value and where it came from.
@@ -84,19 +99,29 @@ pub struct Settings {
     pub model: Option<Sourced<String>>,
     pub script: Option<Sourced<PathBuf>>,
     pub detectors: BTreeMap<String, Sourced<String>>,
+    /// Where the API of the adapter is, if it was said for this run alone.
+    pub base_url: Option<Sourced<String>>,
+    /// What takes the turns when the adapter can't: adapters, each with or without `:model`.
+    pub fallback: Option<Sourced<Vec<String>>>,
+    pub max_tokens: Option<Sourced<u64>>,
+    pub max_minutes: Option<Sourced<u64>>,
+    pub max_nano_dollars: Option<Sourced<u64>>,
+    pub max_turns: Option<Sourced<u64>>,
+    /// What is configured for single adapters.
+    pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
     pub notices: Vec<Notice>,
 }
 
 /// The first of several values that is there, with where it came from.
-fn first<T>(candidates: impl IntoIterator<Item = Option<(T, String)>>) -> Option<Sourced<T>> {
+pub fn first<T>(candidates: impl IntoIterator<Item = Option<(T, String)>>) -> Option<Sourced<T>> {
     candidates.into_iter().flatten().next().map(|(value, from)| Sourced { value, from })
 }
 
-fn set<T>(value: Option<T>, from: &str) -> Option<(T, String)> {
+pub fn set<T>(value: Option<T>, from: &str) -> Option<(T, String)> {
     value.map(|value| (value, from.to_owned()))
 }
 
-fn configured<T: Clone>(setting: Option<&config::Setting<T>>) -> Option<(T, String)> {
+pub fn configured<T: Clone>(setting: Option<&config::Setting<T>>) -> Option<(T, String)> {
     setting.map(|setting| (setting.value.clone(), setting.from.to_string()))
 }
 
@@ -217,6 +242,23 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         let value = Sourced { value: sensitivity.to_string(), from: "the brief".to_owned() };
         detectors.insert(detector.name().to_owned(), value);
     }
+    let whole = |text: &str| text.parse().ok().filter(|number: &u64| *number > 0);
+    let budgets = of_brief.map(|brief| brief.budgets).unwrap_or_default();
+    let fallback = first([
+        set(typed.fallback.clone(), "--fallback"),
+        parsed("ADJUTANT_FALLBACK", |text| Some(listed(text)), "a list of adapters")?,
+        configured(config.fallback.as_ref()),
+    ]);
+    let adapter = first([
+        set(typed.adapter.clone(), "--adapter"),
+        set(variable("ADJUTANT_ADAPTER"), "ADJUTANT_ADAPTER"),
+        set(of_brief.and_then(|brief| brief.adapter.clone()), "the brief"),
+        configured(config.adapter.as_ref()),
+        Some((ADAPTER_DEFAULT.to_owned(), "the default".to_owned())),
+    ])
+    .expect("the last candidate is there");
+    let of_adapter = sitting::adapter(&adapter.value).and_then(|adapter| config.adapters.get(adapter.id));
+    known_adapters(config, fallback.as_ref())?;
     Ok(Settings {
         mode: first([
             set(typed.mode, "--mode"),
@@ -238,28 +280,89 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             Some((MAX_STEPS_DEFAULT, "the default".to_owned())),
         ])
         .expect("the last candidate is there"),
-        adapter: first([
-            set(typed.adapter.clone(), "--adapter"),
-            set(variable("ADJUTANT_ADAPTER"), "ADJUTANT_ADAPTER"),
-            set(of_brief.and_then(|brief| brief.adapter.clone()), "the brief"),
-            configured(config.adapter.as_ref()),
-            Some((ADAPTER_DEFAULT.to_owned(), "the default".to_owned())),
-        ])
-        .expect("the last candidate is there"),
         model: first([
             set(typed.model.clone(), "--model"),
             set(variable("ADJUTANT_MODEL"), "ADJUTANT_MODEL"),
             set(of_brief.and_then(|brief| brief.model.clone()), "the brief"),
             configured(config.model.as_ref()),
+            configured(of_adapter.and_then(|of_adapter| of_adapter.value.model.as_ref())),
         ]),
+        adapter,
         script,
         workdir,
         detectors,
+        base_url: first([set(typed.base_url.clone(), "--base-url")]),
+        fallback,
+        max_tokens: first([
+            set(typed.max_tokens, "--max-tokens"),
+            parsed("ADJUTANT_MAX_TOKENS", whole, "a number from 1")?,
+            set(budgets.max_tokens, "the brief"),
+            configured(config.max_tokens.as_ref()),
+        ]),
+        max_minutes: first([
+            set(typed.max_minutes, "--max-minutes"),
+            parsed("ADJUTANT_MAX_MINUTES", whole, "a number from 1")?,
+            set(budgets.max_wall_clock_minutes, "the brief"),
+            configured(config.max_minutes.as_ref()),
+        ]),
+        max_nano_dollars: first([
+            set(typed.max_nano_dollars, "--max-dollars"),
+            parsed("ADJUTANT_MAX_DOLLARS", price::sum, "dollars such as 2.50")?,
+            configured(config.max_nano_dollars.as_ref()),
+        ]),
+        max_turns: first([
+            set(typed.max_turns, "--max-turns"),
+            parsed("ADJUTANT_MAX_TURNS", whole, "a number from 1")?,
+            configured(config.max_turns.as_ref()),
+        ]),
+        adapters: loaded.config.adapters,
         notices: loaded.notices,
     })
 }
 
+/// The entries of a list with commas.
+pub fn listed(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether every adapter that is configured or fallen back on is there.
+fn known_adapters(config: &Config, fallback: Option<&Sourced<Vec<String>>>) -> anyhow::Result<()> {
+    // A table is for the adapter itself; elsewhere the peer's word for one will do.
+    let is_known = |id: &str| adjutant_agents::adapters().iter().any(|adapter| adapter.id == id);
+    let configured = config.adapters.iter().map(|(id, setting)| (id.as_str(), setting.from.to_string(), is_known(id)));
+    let fallen_back_on = fallback.into_iter().flat_map(|fallback| {
+        fallback.value.iter().map(|entry| {
+            let id = entry.split(':').next().unwrap_or(entry);
+            (id, fallback.from.clone(), sitting::adapter(id).is_some())
+        })
+    });
+    for (id, from, is_known) in configured.chain(fallen_back_on) {
+        if !is_known {
+            let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
+            let hint = did_you_mean(id, &known).unwrap_or_else(|| format!("the adapters are {}", known.join(", ")));
+            return Err(Failure::usage(format!("there is no adapter `{id}` in this version (from {from})"))
+                .hint(hint)
+                .into());
+        }
+    }
+    Ok(())
+}
+
 impl Settings {
+    /// What is set and changes nothing in this version, with where it came from. A brief's budgets are said
+    /// with the brief.
+    pub fn without_effect(&self) -> Vec<(&'static str, &str)> {
+        let budgets = [
+            ("max_tokens", &self.max_tokens),
+            ("max_minutes", &self.max_minutes),
+            ("max_dollars", &self.max_nano_dollars),
+            ("max_turns", &self.max_turns),
+        ];
+        let budgets = budgets.into_iter().filter_map(|(name, set)| Some((name, set.as_ref()?.from.as_str())));
+        let fallback = self.fallback.iter().map(|fallback| ("fallback", fallback.from.as_str()));
+        budgets.chain(fallback).filter(|(_, from)| *from != "the brief").collect()
+    }
+
     /// What is put on record, so that a resume has the same.
     #[must_use]
     pub fn options(&self) -> RunOptions {

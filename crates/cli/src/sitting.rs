@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_agents::api::{self, ApiAgent};
+use adjutant_agents::api::ApiAgent;
 use adjutant_agents::scripted::{self, Script};
 use adjutant_agents::{Adapter, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
@@ -26,10 +26,11 @@ use jiff::Timestamp;
 
 use crate::answers::Answers;
 use crate::console::Console;
+use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::render::Renderer;
-use crate::settings;
+use crate::settings::{self, Settings, Sourced};
 
 /// The part of a run that a session alone lives in.
 pub const SESSION: &str = "session";
@@ -59,12 +60,13 @@ impl Sitting {
     ///
     /// If the adapter, its script or the workdir is not there, or the key file can't be relied on: also where
     /// no key is needed, since its keys could not be masked.
-    pub fn open(home: &Home, brief: Brief, options: RunOptions) -> anyhow::Result<Self> {
-        let keys = settings::keys(home)?;
-        for stranger in settings::strangers(&keys) {
+    pub fn open(home: &Home, brief: Brief, options: RunOptions, settings: &Settings) -> anyhow::Result<Self> {
+        let supplies = Supplies::new(home, settings.adapters.clone())?;
+        for stranger in settings::strangers(&supplies.keys) {
             eprintln!("warning: {stranger}");
         }
-        let agent = agent(home, &keys, &options)?;
+        let base_url = settings.base_url.as_ref().map(|url| url.value.as_str());
+        let agent = agent(&supplies, base_url, &options)?;
         let tools = NativeTools::open(
             Path::new(&options.workdir),
             Options {
@@ -79,7 +81,7 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?;
-        Ok(Self { brief, options, agent, tools: Arc::new(tools), keys })
+        Ok(Self { brief, options, agent, tools: Arc::new(tools), keys: supplies.keys })
     }
 
     /// The console of this sitting, its first line said: the version, what is about to happen (such as
@@ -145,7 +147,7 @@ pub fn adapter(named: &str) -> Option<Adapter> {
     adjutant_agents::adapters().into_iter().find(|adapter| adapter.id == id)
 }
 
-fn agent(home: &Home, keys: &Keys, options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
+fn agent(supplies: &Supplies, base_url: Option<&str>, options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
     let Some(adapter) = adapter(&options.adapter) else {
         let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
         return Err(Failure::usage(format!("there is no adapter `{}` in this version", options.adapter))
@@ -170,50 +172,21 @@ fn agent(home: &Home, keys: &Keys, options: &RunOptions) -> anyhow::Result<Arc<d
                 Arc::new(ScriptedAgent::new(script))
             }
         }),
-        _ => Ok(Arc::new(api_agent(home, keys, &adapter, options.model.as_deref())?)),
+        _ => {
+            let model = options.model.clone().map(|value| Sourced { value, from: "the run's options".to_owned() });
+            Ok(Arc::new(api_agent(supplies.equip(adapter, model, base_url))?))
+        }
     }
 }
 
-/// What is said where an adapter has no key: what is missing, and the three ways to start.
-fn no_key(home: &Home, adapter: &Adapter) -> Failure {
-    let names = adapter.key_variables.join("` or `");
-    Failure::usage(format!("the adapter `{}` needs a key, and `{names}` is not set", adapter.id)).hint(format!(
-        "three ways to start: set {} or put the key into {}; play turns from a file with --adapter scripted --script \
-         FILE; or see a run without any model with --adapter scripted",
-        adapter.key_variables.first().copied().unwrap_or_default(),
-        shown(&home.keys()).display(),
-    ))
-}
-
-/// An agent over a model API, with its key and the base URL that the environment has.
+/// An agent over a model API.
 ///
 /// # Errors
 ///
-/// If there is no key or no model, or the base URL is none: said before anything is on record.
-fn api_agent(home: &Home, keys: &Keys, adapter: &Adapter, model: Option<&str>) -> anyhow::Result<ApiAgent> {
-    let id = adapter.id;
-    let key = settings::key_of(adapter, home, keys).ok_or_else(|| no_key(home, adapter))?;
-    let model = model.or(adapter.model).map(str::to_owned).ok_or_else(|| {
-        Failure::usage(format!("the adapter `{id}` has no default model")).hint("name one with --model")
-    })?;
-    let example = adapter.base_url.unwrap_or("http://127.0.0.1:8080/v1");
-    let base_url = adapter.base_url_variable.and_then(settings::variable).or(adapter.base_url.map(str::to_owned));
-    let base_url = base_url.ok_or_else(|| {
-        Failure::usage(format!("the adapter `{id}` needs the address of its server"))
-            .hint(format!("set {} to something like {example}", adapter.base_url_variable.unwrap_or_default()))
-    })?;
-    let settings = api::Settings {
-        model,
-        key: key.secret,
-        key_source: key.source,
-        base_url,
-        output_tokens_max: api::OUTPUT_TOKENS_MAX,
-        idle_max: api::IDLE_MAX,
-    };
-    let agent = adjutant_agents::api_agent(id, settings).map_err(|error| {
-        let variable = adapter.base_url_variable.unwrap_or_default();
-        Failure::usage(error.to_string()).hint(format!("{variable} must be like {example}"))
-    })?;
+/// If anything is missing: said before anything is on record.
+fn api_agent(equipment: Equipment) -> anyhow::Result<ApiAgent> {
+    let id = equipment.adapter.id;
+    let agent = adjutant_agents::api_agent(id, equipment.for_api()?)?;
     agent.with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))
 }
 

@@ -240,6 +240,7 @@ fn the_pages_name_what_the_program_knows() {
     has_rows("docs/detectors.md", Detector::ALL.map(Detector::name));
     has_rows("docs/detectors.md", Sensitivity::ALL.map(Sensitivity::name));
     has_rows("docs/running.md", config::KEYS);
+    has_rows("docs/adapters.md", config::ADAPTER_KEYS);
     has_rows("docs/briefs.md", strings("crates/core/src/brief/fields.rs", "const FIELDS: "));
     let questions = read("crates/core/src/inbox/question.rs");
     let kinds = block(&questions, "pub enum QuestionKind {");
@@ -289,6 +290,18 @@ fn every_variable_of_the_environment_is_on_the_page_about_running() {
     assert!(variables.len() > 4, "{variables:?}");
     for variable in variables {
         assert!(page.contains(variable), "docs/running.md lacks {variable}");
+    }
+}
+
+#[test]
+fn the_page_of_the_adapters_has_a_page_for_each() {
+    let page = read("docs/adapters.md");
+    for adapter in adjutant_agents::adapters() {
+        assert!(page.contains(&format!("\n| `{}` | [", adapter.id)), "docs/adapters.md lacks `{}`", adapter.id);
+        for variable in adapter.key_variables.iter().chain(&adapter.base_url_variable) {
+            let pages: Vec<String> = pages(&[]).iter().map(|path| fs::read_to_string(path).expect("a page")).collect();
+            assert!(pages.iter().any(|page| page.contains(variable)), "no page has {variable}");
+        }
     }
 }
 

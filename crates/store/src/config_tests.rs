@@ -1,5 +1,7 @@
 use std::fs;
 
+use adjutant_core::price::Prices;
+
 use super::*;
 
 /// A home and a project, with these configurations.
@@ -36,7 +38,10 @@ fn a_mistake_is_told_with_its_place() {
     check(
         "colour = 1",
         "unknown key `colour` in ~/config.toml:1:1",
-        Some("known are adapter, model, mode, max_steps, no_shell, detectors"),
+        Some(
+            "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
+             max_turns, detectors, adapters",
+        ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
     check("max_steps = 0", "`max_steps` in ~/config.toml:1:13 must be a number from 1 on, not `0`", None);
@@ -59,6 +64,102 @@ fn a_mistake_is_told_with_its_place() {
         "`detectors` in ~/config.toml:1:13 must be a table of detectors and sensitivities, not `1`",
         None,
     );
+}
+
+#[test]
+fn a_mistake_about_an_adapter_or_a_budget_is_told_with_its_place() {
+    for (text, at, key, expected, found) in [
+        ("fallback = 'a'", "1:12", "fallback", "a list of adapters, each with or without `:model`", "`'a'`"),
+        ("fallback = ['a', 1]", "1:18", "fallback", "a list of adapters, each with or without `:model`", "`1`"),
+        ("max_tokens = 0", "1:14", "max_tokens", "a number from 1 on", "`0`"),
+        ("max_turns = 1.5", "1:13", "max_turns", "a number from 1 on", "`1.5`"),
+        ("adapters = 1", "1:12", "adapters", "a table for each adapter, such as `[adapters.anthropic]`", "`1`"),
+        ("[adapters]\nx = 1", "2:5", "adapters.x", "a table", "`1`"),
+        ("[adapters.x]\ntier = 'gold'", "2:8", "adapters.x.tier", "`free` or `paid`", "`'gold'`"),
+        ("[adapters.x]\nwindow = '1'", "2:10", "adapters.x.window", "a number of tokens from 1 on", "`'1'`"),
+        (
+            "[adapters.x]\noutput_tokens_max = 4294967296",
+            "2:21",
+            "adapters.x.output_tokens_max",
+            "a number of tokens from 1 on",
+            "`4294967296`",
+        ),
+        (
+            "[adapters.x]\nidle_seconds = 86401",
+            "2:16",
+            "adapters.x.idle_seconds",
+            "a number of seconds from 1 to 86400",
+            "`86401`",
+        ),
+    ] {
+        check(text, &format!("`{key}` in ~/config.toml:{at} must be {expected}, not {found}"), None);
+    }
+    for given in ["0", "-1", "1e3", "inf", "0.0000000001", "'2'", "0x10"] {
+        let expected = "dollars above 0 with at most nine decimals, such as `2.50`";
+        check(
+            &format!("max_dollars = {given}"),
+            &format!("`max_dollars` in ~/config.toml:1:15 must be {expected}, not `{given}`"),
+            None,
+        );
+    }
+    for given in ["-0.5", "0.0001", "1e2", "1000000.001", "nan", "'3'"] {
+        let expected = "dollars for a million tokens, from 0 to 1000000 with at most three decimals, such as `0.25`";
+        check(
+            &format!("[adapters.x]\nprice_output = {given}"),
+            &format!("`adapters.x.price_output` in ~/config.toml:2:16 must be {expected}, not `{given}`"),
+            None,
+        );
+    }
+    check(
+        "[adapters.x]\nwindov = 1",
+        "unknown key `adapters.x.windov` in ~/config.toml:2:1",
+        Some("did you mean `window`?"),
+    );
+}
+
+#[test]
+fn what_is_set_for_an_adapter_is_kept_exactly() {
+    let text = "fallback = ['openai:gpt-x', ' scripted ']\nmax_tokens = 1_000\nmax_minutes = 5\nmax_turns = 0x10\n\
+                max_dollars = 2.50\n[adapters.anthropic]\nmodel = 'm'\nbase_url = 'https://h'\nwindow = 200_000\n\
+                output_tokens_max = 8192\ntier = 'free'\nidle_seconds = 30\nprice_input = 3\n\
+                price_cache_read = 0.3\nprice_cache_write = 3.750\nprice_output = 1_5.0\n";
+    let (_temp, home, _) = folders(Some(text), None);
+    let config = load(&home, None).expect("loaded").config;
+    assert_eq!(config.fallback.expect("set").value, ["openai:gpt-x", "scripted"]);
+    let value = |setting: Option<Setting<u64>>| setting.expect("set").value;
+    let budgets = [config.max_tokens, config.max_minutes, config.max_turns, config.max_nano_dollars].map(value);
+    assert_eq!(budgets, [1000, 5, 16, 2_500_000_000]);
+    let adapter = &config.adapters["anthropic"].value;
+    assert_eq!(adapter.model.as_ref().expect("set").from.line, 7);
+    assert_eq!(adapter.base_url.as_ref().expect("set").value, "https://h");
+    assert_eq!(adapter.window.as_ref().expect("set").value, 200_000);
+    assert_eq!(adapter.output_tokens_max.as_ref().expect("set").value, 8192);
+    assert_eq!(adapter.tier.as_ref().expect("set").value, Tier::Free);
+    assert_eq!(adapter.idle_seconds.as_ref().expect("set").value, 30);
+    let prices = Prices { input: Some(3000), cache_read: Some(300), cache_write: Some(3750), output: Some(15_000) };
+    assert_eq!(adapter.prices(), prices);
+}
+
+#[test]
+fn a_project_adds_to_an_adapter_and_never_says_where_its_key_goes() {
+    let own = "[adapters.a]\nmodel = 'mine'\nbase_url = 'https://mine'\n[adapters.b]\nwindow = 1";
+    let (_temp, home, project) = folders(Some(own), Some("[adapters.a]\nmodel = 'theirs'\nwindow = 2"));
+    trust(&home, &project).expect("trusted");
+    let adapters = load(&home, Some(&project)).expect("loaded").config.adapters;
+    assert_eq!(adapters["a"].value.model.as_ref().expect("set").value, "theirs");
+    assert_eq!(adapters["a"].value.base_url.as_ref().expect("set").value, "https://mine");
+    assert_eq!(adapters["a"].value.window.as_ref().expect("set").value, 2);
+    assert_eq!(adapters["b"].value.window.as_ref().expect("set").value, 1);
+
+    fs::write(project_config(&project), "[adapters.a]\nbase_url = 'https://theirs'").expect("changed");
+    let error = trust(&home, &project).expect_err("no key may go there");
+    let told = error.to_string().replace(&project.display().to_string(), "p");
+    assert_eq!(
+        told,
+        "`adapters.a.base_url` in p/.adjutant/config.toml:2:1 is not taken from a project: it decides which host a \
+         key goes to"
+    );
+    assert!(error.hint().expect("a hint").contains("--base-url"), "{error:?}");
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use adjutant_core::price;
 use adjutant_store::Home;
-use adjutant_store::config;
-use adjutant_store::keys::Keys;
+use adjutant_store::config::{self, AdapterConfig};
 use serde::Serialize;
 
+use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
-use crate::settings::{self, Place, Typed};
+use crate::settings::{self, Place, Settings, Sourced, Typed};
 use crate::sitting;
 
 /// Check what a run here would find, and where each setting comes from
@@ -75,25 +76,11 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
         eprintln!("trusted: `{}` as it is now", trusted.path.display());
     }
     let settings = settings::resolve(&home, &typed, None)?;
-    let mut rows = vec![
-        setting("adapter", &settings.adapter.value, &settings.adapter.from),
-        setting("workdir", &settings.workdir.value.display().to_string(), &settings.workdir.from),
-        setting("max_steps", &settings.max_steps.value.to_string(), &settings.max_steps.from),
-        setting("no_shell", &settings.no_shell.value.to_string(), &settings.no_shell.from),
-    ];
-    rows.push(match &settings.mode {
-        Some(mode) => setting("mode", mode.value.as_str(), &mode.from),
-        None => setting("mode", "asked for", "the default"),
-    });
-    if let Some(model) = &settings.model {
-        rows.push(setting("model", &model.value, &model.from));
-    }
-    for (name, value) in &settings.detectors {
-        rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
-    }
-    let (key_file, keys) = key_file(&home);
+    let (key_file, supplies) = key_file(&home, &settings);
+    let equipment =
+        sitting::adapter(&settings.adapter.value).map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
     let mut notices: Vec<String> = settings.notices.iter().map(ToString::to_string).collect();
-    notices.extend(settings::strangers(&keys));
+    notices.extend(settings::strangers(&supplies.keys));
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         home: home.root().display().to_string(),
@@ -101,11 +88,11 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
             writable(home.root()),
             writable_workdir(&settings.workdir.value),
             key_file,
-            adapter(&settings.adapter.value, &home, &keys),
+            adapter(&settings.adapter.value, equipment.as_ref()),
             program("git"),
             program("bash"),
         ],
-        settings: rows,
+        settings: rows(&settings, equipment.as_ref()),
         not_yet: NOT_YET.to_vec(),
         notices,
     };
@@ -118,6 +105,82 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(if is_fine { Ending::Done } else { Ending::Failed })
 }
 
+/// Every setting, with where it came from.
+fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
+    let mut rows = vec![
+        setting("adapter", &settings.adapter.value, &settings.adapter.from),
+        setting("workdir", &settings.workdir.value.display().to_string(), &settings.workdir.from),
+        setting("max_steps", &settings.max_steps.value.to_string(), &settings.max_steps.from),
+        setting("no_shell", &settings.no_shell.value.to_string(), &settings.no_shell.from),
+    ];
+    rows.push(match &settings.mode {
+        Some(mode) => setting("mode", mode.value.as_str(), &mode.from),
+        None => setting("mode", "asked for", "the default"),
+    });
+    if let Some(model) = equipment.and_then(|equipment| equipment.model.as_ref()).or(settings.model.as_ref()) {
+        rows.push(setting("model", &model.value, &model.from));
+    }
+    if let Some(fallback) = &settings.fallback {
+        rows.push(setting("fallback", &fallback.value.join(", "), &fallback.from));
+    }
+    let whole =
+        |name, set: &Option<Sourced<u64>>| set.as_ref().map(|set| setting(name, &set.value.to_string(), &set.from));
+    rows.extend(whole("max_tokens", &settings.max_tokens));
+    rows.extend(whole("max_minutes", &settings.max_minutes));
+    rows.extend(whole("max_turns", &settings.max_turns));
+    if let Some(most) = &settings.max_nano_dollars {
+        rows.push(setting("max_dollars", &price::sum_text(most.value), &most.from));
+    }
+    for (name, value) in &settings.detectors {
+        rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
+    }
+    rows.extend(equipment.into_iter().flat_map(of_adapter));
+    for (id, config) in &settings.adapters {
+        let is_above = equipment.is_some_and(|equipment| equipment.adapter.id == id);
+        rows.extend(configured(id, &config.value).into_iter().filter(|row| !is_above || row.name.contains(".price_")));
+    }
+    rows
+}
+
+/// What holds for the adapter that a run here would use.
+fn of_adapter(equipment: &Equipment) -> Vec<Setting> {
+    let Some(base_url) = &equipment.base_url else { return Vec::new() };
+    let name = |key: &str| format!("adapters.{}.{key}", equipment.adapter.id);
+    let (output, idle) = (&equipment.output_tokens_max, &equipment.idle_seconds);
+    vec![
+        setting(&name("base_url"), &base_url.value, &base_url.from),
+        match &equipment.window {
+            Some(window) => setting(&name("window"), &window.value.to_string(), &window.from),
+            None => setting(&name("window"), "unknown", "the default"),
+        },
+        setting(&name("output_tokens_max"), &output.value.to_string(), &output.from),
+        setting(&name("idle_seconds"), &idle.value.to_string(), &idle.from),
+        setting(&name("tier"), equipment.tier.value.as_str(), &equipment.tier.from),
+    ]
+}
+
+/// What is configured for an adapter.
+fn configured(id: &str, config: &AdapterConfig) -> Vec<Setting> {
+    fn row<T>(id: &str, key: &str, set: &Option<config::Setting<T>>, shown: impl Fn(&T) -> String) -> Option<Setting> {
+        let set = set.as_ref()?;
+        Some(setting(&format!("adapters.{id}.{key}"), &shown(&set.value), &set.from.to_string()))
+    }
+    let price = |price: &u64| price::price_text(*price);
+    let rows = [
+        row(id, "model", &config.model, String::clone),
+        row(id, "base_url", &config.base_url, String::clone),
+        row(id, "window", &config.window, u64::to_string),
+        row(id, "output_tokens_max", &config.output_tokens_max, u32::to_string),
+        row(id, "tier", &config.tier, ToString::to_string),
+        row(id, "idle_seconds", &config.idle_seconds, u64::to_string),
+        row(id, "price_input", &config.price_input, price),
+        row(id, "price_cache_read", &config.price_cache_read, price),
+        row(id, "price_cache_write", &config.price_cache_write, price),
+        row(id, "price_output", &config.price_output, price),
+    ];
+    rows.into_iter().flatten().collect()
+}
+
 fn setting(name: &str, value: &str, from: &str) -> Setting {
     Setting { name: name.to_owned(), value: value.to_owned(), from: from.to_owned() }
 }
@@ -128,8 +191,9 @@ fn text(report: &Report) -> String {
         text.push_str(&format!("{} {}: {}\n", if check.ok { "ok  " } else { "FAIL" }, check.what, check.detail));
     }
     text.push_str("\nsettings\n");
+    let width = report.settings.iter().map(|row| row.name.len()).fold(12, usize::max);
     for row in &report.settings {
-        text.push_str(&format!("  {:<12} {}  (from {})\n", row.name, row.value, row.from));
+        text.push_str(&format!("  {:<width$} {}  (from {})\n", row.name, row.value, row.from));
     }
     text.push_str("\nnot there yet\n");
     for gap in &report.not_yet {
@@ -149,26 +213,26 @@ fn writable(home: &Path) -> Check {
     Check { what: "home", ok, detail }
 }
 
-/// Whether the key file can be relied on, and what it has.
-fn key_file(home: &Home) -> (Check, Keys) {
-    let (ok, detail, keys) = match settings::keys(home) {
-        Ok(keys) if keys.values().next().is_none() => (true, "there is none, or it is empty".to_owned(), keys),
-        Ok(keys) => (true, format!("`{}` is its owner's alone", sitting::shown(&home.keys()).display()), keys),
-        Err(error) => (false, failure::text(&error), Keys::default()),
+/// Whether the key file can be relied on, and what there is for adapters with or without it.
+fn key_file(home: &Home, settings: &Settings) -> (Check, Supplies) {
+    let shown = sitting::shown(&home.keys());
+    let (supplies, refused) = Supplies::as_far_as(home, settings.adapters.clone());
+    let (ok, detail) = match refused {
+        Some(refused) => (false, failure::text(&refused)),
+        None if supplies.keys.values().next().is_none() => (true, format!("no key is in `{}`", shown.display())),
+        None => (true, format!("`{}` is its owner's alone", shown.display())),
     };
-    (Check { what: "key file", ok, detail }, keys)
+    (Check { what: "key file", ok, detail }, supplies)
 }
 
 /// Whether the adapter that a run here would use could take a turn.
-fn adapter(named: &str, home: &Home, keys: &Keys) -> Check {
-    let (ok, detail) = match sitting::adapter(named) {
+fn adapter(named: &str, equipment: Option<&Equipment>) -> Check {
+    let (ok, detail) = match equipment {
         None => (false, format!("there is no `{named}` in this version")),
-        Some(adapter) if adapter.key_variables.is_empty() => (true, format!("`{named}` needs no key")),
-        Some(adapter) => match settings::key_of(&adapter, home, keys) {
-            Some(key) => (true, format!("`{named}` has its key from {}", key.source)),
-            None => {
-                (false, format!("`{named}` needs a key, and `{}` is not set", adapter.key_variables.join("` or `")))
-            }
+        Some(equipment) => match (equipment.lack(), &equipment.key) {
+            (Some(lack), _) => (false, lack.sentence),
+            (None, Some(key)) => (true, format!("`{named}` has its key from {}", key.source)),
+            (None, None) => (true, format!("`{named}` needs no key")),
         },
     };
     Check { what: "adapter", ok, detail }

@@ -10,6 +10,7 @@ pub mod replay;
 pub mod decide;
 pub mod framework;
 pub mod tools;
+pub mod adapters;
 pub mod doctor;
 pub mod completions;
 pub mod version;

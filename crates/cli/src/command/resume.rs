@@ -19,7 +19,7 @@ use crate::answers::Answers;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::render::Renderer;
-use crate::settings::{self, Place};
+use crate::settings::{self, Place, Typed};
 use crate::sitting::{self, Sitting};
 
 /// Resume a run where it stopped
@@ -85,7 +85,13 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     }
     let before = latest_options(events, &start.options).clone();
     let options = changed(args, &before)?;
-    let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone())?;
+    // What is not on record, such as where an adapter's API is, holds as it is set now.
+    let typed = Typed { workdir: Some(PathBuf::from(&options.workdir)), ..Typed::default() };
+    let settings = settings::resolve(&home, &typed, None)?;
+    for notice in &settings.notices {
+        eprintln!("warning: {notice}");
+    }
+    let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone(), &settings)?;
     let path = journal.path().to_owned();
     let accepted_damage = recovered.accepted_damage();
 

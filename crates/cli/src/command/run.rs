@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::brief::{self, Brief, Budgets};
 use adjutant_core::id::BriefId;
+use adjutant_core::price;
 use adjutant_core::procedure::Part;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
@@ -57,6 +58,24 @@ pub struct RunArgs {
     /// The adapter's model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Where the adapter's API is [default: the configured address, else the provider's]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Who takes the turns when the adapter can't: a list of adapters, each with or without `:model`
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    fallback: Option<Vec<String>>,
+    /// How many tokens the run may use [default: the brief's, else no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// How many minutes the run may take [default: the brief's, else no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_minutes: Option<u64>,
+    /// What the run may cost, such as 2.50, by the configured prices [default: no limit]
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    max_dollars: Option<u64>,
+    /// How many turns the run may take [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_turns: Option<u64>,
     /// The script that the scripted agent plays
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -75,6 +94,10 @@ fn parse_mode(text: &str) -> Result<Mode, String> {
     settings::mode(text).ok_or_else(|| "a mode is `gated` or `auto`".to_owned())
 }
 
+fn parse_dollars(text: &str) -> Result<u64, String> {
+    price::sum(text).ok_or_else(|| "dollars are a number above 0 with at most nine decimals, such as 2.50".to_owned())
+}
+
 /// Runs a brief.
 pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
@@ -90,11 +113,20 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         adapter: args.adapter.clone(),
         model: args.model.clone(),
         script: args.script.clone(),
+        base_url: args.base_url.clone(),
+        fallback: args.fallback.clone(),
+        max_tokens: args.max_tokens,
+        max_minutes: args.max_minutes,
+        max_nano_dollars: args.max_dollars,
+        max_turns: args.max_turns,
     };
     let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
     let settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
     for notice in &settings.notices {
         eprintln!("warning: {notice}");
+    }
+    for (name, from) in settings.without_effect() {
+        eprintln!("warning: `{name}` has no effect yet (from {from})");
     }
     for field in without_effect(&brief) {
         eprintln!("warning: `{field}` has no effect yet: this version runs one agent with the native tools");
@@ -114,7 +146,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(copy) = &copied {
         options.workdir = copy.display().to_string();
     }
-    let sitting = Sitting::open(&home, brief, options)?;
+    let sitting = Sitting::open(&home, brief, options, &settings)?;
     let (run_id, mut journal) =
         FileJournal::create_next(&kept_in, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
     let path = journal.path().to_owned();

@@ -3,6 +3,7 @@
 //! Begin with `home.rs`: a folder of its own for every test, with a cleared environment. Each module is
 //! one promise.
 
+mod adapters;
 mod anthropic;
 mod decide;
 mod exit_codes;

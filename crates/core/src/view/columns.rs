@@ -11,19 +11,25 @@ const CELL_UNITS_MAX: usize = 200;
 /// spaces at the end of a line.
 #[must_use]
 pub(super) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
-    let rows: Vec<[String; N]> = rows
+    table_of(&head, rows)
+}
+
+/// The same, where the number of columns is found out; every row has as many cells as the head.
+#[must_use]
+pub(super) fn table_of(head: &[&str], rows: &[impl AsRef<[String]>]) -> String {
+    let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.each_ref().map(|cell| visible_line(&cut(cell, CELL_UNITS_MAX)).into_owned()))
+        .map(|row| row.as_ref().iter().map(|cell| visible_line(&cut(cell, CELL_UNITS_MAX)).into_owned()).collect())
         .collect();
-    let mut widths = head.map(units);
+    let mut widths: Vec<usize> = head.iter().map(|cell| units(cell)).collect();
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(units(cell));
         }
     }
     let mut text = String::new();
-    push_row(&mut text, &head, &widths);
-    push_row(&mut text, &widths.map(|width| "-".repeat(width)), &widths);
+    push_row(&mut text, head, &widths);
+    push_row(&mut text, &widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>(), &widths);
     for row in &rows {
         push_row(&mut text, row, &widths);
     }

@@ -15,6 +15,7 @@ pub mod label;
 mod phase;
 mod visible;
 
+pub mod adapters;
 pub mod cost;
 pub mod detectors;
 pub mod list;

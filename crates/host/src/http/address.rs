@@ -2,6 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use reqwest::Url;
+
+use super::plain_host;
+
 /// Whether an address belongs to the public internet.
 ///
 /// Everything that the registries of special-purpose addresses (RFC 6890 and its successors) reserve is not:
@@ -12,6 +16,22 @@ pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// Whether the host of a web address is the own machine or network, as far as its name or number says so:
+/// `localhost`, a private address, a name without a dot, or one under a domain that is reserved for networks of
+/// one's own (`.localhost`, `.local`, `.internal`, `.home.arpa`; RFC 6761, 6762 and 8375, and ICANN for
+/// `.internal`). Nothing is resolved.
+#[must_use]
+pub fn is_local(url: &str) -> bool {
+    let Some(host) = Url::parse(url).ok().and_then(|url| plain_host(&url)) else { return false };
+    match host.parse::<IpAddr>() {
+        Ok(address) => !is_public(address),
+        Err(_) => {
+            !host.contains('.')
+                || [".localhost", ".local", ".internal", ".home.arpa"].iter().any(|ending| host.ends_with(ending))
+        }
     }
 }
 
@@ -70,6 +90,26 @@ mod tests {
             "64:ff9b::808:808", "2001:4860:4860::8888",
         ] {
             assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_server_of_ones_own_is_told_by_its_address() {
+        for url in [
+            "http://localhost:11434/v1",
+            "http://127.0.0.1",
+            "http://[::1]:8080/v1",
+            "http://192.168.1.5:8000",
+            "https://10.0.0.1/",
+            "http://gpu",
+            "http://gpu.local.:1",
+            "https://models.INTERNAL/",
+            "http://a.localhost",
+        ] {
+            assert!(is_local(url), "{url}");
+        }
+        for url in ["https://api.example.com", "https://8.8.8.8", "https://local.dev", "nowhere", "", "http://a.lan"] {
+            assert!(!is_local(url), "{url}");
         }
     }
 }

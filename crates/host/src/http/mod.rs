@@ -22,7 +22,7 @@ use reqwest::{Method, StatusCode, Url};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-pub use address::is_public;
+pub use address::{is_local, is_public};
 pub use hosts::{BadHosts, HostRule, Hosts};
 pub use incoming::Incoming;
 pub use proxies::{BadProxy, Proxies};

@@ -4,19 +4,23 @@ use std::ops::Range;
 use std::path::Path;
 
 use adjutant_core::nearest::nearest;
+use adjutant_core::price;
 use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Origin, Setting};
+use super::{Config, ConfigError, Origin, Setting, Whose, adapters};
 
 /// The keys of a configuration.
-pub const KEYS: &[&str] = &["adapter", "model", "mode", "max_steps", "no_shell", "detectors"];
+pub const KEYS: &[&str] = &[
+    "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
+    "max_turns", "detectors", "adapters",
+];
 
 /// The configuration `text`, which was read from `path`.
-pub(super) fn read(path: &Path, text: &str) -> Result<Config, ConfigError> {
-    let file = ConfigFile { path, text };
+pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, ConfigError> {
+    let file = ConfigFile { path, text, whose };
     let table = DeTable::parse(text).map_err(|error| ConfigError::NotToml {
         at: file.origin(&error.span().unwrap_or(0..0)),
         why: error.message().to_owned(),
@@ -30,6 +34,15 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Config, ConfigError> {
             "mode" => config.mode = Some(key.mode()?),
             "max_steps" => config.max_steps = Some(key.count()?),
             "no_shell" => config.no_shell = Some(key.switch()?),
+            "fallback" => config.fallback = Some(key.texts("a list of adapters, each with or without `:model`")?),
+            "max_tokens" => config.max_tokens = Some(key.whole(u64::MAX, "a number from 1 on")?),
+            "max_minutes" => config.max_minutes = Some(key.whole(u64::MAX, "a number from 1 on")?),
+            "max_turns" => config.max_turns = Some(key.whole(u64::MAX, "a number from 1 on")?),
+            "max_dollars" => {
+                let expected = "dollars above 0 with at most nine decimals, such as `2.50`";
+                config.max_nano_dollars = Some(key.decimal(price::sum, expected)?);
+            }
+            "adapters" => config.adapters = adapters::read(&key)?,
             "detectors" => {
                 let Some(detectors) = value.get_ref().as_table() else {
                     return Err(key.bad("a table of detectors and sensitivities"));
@@ -52,27 +65,34 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-struct ConfigFile<'a> {
+pub(super) struct ConfigFile<'a> {
     path: &'a Path,
     text: &'a str,
+    pub(super) whose: Whose,
 }
 
 impl ConfigFile<'_> {
-    fn origin(&self, span: &Range<usize>) -> Origin {
+    pub(super) fn origin(&self, span: &Range<usize>) -> Origin {
         Origin::of(self.path, self.text, span.start)
     }
 
-    fn unknown(&self, span: &Range<usize>, given: &str, key: String, known: Vec<&'static str>) -> ConfigError {
+    pub(super) fn unknown(
+        &self,
+        span: &Range<usize>,
+        given: &str,
+        key: String,
+        known: Vec<&'static str>,
+    ) -> ConfigError {
         let nearest = nearest(given, known.iter().copied());
         ConfigError::UnknownKey { at: self.origin(span), key, nearest, known }
     }
 }
 
 /// A key with its value.
-struct Key<'a, 't> {
-    file: &'a ConfigFile<'a>,
-    name: &'a str,
-    value: &'a Spanned<DeValue<'t>>,
+pub(super) struct Key<'a, 't> {
+    pub(super) file: &'a ConfigFile<'a>,
+    pub(super) name: &'a str,
+    pub(super) value: &'a Spanned<DeValue<'t>>,
 }
 
 impl Key<'_, '_> {
@@ -80,7 +100,7 @@ impl Key<'_, '_> {
         Setting { value, from: self.file.origin(&self.value.span()) }
     }
 
-    fn bad(&self, expected: &'static str) -> ConfigError {
+    pub(super) fn bad(&self, expected: &'static str) -> ConfigError {
         let written = self.file.text.get(self.value.span()).unwrap_or("").trim();
         let found = match self.value.get_ref() {
             DeValue::Table(_) => "a table".to_owned(),
@@ -94,7 +114,7 @@ impl Key<'_, '_> {
         ConfigError::BadValue { at: self.file.origin(&self.value.span()), key: self.name.to_owned(), expected, found }
     }
 
-    fn text(&self, expected: &'static str) -> Result<Setting<String>, ConfigError> {
+    pub(super) fn text(&self, expected: &'static str) -> Result<Setting<String>, ConfigError> {
         let text = self.value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
         text.map(|text| self.set(text.to_owned())).ok_or_else(|| self.bad(expected))
     }
@@ -103,6 +123,43 @@ impl Key<'_, '_> {
         let given = self.value.get_ref().as_str();
         let mode = [Mode::Gated, Mode::Auto].into_iter().find(|mode| given == Some(mode.as_str()));
         mode.map(|mode| self.set(mode)).ok_or_else(|| self.bad("`gated` or `auto`"))
+    }
+
+    /// A whole number from 1 to `most`.
+    pub(super) fn whole(&self, most: u64, expected: &'static str) -> Result<Setting<u64>, ConfigError> {
+        let integer = self.value.get_ref().as_integer();
+        let whole = integer.and_then(|given| u64::from_str_radix(given.as_str(), given.radix()).ok());
+        let whole = whole.filter(|whole| (1..=most).contains(whole));
+        whole.map(|whole| self.set(whole)).ok_or_else(|| self.bad(expected))
+    }
+
+    /// A decimal number, which `read` takes as it is written.
+    pub(super) fn decimal(
+        &self,
+        read: fn(&str) -> Option<u64>,
+        expected: &'static str,
+    ) -> Result<Setting<u64>, ConfigError> {
+        let number = match self.value.get_ref() {
+            DeValue::Integer(given) if given.radix() == 10 => read(given.as_str()),
+            DeValue::Float(given) => read(given.as_str()),
+            DeValue::Integer(_)
+            | DeValue::String(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => None,
+        };
+        number.map(|number| self.set(number)).ok_or_else(|| self.bad(expected))
+    }
+
+    fn texts(&self, expected: &'static str) -> Result<Setting<Vec<String>>, ConfigError> {
+        let items = self.value.get_ref().as_array().ok_or_else(|| self.bad(expected))?;
+        let texts = items.iter().map(|item| {
+            let text = item.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
+            let item = Key { file: self.file, name: self.name, value: item };
+            text.map(str::to_owned).ok_or_else(|| item.bad(expected))
+        });
+        Ok(self.set(texts.collect::<Result<_, _>>()?))
     }
 
     fn count(&self) -> Result<Setting<u32>, ConfigError> {

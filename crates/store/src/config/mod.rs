@@ -4,8 +4,10 @@
 //! mistake is an error with its place; nothing is skipped in silence. A project's file comes with the
 //! project, so it is read only once the operator trusts its very content.
 //!
-//! Begin with [`load`]; `keys.rs` has every key there is, `trust.rs` who is believed.
+//! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `trust.rs` who is
+//! believed.
 
+mod adapters;
 mod keys;
 mod trust;
 
@@ -21,6 +23,7 @@ use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use thiserror::Error;
 
+pub use adapters::{ADAPTER_KEYS, AdapterConfig, IDLE_SECONDS_MAX, Tier};
 pub use keys::KEYS;
 pub use trust::{Trusted, trust};
 
@@ -44,6 +47,19 @@ pub struct Config {
     pub no_shell: Option<Setting<bool>>,
     /// How readily detectors fire, where that is set.
     pub detectors: BTreeMap<Detector, Setting<Sensitivity>>,
+    /// What takes the turns when an adapter can't: an adapter, or `adapter:model`, in order. Not checked here:
+    /// which adapters there are is not known.
+    pub fallback: Option<Setting<Vec<String>>>,
+    /// How many tokens a run may use, from 1.
+    pub max_tokens: Option<Setting<u64>>,
+    /// How many minutes a run may take, from 1.
+    pub max_minutes: Option<Setting<u64>>,
+    /// What a run may cost, in nano-dollars, from 1.
+    pub max_nano_dollars: Option<Setting<u64>>,
+    /// How many turns a run may take, from 1.
+    pub max_turns: Option<Setting<u64>>,
+    /// What is set for single adapters, by their ids, which are not checked here either.
+    pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
 }
 
 /// A value, and where it was set.
@@ -91,6 +107,14 @@ impl Config {
     pub fn or(self, other: Self) -> Self {
         let mut detectors = other.detectors;
         detectors.extend(self.detectors);
+        let mut adapters = other.adapters;
+        for (id, own) in self.adapters {
+            let whole = match adapters.remove(&id) {
+                Some(of_other) => Setting { value: own.value.or(of_other.value), from: own.from },
+                None => own,
+            };
+            adapters.insert(id, whole);
+        }
         Self {
             adapter: self.adapter.or(other.adapter),
             model: self.model.or(other.model),
@@ -98,6 +122,12 @@ impl Config {
             max_steps: self.max_steps.or(other.max_steps),
             no_shell: self.no_shell.or(other.no_shell),
             detectors,
+            fallback: self.fallback.or(other.fallback),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+            max_minutes: self.max_minutes.or(other.max_minutes),
+            max_nano_dollars: self.max_nano_dollars.or(other.max_nano_dollars),
+            max_turns: self.max_turns.or(other.max_turns),
+            adapters,
         }
     }
 }
@@ -182,6 +212,23 @@ pub enum ConfigError {
         /// What it has.
         found: String,
     },
+    /// A project says what only the operator may.
+    #[error("`{key}` in {at} is not taken from a project: it decides which host a key goes to")]
+    NotOfAProject {
+        /// Where.
+        at: Origin,
+        /// The key.
+        key: String,
+    },
+}
+
+/// Whose a configuration is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The operator's, in the home.
+    Own,
+    /// The project's.
+    Projects,
 }
 
 impl ConfigError {
@@ -191,6 +238,9 @@ impl ConfigError {
         match self {
             Self::UnknownKey { nearest, known, .. } => {
                 question(nearest).or_else(|| Some(format!("known are {}", known.join(", "))))
+            }
+            Self::NotOfAProject { .. } => {
+                Some("set it in the `config.toml` of the home, or with --base-url".to_owned())
             }
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
@@ -210,7 +260,7 @@ pub fn project_config(folder: &Path) -> PathBuf {
 /// [`ConfigError`] about the first mistake in a file that is read.
 pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, ConfigError> {
     let own = match content(&home.config())? {
-        Some(text) => keys::read(&home.config(), &text)?,
+        Some(text) => keys::read(&home.config(), &text, Whose::Own)?,
         None => Config::default(),
     };
     let Some(path) = project_folder.map(project_config) else {
@@ -219,7 +269,7 @@ pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, Config
     match content(&path)? {
         None => Ok(Loaded { config: own, notices: Vec::new() }),
         Some(text) if trust::is_trusted(home, &text)? => {
-            Ok(Loaded { config: keys::read(&path, &text)?.or(own), notices: Vec::new() })
+            Ok(Loaded { config: keys::read(&path, &text, Whose::Projects)?.or(own), notices: Vec::new() })
         }
         Some(_) => Ok(Loaded { config: own, notices: vec![Notice::Untrusted { path }] }),
     }

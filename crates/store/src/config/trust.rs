@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, content, keys, project_config};
+use super::{ConfigError, Whose, content, keys, project_config};
 use crate::home::{Home, make_folder};
 
 /// What was trusted.
@@ -28,7 +28,7 @@ pub struct Trusted {
 pub fn trust(home: &Home, folder: &Path) -> Result<Trusted, ConfigError> {
     let path = project_config(folder);
     let Some(text) = content(&path)? else { return Err(ConfigError::Absent { path }) };
-    keys::read(&path, &text)?;
+    keys::read(&path, &text, Whose::Projects)?;
     let hash = hash_of(&text);
     if !is_trusted(home, &text)? {
         let list = home.trusted_projects();

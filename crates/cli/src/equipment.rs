@@ -1,0 +1,186 @@
+//! What an adapter has to work with here: its key, its model, where its API is, and what the operator said
+//! of it.
+//!
+//! In: settings and the key file. Out: an [`Equipment`], which says what it lacks before anything begins.
+//! Begin with [`Supplies::equip`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use adjutant_agents::{Adapter, api};
+use adjutant_core::price::Prices;
+use adjutant_host::http::{Hosts, is_local};
+use adjutant_store::Home;
+use adjutant_store::config::{AdapterConfig, Setting, Tier};
+use adjutant_store::keys::Keys;
+
+use crate::failure::Failure;
+use crate::settings::{self, ApiKey, Sourced, configured, first, set};
+use crate::sitting;
+
+/// A base URL as it may be, for an adapter without one of its own.
+const BASE_URL_EXAMPLE: &str = "http://127.0.0.1:8080/v1";
+
+/// What there is for all adapters.
+pub struct Supplies {
+    pub keys: Keys,
+    /// What is configured for single adapters.
+    pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
+    home: Home,
+}
+
+/// What there is for one adapter. There is no `Debug`, because of the key.
+pub struct Equipment {
+    pub adapter: Adapter,
+    pub key: Option<ApiKey>,
+    pub model: Option<Sourced<String>>,
+    pub base_url: Option<Sourced<String>>,
+    /// How many tokens the model takes in, if anybody said so.
+    pub window: Option<Sourced<u64>>,
+    pub output_tokens_max: Sourced<u32>,
+    pub idle_seconds: Sourced<u64>,
+    pub tier: Sourced<Tier>,
+    pub prices: Prices,
+    key_file: String,
+}
+
+/// What an adapter lacks.
+pub struct Lack {
+    /// What is missing, for a table: `OPENAI_API_KEY is not set`.
+    pub what: String,
+    /// The same as a sentence that begins with the adapter's id.
+    pub sentence: String,
+    hint: String,
+}
+
+impl Supplies {
+    /// What there is, with the keys of the key file.
+    ///
+    /// # Errors
+    ///
+    /// If the key file can't be relied on.
+    pub fn new(home: &Home, adapters: BTreeMap<String, Setting<AdapterConfig>>) -> anyhow::Result<Self> {
+        Ok(Self { keys: settings::keys(home)?, adapters, home: home.clone() })
+    }
+
+    /// What there is, without the keys of a key file that can't be relied on; then also why not.
+    pub fn as_far_as(home: &Home, adapters: BTreeMap<String, Setting<AdapterConfig>>) -> (Self, Option<anyhow::Error>) {
+        let (keys, refused) = match settings::keys(home) {
+            Ok(keys) => (keys, None),
+            Err(refused) => (Keys::default(), Some(refused)),
+        };
+        (Self { keys, adapters, home: home.clone() }, refused)
+    }
+
+    /// What there is for `adapter`, with the model and the base URL that were named for it, if any were.
+    pub fn equip(&self, adapter: Adapter, model: Option<Sourced<String>>, base_url: Option<&str>) -> Equipment {
+        let none = AdapterConfig::default();
+        let config = self.adapters.get(adapter.id).map_or(&none, |setting| &setting.value);
+        let by_default = "the default".to_owned();
+        let key = settings::key_of(&adapter, &self.home, &self.keys);
+        let of_variable = adapter.base_url_variable.and_then(|name| Some((settings::variable(name)?, name.to_owned())));
+        let tier = if adapter.is_paid { Tier::Paid } else { Tier::Free };
+        Equipment {
+            key,
+            model: model.or_else(|| {
+                first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
+            }),
+            base_url: first([
+                set(base_url.map(str::to_owned), "--base-url"),
+                of_variable,
+                configured(config.base_url.as_ref()),
+                set(adapter.base_url.map(str::to_owned), "the default"),
+            ]),
+            window: first([configured(config.window.as_ref())]),
+            output_tokens_max: or_else(config.output_tokens_max.as_ref(), api::OUTPUT_TOKENS_MAX),
+            idle_seconds: or_else(config.idle_seconds.as_ref(), api::IDLE_MAX.as_secs()),
+            tier: first([configured(config.tier.as_ref())]).unwrap_or(Sourced { value: tier, from: by_default }),
+            prices: config.prices(),
+            key_file: sitting::shown(&self.home.keys()).display().to_string(),
+            adapter,
+        }
+    }
+}
+
+fn or_else<T: Clone>(setting: Option<&Setting<T>>, default: T) -> Sourced<T> {
+    first([configured(setting)]).unwrap_or(Sourced { value: default, from: "the default".to_owned() })
+}
+
+impl Equipment {
+    /// Whether nothing goes without a key. A server on the own machine or network wants none, unless the
+    /// adapter is that of a provider with an API of its own.
+    pub fn needs_key(&self) -> bool {
+        let is_of_provider = self.adapter.base_url.is_some_and(|url| !is_local(url));
+        let is_here = self.base_url.as_ref().is_some_and(|url| is_local(&url.value));
+        !self.adapter.key_variables.is_empty() && (is_of_provider || !is_here)
+    }
+
+    /// Whether the base URL is another than the adapter's own.
+    pub fn has_other_base_url(&self) -> bool {
+        self.base_url.as_ref().is_some_and(|url| Some(url.value.as_str()) != self.adapter.base_url)
+    }
+
+    /// The first thing that is missing; `None` if the adapter is ready. Nothing is asked for over the network.
+    pub fn lack(&self) -> Option<Lack> {
+        let adapter = &self.adapter;
+        let speaks_to_an_api = adapter.base_url_variable.is_some() || adapter.base_url.is_some();
+        if !speaks_to_an_api {
+            return None;
+        }
+        let id = adapter.id;
+        let example = adapter.base_url.unwrap_or(BASE_URL_EXAMPLE);
+        let unusable =
+            |what: String, hint: String| Some(Lack { sentence: format!("`{id}` can't be used: {what}"), what, hint });
+        let Some(base_url) = &self.base_url else {
+            let variable = adapter.base_url_variable.map(|name| format!("{name}, ")).unwrap_or_default();
+            return unusable(
+                "no base URL is set".to_owned(),
+                format!("set {variable}--base-url or `base_url` under `[adapters.{id}]` to something like {example}"),
+            );
+        };
+        if let Err(bad) = Hosts::only(&base_url.value) {
+            return unusable(bad.to_string(), format!("{} must be like {example}", base_url.from));
+        }
+        if self.key.is_none() && self.needs_key() {
+            let names = adapter.key_variables;
+            return Some(Lack {
+                what: format!("{} is not set", names.join(" or ")),
+                sentence: format!("`{id}` needs a key, and `{}` is not set", names.join("` or `")),
+                hint: format!(
+                    "three ways to start: set {} or put the key into {}; play turns from a file with --adapter \
+                     scripted --script FILE; or see a run without any model with --adapter scripted",
+                    names.first().copied().unwrap_or_default(),
+                    self.key_file
+                ),
+            });
+        }
+        if self.model.is_none() {
+            let hint = format!("name one with --model, or `model` under `[adapters.{id}]`");
+            return unusable("it has no default model".to_owned(), hint);
+        }
+        None
+    }
+
+    /// How the adapter's API is reached.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, with a way out.
+    pub fn for_api(self) -> Result<api::Settings, Failure> {
+        if let Some(lack) = self.lack() {
+            return Err(Failure::usage(format!("the adapter {}", lack.sentence)).hint(lack.hint));
+        }
+        let (key, key_source) = match self.key {
+            Some(key) => (key.secret, key.source),
+            None => (String::new(), self.adapter.key_variables.join(" or ")),
+        };
+        Ok(api::Settings {
+            model: self.model.expect("an adapter that lacks nothing has a model").value,
+            key,
+            key_source,
+            base_url: self.base_url.expect("an adapter that lacks nothing has a base URL").value,
+            output_tokens_max: self.output_tokens_max.value,
+            idle_max: Duration::from_secs(self.idle_seconds.value),
+        })
+    }
+}

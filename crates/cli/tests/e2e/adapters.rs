@@ -1,0 +1,169 @@
+//! What is configured for adapters and what a run may use: taken, told with its place, and refused where it
+//! would send a key elsewhere.
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::anthropic::{KEY, serve, work};
+use crate::home::{TestHome, brief};
+
+/// Runs the binary with these variables; its exit code, stdout and stderr.
+fn with(home: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } =
+        home.adjutant(args).envs(variables.iter().copied()).output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (status.code().expect("no signal"), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_configured_adapter_takes_the_turns() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
+    home.write("go.json", json!(["go"]).to_string());
+    let checked = |head: &str, body: &Value| {
+        assert_eq!(body["max_tokens"], 1234, "{body}");
+        work(head, body)
+    };
+    let url = serve(checked);
+    home.write(
+        "home/config.toml",
+        format!("[adapters.anthropic]\nmodel = 'claude-test'\nbase_url = '{url}'\noutput_tokens_max = 1234\n"),
+    );
+    let args = ["run", "../brief.md", "--adapter", "anthropic", "--answers", "../go.json"];
+    let (code, stdout, stderr) = with(&home, &args, &[("ANTHROPIC_API_KEY", KEY)]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("anthropic (claude-test)"), "{stdout}");
+
+    // A flag wins over variable and configuration, a variable over configuration.
+    fs::remove_file(home.path("work/out.txt")).expect("written");
+    home.write("home/config.toml", "[adapters.anthropic]\nmodel = 'claude-test'\nbase_url = 'nowhere'\n");
+    let url = serve(work);
+    let with_flag = [&args[..], &["--new", "--base-url", &url]].concat();
+    let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "nowhere")];
+    let (code, stdout, stderr) = with(&home, &with_flag, &variables);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (code, _, stderr) = with(&home, &[&args[..], &["--new"]].concat(), &variables[..1]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("`nowhere` is not a web address") && stderr.contains("config.toml:3:12 must be like"));
+}
+
+#[test]
+fn a_project_says_no_address_of_an_api_even_if_it_is_trusted() {
+    let home = TestHome::new();
+    home.write("work/.adjutant/config.toml", "[adapters.anthropic]\nbase_url = 'https://elsewhere.example'\n");
+    home.run(&["doctor", "--trust"])
+        .expect_code(2)
+        .expect_text("`adapters.anthropic.base_url` in ")
+        .expect_text("is not taken from a project: it decides which host a key goes to");
+}
+
+#[test]
+fn the_adapters_are_listed_with_what_they_have_and_lack() {
+    let home = TestHome::new();
+    let (code, stdout, _) = with(&home, &["adapters"], &[]);
+    assert_eq!(code, 0, "{stdout}");
+    let row = |stdout: &str, id: &str| {
+        stdout.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{stdout}")).to_owned()
+    };
+    assert!(row(&stdout, "anthropic ").contains("  ANTHROPIC_API_KEY is not set  "), "{stdout}");
+    let scripted = row(&stdout, "scripted ");
+    assert_eq!(
+        scripted.split_whitespace().collect::<Vec<_>>(),
+        ["scripted", "Scripted", "agent", "yes", "-", "free", "-"]
+    );
+
+    home.write(
+        "home/config.toml",
+        "[adapters.anthropic]\nmodel = 'm'\nwindow = 1000\ntier = 'free'\nprice_input = 0.25\n",
+    );
+    let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")];
+    let (_, stdout, stderr) = with(&home, &["adapters"], &variables);
+    let cells = row(&stdout, "anthropic ")
+        .split("  ")
+        .filter(|cell| !cell.is_empty())
+        .map(|cell| cell.trim().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(cells[2..], ["yes", "m", "free", "1000", "input 0.25", "http://127.0.0.1:9"], "{stdout}");
+    assert!(!stdout.contains(KEY) && stderr.is_empty(), "{stderr}");
+
+    let (_, stdout, _) = with(&home, &["adapters", "--json"], &variables);
+    let rows: Value = serde_json::from_str(&stdout).expect("JSON");
+    let row = rows.as_array().expect("rows").iter().find(|row| row["id"] == "anthropic").expect("a row");
+    assert_eq!(
+        row,
+        &json!({
+            "id": "anthropic", "name": "Anthropic", "ready": true, "key_from": "ANTHROPIC_API_KEY", "model": "m",
+            "tier": "free", "window": 1000, "prices": { "input": 0.25 }, "base_url": "http://127.0.0.1:9",
+            "has_other_base_url": true,
+        })
+    );
+}
+
+#[test]
+fn doctor_says_where_each_setting_of_an_adapter_and_each_budget_comes_from() {
+    let home = TestHome::new();
+    home.write(
+        "home/config.toml",
+        "adapter = 'anthropic'\nfallback = ['scripted']\nmax_dollars = 2.5\nmax_turns = 7\n\
+         [adapters.anthropic]\nwindow = 1000\nprice_output = 15.0\n[adapters.scripted]\ntier = 'paid'\n",
+    );
+    let variables =
+        [("ANTHROPIC_API_KEY", KEY), ("ADJUTANT_MAX_TOKENS", "500"), ("ADJUTANT_FALLBACK", "scripted, mock")];
+    let (_, stdout, _) = with(&home, &["doctor", "--json"], &variables);
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    let settings = report["settings"].as_array().expect("settings");
+    let config = |place: &str| format!("{}:{place}", home.path("home/config.toml").display());
+    for (name, value, from) in [
+        ("model", "claude-sonnet-4-6", "the default".to_owned()),
+        ("fallback", "scripted, mock", "ADJUTANT_FALLBACK".to_owned()),
+        ("max_tokens", "500", "ADJUTANT_MAX_TOKENS".to_owned()),
+        ("max_turns", "7", config("4:13")),
+        ("max_dollars", "2.50", config("3:15")),
+        ("adapters.anthropic.base_url", "https://api.anthropic.com", "the default".to_owned()),
+        ("adapters.anthropic.window", "1000", config("6:10")),
+        ("adapters.anthropic.idle_seconds", "120", "the default".to_owned()),
+        ("adapters.anthropic.price_output", "15", config("7:16")),
+        ("adapters.scripted.tier", "paid", config("9:8")),
+    ] {
+        let rows: Vec<_> = settings.iter().filter(|row| row["name"] == name).collect();
+        assert_eq!(rows, [&json!({ "name": name, "value": value, "from": from })], "{stdout}");
+    }
+}
+
+#[test]
+fn what_can_not_be_is_wrong_usage_and_what_does_nothing_yet_is_said() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto"));
+    home.write("script.json", "[]");
+    for (flags, said) in [
+        (
+            &["--fallback", "scripted,antropic:x"][..],
+            "there is no adapter `antropic` in this version (from --fallback)",
+        ),
+        (&["--max-dollars", "0"], "dollars are a number above 0"),
+        (&["--max-dollars", "1e3"], "dollars are a number above 0"),
+        (&["--max-tokens", "0"], "0 is not in 1.."),
+        (&["--max-turns", "x"], "invalid digit"),
+        (&["--max-minutes", "-1"], "unexpected argument"),
+    ] {
+        let args = [&["run", "../brief.md"], flags].concat();
+        home.run(&args).expect_code(2).expect_text(said);
+    }
+    home.write("home/config.toml", "[adapters.antropic]\nmodel = 'm'\n");
+    home.run(&["run", "../brief.md"])
+        .expect_code(2)
+        .expect_text("there is no adapter `antropic` in this version (from ")
+        .expect_text("did you mean `anthropic`?");
+    home.write("home/config.toml", "max_turns = 3\n");
+    let said = home.run(&["run", "../brief.md", "--fallback", "scripted", "--max-dollars", "2"]);
+    for (name, from) in [
+        ("max_turns", "/home/config.toml:1:13)"),
+        ("max_dollars", "(from --max-dollars)"),
+        ("fallback", "(from --fallback)"),
+    ] {
+        let line = said.stderr.lines().find(|line| line.starts_with(&format!("warning: `{name}` has no effect yet")));
+        assert!(line.is_some_and(|line| line.ends_with(from)), "{said:?}");
+    }
+}

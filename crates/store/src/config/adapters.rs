@@ -1,0 +1,158 @@
+//! What is set for single adapters: the tables `[adapters.<id>]`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use adjutant_core::price::{self, Prices};
+
+use super::keys::Key;
+use super::{ConfigError, Setting, Whose};
+
+/// The keys of an adapter.
+pub const ADAPTER_KEYS: &[&str] = &[
+    "model", "base_url", "window", "output_tokens_max", "tier", "idle_seconds", "price_input", "price_cache_read",
+    "price_cache_write", "price_output",
+];
+
+/// The longest silence that can be set, in seconds: a day, after which nobody waits for a turn.
+pub const IDLE_SECONDS_MAX: u64 = 24 * 60 * 60;
+
+/// What is set for an adapter. Everything may be absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AdapterConfig {
+    /// The model, where nothing else names one.
+    pub model: Option<Setting<String>>,
+    /// Where its API is. The operator's own word only, never a project's: it decides where a key goes.
+    pub base_url: Option<Setting<String>>,
+    /// How many tokens its model takes in, from 1.
+    pub window: Option<Setting<u64>>,
+    /// The most tokens of one reply, from 1.
+    pub output_tokens_max: Option<Setting<u32>>,
+    /// Whether its turns cost money.
+    pub tier: Option<Setting<Tier>>,
+    /// How long nothing may come before a turn counts as broken, in seconds, from 1 to [`IDLE_SECONDS_MAX`].
+    pub idle_seconds: Option<Setting<u64>>,
+    /// What a token costs, in nano-dollars.
+    pub price_input: Option<Setting<u64>>,
+    /// The same for one read from a cache.
+    pub price_cache_read: Option<Setting<u64>>,
+    /// The same for one written to a cache.
+    pub price_cache_write: Option<Setting<u64>>,
+    /// The same for one of a reply.
+    pub price_output: Option<Setting<u64>>,
+}
+
+/// Whether an adapter's turns cost money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// They don't.
+    Free,
+    /// They do.
+    Paid,
+}
+
+impl Tier {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Paid => "paid",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl AdapterConfig {
+    /// The prices that are set.
+    #[must_use]
+    pub fn prices(&self) -> Prices {
+        let value = |setting: &Option<Setting<u64>>| setting.as_ref().map(|setting| setting.value);
+        Prices {
+            input: value(&self.price_input),
+            cache_read: value(&self.price_cache_read),
+            cache_write: value(&self.price_cache_write),
+            output: value(&self.price_output),
+        }
+    }
+
+    /// This, with what it lacks taken from `other`.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            model: self.model.or(other.model),
+            base_url: self.base_url.or(other.base_url),
+            window: self.window.or(other.window),
+            output_tokens_max: self.output_tokens_max.or(other.output_tokens_max),
+            tier: self.tier.or(other.tier),
+            idle_seconds: self.idle_seconds.or(other.idle_seconds),
+            price_input: self.price_input.or(other.price_input),
+            price_cache_read: self.price_cache_read.or(other.price_cache_read),
+            price_cache_write: self.price_cache_write.or(other.price_cache_write),
+            price_output: self.price_output.or(other.price_output),
+        }
+    }
+}
+
+/// The tables of all adapters, from the key `adapters`.
+pub(super) fn read(adapters: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<AdapterConfig>>, ConfigError> {
+    let table = adapters.value.get_ref().as_table();
+    let table = table.ok_or_else(|| adapters.bad("a table for each adapter, such as `[adapters.anthropic]`"))?;
+    let mut found = BTreeMap::new();
+    for (id, value) in table {
+        let name = format!("adapters.{}", id.get_ref());
+        let value = adapter(&Key { file: adapters.file, name: &name, value })?;
+        found.insert(id.get_ref().to_string(), Setting { value, from: adapters.file.origin(&id.span()) });
+    }
+    Ok(found)
+}
+
+fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
+    let table = adapter.value.get_ref().as_table().ok_or_else(|| adapter.bad("a table"))?;
+    let file = adapter.file;
+    let mut config = AdapterConfig::default();
+    for (name, value) in table {
+        let full = format!("{}.{}", adapter.name, name.get_ref());
+        let key = Key { file, name: &full, value };
+        let price = || {
+            key.decimal(
+                price::price,
+                "dollars for a million tokens, from 0 to 1000000 with at most three decimals, such as `0.25`",
+            )
+        };
+        match name.get_ref().as_ref() {
+            "model" => config.model = Some(key.text("the name of a model")?),
+            "base_url" if file.whose == Whose::Projects => {
+                return Err(ConfigError::NotOfAProject { at: file.origin(&name.span()), key: full });
+            }
+            "base_url" => config.base_url = Some(key.text("the address of an API")?),
+            "window" => config.window = Some(key.whole(u64::MAX, "a number of tokens from 1 on")?),
+            "output_tokens_max" => {
+                let set = key.whole(u32::MAX.into(), "a number of tokens from 1 on")?;
+                let value = u32::try_from(set.value).unwrap_or(u32::MAX);
+                config.output_tokens_max = Some(Setting { value, from: set.from });
+            }
+            "tier" => config.tier = Some(tier(&key)?),
+            "idle_seconds" => {
+                config.idle_seconds = Some(key.whole(IDLE_SECONDS_MAX, "a number of seconds from 1 to 86400")?);
+            }
+            "price_input" => config.price_input = Some(price()?),
+            "price_cache_read" => config.price_cache_read = Some(price()?),
+            "price_cache_write" => config.price_cache_write = Some(price()?),
+            "price_output" => config.price_output = Some(price()?),
+            other => return Err(file.unknown(&name.span(), other, full.clone(), ADAPTER_KEYS.to_vec())),
+        }
+    }
+    Ok(config)
+}
+
+fn tier(key: &Key<'_, '_>) -> Result<Setting<Tier>, ConfigError> {
+    let expected = "`free` or `paid`";
+    let given = key.text(expected)?;
+    let tier = [Tier::Free, Tier::Paid].into_iter().find(|tier| tier.as_str() == given.value);
+    tier.map(|value| Setting { value, from: given.from }).ok_or_else(|| key.bad(expected))
+}
