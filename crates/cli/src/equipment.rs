@@ -184,3 +184,43 @@ impl Equipment {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an adapter with this address of its own lacks when its base URL is `base_url`.
+    #[track_caller]
+    fn check(own: Option<&'static str>, base_url: Option<&str>, lacks: Option<&str>) {
+        let adapter = Adapter {
+            id: "x",
+            name: "X",
+            about: "",
+            key_variables: &["ADJUTANT_TEST_NO_SUCH_KEY", "ADJUTANT_TEST_NOR_THIS"],
+            base_url_variable: Some("ADJUTANT_TEST_NO_SUCH_URL"),
+            base_url: own,
+            model: Some("m"),
+            is_paid: false,
+        };
+        let supplies = Supplies { keys: Keys::default(), adapters: BTreeMap::new(), home: Home::new("/h", None) };
+        let lack = supplies.equip(adapter, None, base_url).lack().map(|lack| lack.what);
+        assert_eq!(lack.as_deref(), lacks, "{own:?} {base_url:?}");
+    }
+
+    #[test]
+    fn only_a_server_of_ones_own_needs_no_key() {
+        let no_key = Some("ADJUTANT_TEST_NO_SUCH_KEY or ADJUTANT_TEST_NOR_THIS is not set");
+        check(None, Some("http://127.0.0.1:11434/v1"), None);
+        check(None, Some("http://192.168.1.5/v1"), None);
+        check(None, Some("https://openrouter.example/api/v1"), no_key);
+        check(Some("http://localhost:11434/v1"), None, None);
+        check(Some("https://api.example.com"), None, no_key);
+        check(Some("https://api.example.com"), Some("http://127.0.0.1:1"), no_key);
+    }
+
+    #[test]
+    fn an_address_that_is_missing_or_none_is_told_before_the_key() {
+        check(None, None, Some("no base URL is set"));
+        check(None, Some("nowhere"), Some("`nowhere` is not a web address"));
+    }
+}

@@ -1,8 +1,11 @@
 //! `adjutant inspect`: what a run did, from its journal or from the peer's files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::price::Prices;
 use adjutant_core::trace::read::{self, Trace};
+use adjutant_core::view::cost::Pricing;
 use adjutant_core::view::peer_session::{self, PeerSession};
 use adjutant_core::view::trace::Extent;
 use adjutant_core::view::{
@@ -16,8 +19,8 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::exit::Ending;
-use crate::failure::Failure;
-use crate::settings::Place;
+use crate::failure::{self, Failure};
+use crate::settings::{self, Place, Typed};
 
 /// Show what a run did
 ///
@@ -39,11 +42,11 @@ pub struct InspectArgs {
     /// Show how long each phase lasted
     #[arg(long)]
     timing: bool,
-    /// Show tokens by role
+    /// Show tokens by role and session, and what they cost by the configured prices
     #[arg(long)]
     cost: bool,
-    /// With --cost: what a thousand tokens cost
-    #[arg(long, value_name = "DOLLARS")]
+    /// With --cost: what a thousand tokens cost, in place of the configured prices
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     dollar_per_1k: Option<f64>,
     /// Show how often each detector fired
     #[arg(long)]
@@ -65,6 +68,11 @@ pub struct InspectArgs {
     json: bool,
 }
 
+fn parse_dollars(text: &str) -> Result<f64, String> {
+    let dollars = text.parse().ok().filter(|dollars: &f64| dollars.is_finite() && *dollars >= 0.0);
+    dollars.ok_or_else(|| "dollars are a number from 0 on, such as 0.5".to_owned())
+}
+
 /// What there is to look at.
 struct Files {
     /// The peer's session, if it is one of the peer's.
@@ -84,11 +92,11 @@ pub fn run(args: &InspectArgs, place: &Place) -> anyhow::Result<Ending> {
     trace.damaged.extend(&files.unusable);
     trace.damaged.sort_unstable();
     trace.damaged.dedup();
-    show(args, &files, &trace)?;
+    show(args, &home, &files, &trace)?;
     Ok(Ending::Done)
 }
 
-fn show(args: &InspectArgs, files: &Files, trace: &Trace<'_>) -> anyhow::Result<()> {
+fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> anyhow::Result<()> {
     let asked = [
         (args.trace, View::Trace),
         (args.timing, View::Timing),
@@ -113,7 +121,13 @@ fn show(args: &InspectArgs, files: &Files, trace: &Trace<'_>) -> anyhow::Result<
             put(args.json, &trace::of(trace, extent), trace::text)
         }
         Some(View::Timing) => put(args.json, &timing::of(trace), timing::text),
-        Some(View::Cost) => put(args.json, &cost::of(trace, args.dollar_per_1k), cost::text),
+        Some(View::Cost) => {
+            let cost = match args.dollar_per_1k {
+                Some(dollars) => cost::of(trace, Pricing::PerThousand(dollars)),
+                None => cost::of(trace, Pricing::Configured(&prices(home))),
+            };
+            put(args.json, &cost, cost::text)
+        }
         Some(View::Detectors) => put(args.json, &detectors::of(trace), detectors::text),
         Some(View::Tools) => put(args.json, &tools::of(trace), tools::text),
         Some(View::Mcp) => put(args.json, &mcp::of(trace), mcp::text),
@@ -130,6 +144,21 @@ fn show(args: &InspectArgs, files: &Files, trace: &Trace<'_>) -> anyhow::Result<
             }
             None => put(args.json, &summary::of(trace), summary::text),
         },
+    }
+}
+
+/// The prices that are configured now, by adapter. A configuration that can't be used has none: what was spent
+/// can be looked at all the same.
+fn prices(home: &Home) -> BTreeMap<String, Prices> {
+    match settings::resolve(home, &Typed::default(), None) {
+        Ok(settings) => {
+            let adapters = settings.adapters.into_iter().map(|(id, config)| (id, config.value.prices()));
+            adapters.filter(|(_, prices)| !prices.is_empty()).collect()
+        }
+        Err(error) => {
+            eprintln!("warning: no prices: {}", failure::text(&error));
+            BTreeMap::new()
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::anthropic::{KEY, serve, work};
-use crate::home::{TestHome, brief};
+use crate::home::{RUN, TestHome, brief};
 
 /// Runs the binary with these variables; its exit code, stdout and stderr.
 fn with(home: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
@@ -35,6 +35,25 @@ fn a_configured_adapter_takes_the_turns() {
     let (code, stdout, stderr) = with(&home, &args, &[("ANTHROPIC_API_KEY", KEY)]);
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains("anthropic (claude-test)"), "{stdout}");
+
+    // What it cost: four turns of 5 and 9 tokens each.
+    let config = home.read("home/config.toml");
+    home.write("home/config.toml", format!("{config}price_input = 3\nprice_output = 15.0\n"));
+    let said = home.run(&["inspect", RUN, "--cost"]).expect_code(0);
+    assert!(said.stdout.ends_with("$0.0006\n\ntotal: $0.0006\n"), "{said:?}");
+    let json: Value = serde_json::from_str(&home.run(&["inspect", RUN, "--cost", "--json"]).stdout).expect("JSON");
+    assert_eq!(json["total"]["nano_dollars"], 4 * (5 * 3000 + 9 * 15_000), "{json}");
+    let said = home.run(&["inspect", RUN, "--cost", "--dollar-per-1k", "1"]).expect_code(0);
+    assert!(said.stdout.ends_with("$0.0560\n"), "{said:?}");
+    for price in ["-1", "NaN", "inf", "x"] {
+        home.run(&["inspect", RUN, "--cost", &format!("--dollar-per-1k={price}")])
+            .expect_code(2)
+            .expect_text("dollars are a number from 0 on");
+    }
+    home.write("home/config.toml", "nonsense = 1\n");
+    let said =
+        home.run(&["inspect", RUN, "--cost"]).expect_code(0).expect_text("warning: no prices: unknown key `nonsense`");
+    assert!(!said.stdout.contains('$'), "{said:?}");
 
     // A flag wins over variable and configuration, a variable over configuration.
     fs::remove_file(home.path("work/out.txt")).expect("written");

@@ -1,24 +1,47 @@
-//! Tokens and time by role.
+//! Tokens, time and dollars, by role and by session.
 //!
 //! The peer's roles are those of its `role_invoke`; ours are the last segment of the part that a turn
-//! belongs to, without its attempt. What a provider does not say is unknown, never zero.
+//! belongs to, without its attempt. What a provider does not say is unknown, never zero: a turn whose tokens or
+//! price nobody knows is in no sum of dollars, and the sum says so.
+//!
+//! Begin with [`of`].
+
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::columns::table;
+use super::columns::table_of;
 use super::damage;
-use crate::trace::read::{Trace, TraceLine};
+use crate::price::{self, Prices};
+use crate::trace::Usage;
+use crate::trace::read::{Fields, Trace, TraceLine};
 
-/// What each role took, in the order in which they were first seen.
+/// What a token costs.
+#[derive(Debug, Clone, Copy)]
+pub enum Pricing<'a> {
+    /// Nobody says.
+    Unknown,
+    /// Every token the same: so many dollars for a thousand of them.
+    PerThousand(f64),
+    /// What the operator configured, by the id of an adapter.
+    Configured(&'a BTreeMap<String, Prices>),
+}
+
+/// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// The lines that can't be read.
     pub damaged: Vec<u64>,
     /// The price that was given, in dollars per thousand tokens.
     pub dollar_per_1k: Option<f64>,
-    /// One row per role.
+    /// One row per role, in the order in which they were first seen.
     pub roles: Vec<RoleCost>,
+    /// One row per session, in the same order. The peer's traces have one alone.
+    pub sessions: Vec<SessionCost>,
+    /// All of it by configured prices; absent where none of them fits a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Spent>,
 }
 
 /// One role.
@@ -26,7 +49,25 @@ pub struct Cost {
 pub struct RoleCost {
     /// Its name.
     pub role: String,
-    /// How many turns it took.
+    /// What it took.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// One session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionCost {
+    /// The part of the run that it lives in; empty for the run itself.
+    pub part: String,
+    /// What it took.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// What some turns took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spent {
+    /// How many turns.
     pub invocations: u64,
     /// The tokens that went in, those of a cache included.
     pub tokens_in: u64,
@@ -34,11 +75,28 @@ pub struct RoleCost {
     pub tokens_out: u64,
     /// Where the numbers of tokens come from.
     pub source: TokenSource,
-    /// How long its turns took, in milliseconds.
+    /// How long the turns took, in milliseconds.
     pub duration_ms: u64,
-    /// What the tokens cost at the given price, in dollars.
+    /// What the tokens cost, in dollars; absent if that is known of no turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_dollars: Option<f64>,
+    /// The same by configured prices, exactly, in nano-dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nano_dollars: Option<u64>,
+    /// How many of the turns are in no sum of dollars, since their tokens or their price are not known; absent
+    /// if none is, or there is no such sum.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub turns_without_cost: u64,
+    /// The tokens of the turns whose tokens are known.
+    #[serde(skip)]
+    counted: u64,
+    #[serde(skip)]
+    has_estimates: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Where a number of tokens comes from.
@@ -68,60 +126,200 @@ impl TokenSource {
     }
 }
 
-/// What each role took in `trace`, priced if `dollar_per_1k` says what a thousand tokens cost.
+/// What each role and each session took in `trace`, priced as `pricing` says.
 #[must_use]
-pub fn of(trace: &Trace<'_>, dollar_per_1k: Option<f64>) -> Cost {
-    let mut roles: IndexMap<String, RoleCost> = IndexMap::new();
-    for turn in trace.lines.iter().filter_map(turn_cost) {
-        match roles.get_mut(&turn.role) {
-            None => {
-                roles.insert(turn.role.clone(), turn);
-            }
-            Some(row) => {
-                row.invocations += 1;
-                row.tokens_in = row.tokens_in.saturating_add(turn.tokens_in);
-                row.tokens_out = row.tokens_out.saturating_add(turn.tokens_out);
-                row.duration_ms = row.duration_ms.saturating_add(turn.duration_ms);
-                if row.source != turn.source {
-                    row.source = TokenSource::Mixed;
+pub fn of(trace: &Trace<'_>, pricing: Pricing<'_>) -> Cost {
+    let mut roles: IndexMap<String, Spent> = IndexMap::new();
+    let mut sessions: IndexMap<String, Spent> = IndexMap::new();
+    let mut total: Option<Spent> = None;
+    let mut adapter = String::new();
+    for line in &trace.lines {
+        if let Some(named) = adapter_of(line) {
+            adapter = named;
+        }
+        let Some(turn) = turn_of(line) else { continue };
+        let spent = turn.spent(pricing, &adapter);
+        for (rows, name) in [(&mut roles, turn.role), (&mut sessions, turn.part)] {
+            match rows.get_mut(&name) {
+                Some(row) => row.add(&spent),
+                None => {
+                    rows.insert(name, spent.clone());
                 }
             }
         }
+        match &mut total {
+            Some(total) => total.add(&spent),
+            None => total = Some(spent),
+        }
     }
-    let mut roles: Vec<RoleCost> = roles.into_values().collect();
-    for row in &mut roles {
-        #[expect(clippy::cast_precision_loss, reason = "a price is an estimate anyway")]
-        let thousands = row.tokens_in.saturating_add(row.tokens_out) as f64 / 1000.0;
-        row.estimated_dollars = dollar_per_1k.map(|price| thousands * price);
+    // Configured prices that fit no turn are as good as none.
+    let pricing = match pricing {
+        Pricing::Configured(_) if total.as_ref().is_none_or(|total| total.nano_dollars.is_none()) => Pricing::Unknown,
+        pricing => pricing,
+    };
+    let finish = |mut spent: Spent| {
+        spent.price(pricing);
+        spent
+    };
+    let total = total.map(finish).filter(|total| total.nano_dollars.is_some());
+    Cost {
+        damaged: trace.damaged.clone(),
+        dollar_per_1k: match pricing {
+            Pricing::PerThousand(dollars) => Some(dollars),
+            Pricing::Unknown | Pricing::Configured(_) => None,
+        },
+        roles: roles.into_iter().map(|(role, spent)| RoleCost { role, spent: finish(spent) }).collect(),
+        sessions: sessions.into_iter().map(|(part, spent)| SessionCost { part, spent: finish(spent) }).collect(),
+        total,
     }
-    Cost { damaged: trace.damaged.clone(), dollar_per_1k, roles }
 }
 
-/// What one turn took; `None` if the line is none.
-fn turn_cost(line: &TraceLine<'_>) -> Option<RoleCost> {
+/// One turn.
+struct Turn {
+    role: String,
+    part: String,
+    tokens_in: u64,
+    tokens_out: u64,
+    source: TokenSource,
+    duration_ms: u64,
+    /// What our own journals say; absent in the peer's, and where the provider said nothing.
+    usage: Option<Usage>,
+    /// Whether both numbers of tokens are known.
+    is_counted: bool,
+}
+
+impl Turn {
+    fn spent(&self, pricing: Pricing<'_>, adapter: &str) -> Spent {
+        let nano_dollars = match pricing {
+            Pricing::Configured(prices) => self.usage.as_ref().and_then(|usage| prices.get(adapter)?.cost(usage)),
+            Pricing::Unknown | Pricing::PerThousand(_) => None,
+        };
+        let has_cost = match pricing {
+            Pricing::Unknown => true,
+            Pricing::PerThousand(_) => self.is_counted,
+            Pricing::Configured(_) => nano_dollars.is_some(),
+        };
+        Spent {
+            invocations: 1,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            source: self.source,
+            duration_ms: self.duration_ms,
+            estimated_dollars: None,
+            nano_dollars,
+            turns_without_cost: u64::from(!has_cost),
+            counted: if self.is_counted { self.tokens_in.saturating_add(self.tokens_out) } else { 0 },
+            has_estimates: self.source == TokenSource::Estimated,
+        }
+    }
+}
+
+impl Spent {
+    fn add(&mut self, other: &Self) {
+        self.invocations += other.invocations;
+        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
+        self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
+        self.counted = self.counted.saturating_add(other.counted);
+        self.turns_without_cost += other.turns_without_cost;
+        self.has_estimates |= other.has_estimates;
+        self.nano_dollars = match (self.nano_dollars, other.nano_dollars) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (one, two) => one.or(two),
+        };
+        if self.source != other.source {
+            self.source = TokenSource::Mixed;
+        }
+    }
+
+    /// Says what all of it cost, once everything is added.
+    #[expect(clippy::cast_precision_loss, reason = "what is shown in dollars is rounded anyway")]
+    fn price(&mut self, pricing: Pricing<'_>) {
+        let is_known = self.turns_without_cost < self.invocations;
+        self.estimated_dollars = match pricing {
+            Pricing::Unknown => {
+                self.turns_without_cost = 0;
+                None
+            }
+            Pricing::PerThousand(dollars) => is_known.then_some(self.counted as f64 / 1000.0 * dollars),
+            Pricing::Configured(_) => self.nano_dollars.map(|nano| nano as f64 / 1e9),
+        };
+    }
+
+    fn has_dollars(&self) -> bool {
+        self.estimated_dollars.is_some()
+    }
+
+    /// The dollars, with `*` where they rest on estimates and `+` where turns are missing.
+    fn dollars(&self) -> String {
+        let dollars = match (self.nano_dollars, self.estimated_dollars) {
+            (Some(nano), _) => price::sum_rounded(nano),
+            (None, Some(dollars)) => format!("{dollars:.4}"),
+            (None, None) => return "-".to_owned(),
+        };
+        let star = if self.has_estimates { "*" } else { "" };
+        let plus = if self.turns_without_cost > 0 { "+" } else { "" };
+        format!("${dollars}{star}{plus}")
+    }
+}
+
+/// The adapter that takes the turns from this line on, if it says so.
+fn adapter_of(line: &TraceLine<'_>) -> Option<String> {
+    match line.kind.as_ref() {
+        "run_start" | "run_resume" => line.fields.object("options").text("adapter").map(|adapter| adapter.into_owned()),
+        _ => None,
+    }
+}
+
+/// The turn that a line tells of; `None` if it is none.
+fn turn_of(line: &TraceLine<'_>) -> Option<Turn> {
     let fields = &line.fields;
-    let (role, tokens_in, tokens_out, source) = match line.kind.as_ref() {
+    let duration_ms = fields.count("duration_ms");
+    match line.kind.as_ref() {
         "role_invoke" => {
             let source = match fields.word("tokens_source").as_ref() {
                 "reported" => TokenSource::Reported,
                 "estimated" => TokenSource::Estimated,
                 _ => TokenSource::Unknown,
             };
-            (fields.word("role").into_owned(), fields.count("tokens_in"), fields.count("tokens_out"), source)
+            Some(Turn {
+                role: fields.word("role").into_owned(),
+                part: line.part.to_string(),
+                tokens_in: fields.count("tokens_in"),
+                tokens_out: fields.count("tokens_out"),
+                source,
+                duration_ms,
+                usage: None,
+                is_counted: source != TokenSource::Unknown,
+            })
         }
         "agent_reply" => {
-            let usage = fields.object("usage");
-            let input = ["input_tokens", "cache_read_tokens", "cache_write_tokens"]
-                .iter()
-                .fold(0, |sum: u64, name| sum.saturating_add(usage.count(name)));
-            let is_reported = usage.number("input_tokens").is_some() || usage.number("output_tokens").is_some();
-            let source = if is_reported { TokenSource::Reported } else { TokenSource::Unknown };
-            (role_of(&line.part).to_owned(), input, usage.count("output_tokens"), source)
+            let usage = usage_of(&fields.object("usage"));
+            let input = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
+            let is_reported = usage.input_tokens.is_some() || usage.output_tokens.is_some();
+            Some(Turn {
+                role: role_of(&line.part).to_owned(),
+                part: line.part.to_string(),
+                tokens_in: input.into_iter().flatten().fold(0, u64::saturating_add),
+                tokens_out: usage.output_tokens.unwrap_or(0),
+                source: if is_reported { TokenSource::Reported } else { TokenSource::Unknown },
+                duration_ms,
+                usage: Some(usage),
+                is_counted: usage.input_tokens.is_some() && usage.output_tokens.is_some(),
+            })
         }
-        _ => return None,
-    };
-    let duration_ms = fields.count("duration_ms");
-    Some(RoleCost { role, invocations: 1, tokens_in, tokens_out, source, duration_ms, estimated_dollars: None })
+        _ => None,
+    }
+}
+
+fn usage_of(fields: &Fields<'_>) -> Usage {
+    Usage {
+        input_tokens: fields.number("input_tokens"),
+        cache_read_tokens: fields.number("cache_read_tokens"),
+        cache_write_tokens: fields.number("cache_write_tokens"),
+        output_tokens: fields.number("output_tokens"),
+        reasoning_tokens: fields.number("reasoning_tokens"),
+    }
 }
 
 /// The last segment of a part without its attempt: the `executor` of `subtask/2.1/executor`, the `coding`
@@ -132,50 +330,66 @@ fn role_of(part: &str) -> &str {
     if role.is_empty() { if part.is_empty() { "run" } else { part } } else { role }
 }
 
-/// Its text.
+/// Its text: a table of roles, one of sessions where a run has several, and the total where prices are
+/// configured.
 #[must_use]
 pub fn text(cost: &Cost) -> String {
     let mut text = damage::announced(&cost.damaged);
     if cost.roles.is_empty() {
         return text + "no turn was recorded\n";
     }
-    let cells = |row: &RoleCost| {
-        let tokens = |count: u64| if row.source == TokenSource::Unknown { "-".to_owned() } else { count.to_string() };
-        [
-            row.role.clone(),
-            row.invocations.to_string(),
-            tokens(row.tokens_in),
-            tokens(row.tokens_out),
-            row.source.as_str().to_owned(),
-            row.duration_ms.to_string(),
-        ]
-    };
-    let head = ["role", "invocations", "tokens_in", "tokens_out", "source", "duration_ms"];
-    if cost.dollar_per_1k.is_none() {
-        return text + &table(head, &cost.roles.iter().map(cells).collect::<Vec<_>>());
+    let has_dollars = cost.dollar_per_1k.is_some() || cost.total.is_some();
+    let roles = cost.roles.iter().map(|row| (row.role.as_str(), &row.spent));
+    text += &table_by("role", roles, has_dollars);
+    if cost.sessions.len() > 1 {
+        text.push('\n');
+        let sessions = cost.sessions.iter().map(|row| (row.part.as_str(), &row.spent));
+        text += &table_by("session", sessions, has_dollars);
     }
-    let is_exact = |row: &RoleCost| row.source == TokenSource::Reported;
-    let priced = |row: &RoleCost| {
-        let [role, invocations, tokens_in, tokens_out, source, duration] = cells(row);
-        let star = if is_exact(row) { "" } else { "*" };
-        let dollars = match (row.source, row.estimated_dollars) {
-            (TokenSource::Unknown, _) | (_, None) => "-".to_owned(),
-            (_, Some(dollars)) => format!("${dollars:.4}{star}"),
-        };
-        [role, invocations, tokens_in, tokens_out, source, duration, dollars]
-    };
-    let [role, invocations, tokens_in, tokens_out, source, duration] = head;
-    let head = [role, invocations, tokens_in, tokens_out, source, duration, "est_$"];
-    text += &table(head, &cost.roles.iter().map(priced).collect::<Vec<_>>());
-    if !cost.roles.iter().all(is_exact) {
+    if let Some(total) = &cost.total {
+        text += &format!("\ntotal: {}\n", total.dollars());
+    }
+    let shown = || cost.roles.iter().map(|row| &row.spent).chain(&cost.total).filter(|spent| spent.has_dollars());
+    if shown().any(|spent| spent.has_estimates) {
         text += "\n* asterisk marks rows whose token counts were estimated (chars/4 heuristic).\n";
     }
+    if shown().any(|spent| spent.turns_without_cost > 0) {
+        text += "\n+ plus marks rows with turns whose tokens or price nobody said: they are in no sum.\n";
+    }
     text
+}
+
+/// The rows under a head that begins with `first`.
+fn table_by<'a>(first: &str, rows: impl Iterator<Item = (&'a str, &'a Spent)>, has_dollars: bool) -> String {
+    let mut head = vec![first, "invocations", "tokens_in", "tokens_out", "source", "duration_ms"];
+    if has_dollars {
+        head.push("est_$");
+    }
+    let rows: Vec<Vec<String>> = rows
+        .map(|(name, spent)| {
+            let tokens =
+                |count: u64| if spent.source == TokenSource::Unknown { "-".to_owned() } else { count.to_string() };
+            let mut cells = vec![
+                name.to_owned(),
+                spent.invocations.to_string(),
+                tokens(spent.tokens_in),
+                tokens(spent.tokens_out),
+                spent.source.as_str().to_owned(),
+                spent.duration_ms.to_string(),
+            ];
+            if has_dollars {
+                cells.push(spent.dollars());
+            }
+            cells
+        })
+        .collect();
+    table_of(&head, &rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::read::read_bytes;
 
     #[test]
     fn a_role_is_the_last_word_of_a_part() {
@@ -188,5 +402,102 @@ mod tests {
         ] {
             assert_eq!(role_of(part), role, "{part}");
         }
+    }
+
+    const DAY: &str = "2026-01-02T03:04:05.000Z";
+
+    /// A journal of a run with `adapter`: replies with these parts and usages.
+    fn journal(adapter: &str, replies: &[(&str, &str)]) -> String {
+        let options = format!(r#"{{"workdir":"/w","max_steps":1,"adapter":"{adapter}"}}"#);
+        let start = format!(
+            r#"{{"type":"run_start","at":"{DAY}","run_id":"r","brief_id":"b","project":"p","brief":"","options":{options}}}"#
+        );
+        let reply = |(part, usage): &(&str, &str)| {
+            let said = r#""slot":"turn/1.1","text":"","stop":"end_turn","duration_ms":5"#;
+            format!(r#"{{"type":"agent_reply","at":"{DAY}","part":"{part}",{said}{usage}}}"#)
+        };
+        std::iter::once(start).chain(replies.iter().map(reply)).map(|line| line + "\n").collect()
+    }
+
+    const KNOWN: &str = r#","usage":{"input_tokens":1000,"cache_read_tokens":10000,"output_tokens":200}"#;
+    const HALF: &str = r#","usage":{"input_tokens":1000}"#;
+
+    fn prices() -> BTreeMap<String, Prices> {
+        let prices = Prices { input: Some(3000), cache_read: Some(300), cache_write: None, output: Some(15_000) };
+        BTreeMap::from([("a".to_owned(), prices)])
+    }
+
+    #[track_caller]
+    fn check(journal: &str, pricing: Pricing<'_>, expected: &str) {
+        assert_eq!(text(&of(&read_bytes(journal.as_bytes()), pricing)), expected);
+    }
+
+    #[test]
+    fn configured_prices_give_exact_sums_by_role_and_by_session() {
+        let journal = journal("a", &[("subtask/1/executor", KNOWN), ("subtask/2/executor", KNOWN), ("planner", HALF)]);
+        check(
+            &journal,
+            Pricing::Configured(&prices()),
+            "role      invocations  tokens_in  tokens_out  source    duration_ms  est_$\n\
+             --------  -----------  ---------  ----------  --------  -----------  -------\n\
+             executor  2            22000      400         reported  10           $0.0180\n\
+             planner   1            1000       0           reported  5            -\n\
+             \n\
+             session             invocations  tokens_in  tokens_out  source    duration_ms  est_$\n\
+             ------------------  -----------  ---------  ----------  --------  -----------  -------\n\
+             subtask/1/executor  1            11000      200         reported  5            $0.0090\n\
+             subtask/2/executor  1            11000      200         reported  5            $0.0090\n\
+             planner             1            1000       0           reported  5            -\n\
+             \n\
+             total: $0.0180+\n\
+             \n\
+             + plus marks rows with turns whose tokens or price nobody said: they are in no sum.\n",
+        );
+        let cost = of(&read_bytes(journal.as_bytes()), Pricing::Configured(&prices()));
+        assert_eq!(cost.roles[0].spent.nano_dollars, Some(18_000_000));
+        let json = serde_json::to_value(&cost).expect("JSON");
+        assert_eq!(json["roles"][1].get("estimated_dollars"), None, "{json}");
+        assert_eq!(
+            (&json["total"]["estimated_dollars"], &json["total"]["turns_without_cost"]),
+            (&0.018.into(), &1.into())
+        );
+    }
+
+    #[test]
+    fn what_nobody_counted_is_no_part_of_a_sum_and_never_zero() {
+        check(
+            &journal("a", &[("session", KNOWN), ("session", "")]),
+            Pricing::PerThousand(2.0),
+            "role     invocations  tokens_in  tokens_out  source  duration_ms  est_$\n\
+             -------  -----------  ---------  ----------  ------  -----------  ---------\n\
+             session  2            11000      200         mixed   10           $22.4000+\n\
+             \n\
+             + plus marks rows with turns whose tokens or price nobody said: they are in no sum.\n",
+        );
+        let nothing = "role     invocations  tokens_in  tokens_out  source   duration_ms  est_$\n\
+                       -------  -----------  ---------  ----------  -------  -----------  -----\n\
+                       session  1            -          -           unknown  5            -\n";
+        check(&journal("a", &[("session", "")]), Pricing::PerThousand(2.0), nothing);
+        let cost = of(&read_bytes(journal("a", &[("session", "")]).as_bytes()), Pricing::PerThousand(2.0));
+        assert_eq!(cost.roles[0].spent.estimated_dollars, None);
+    }
+
+    #[test]
+    fn without_a_price_that_fits_there_is_no_column_of_dollars() {
+        let plain = "role     invocations  tokens_in  tokens_out  source    duration_ms\n\
+                     -------  -----------  ---------  ----------  --------  -----------\n\
+                     session  1            11000      200         reported  5\n";
+        let journal = journal("b", &[("session", KNOWN)]);
+        check(&journal, Pricing::Configured(&prices()), plain);
+        check(&journal, Pricing::Unknown, plain);
+    }
+
+    #[test]
+    fn the_adapter_of_a_resumed_run_is_the_one_it_was_resumed_with() {
+        let journal = journal("b", &[("session", KNOWN)])
+            + &journal("a", &[("session", KNOWN)]).replace("run_start", "run_resume");
+        let cost = of(&read_bytes(journal.as_bytes()), Pricing::Configured(&prices()));
+        let spent = &cost.total.expect("a total");
+        assert_eq!((spent.nano_dollars, spent.turns_without_cost), (Some(9_000_000), 1));
     }
 }

@@ -27,7 +27,7 @@ fn every_text(trace: &Trace<'_>) -> Vec<String> {
         transcript::text(&summary, &said),
         trace::text(&events),
         timing::text(&timing::of(trace)),
-        cost::text(&cost::of(trace, Some(1.0))),
+        cost::text(&cost::of(trace, cost::Pricing::PerThousand(1.0))),
         detectors::text(&detectors::of(trace)),
         tools::text(&tools::of(trace)),
         mcp::text(&mcp::of(trace)),

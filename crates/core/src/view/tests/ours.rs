@@ -314,7 +314,7 @@ fn the_tables_show_a_run_of_ours() {
     let trace = read(&journal);
     let tables = [
         timing::text(&timing::of(&trace)),
-        cost::text(&cost::of(&trace, Some(2.0))),
+        cost::text(&cost::of(&trace, cost::Pricing::PerThousand(2.0))),
         detectors::text(&detectors::of(&trace)),
         tools::text(&tools::of(&trace)),
         mcp::text(&mcp::of(&trace)),
@@ -349,7 +349,7 @@ fn an_empty_trace_has_a_text_in_every_view() {
         summary::text(&summary::of(&trace)),
         trace::text(&trace::of(&trace, trace::Extent::default())),
         timing::text(&timing::of(&trace)),
-        cost::text(&cost::of(&trace, None)),
+        cost::text(&cost::of(&trace, cost::Pricing::Unknown)),
         detectors::text(&detectors::of(&trace)),
         tools::text(&tools::of(&trace)),
         mcp::text(&mcp::of(&trace)),

@@ -77,7 +77,8 @@ fn inspected(session: &PeerSession, lines: &Trace<'_>, flags: &[&str]) -> String
         Some(View::Timing) => timing::text(&timing::of(lines)),
         Some(View::Cost) => {
             let price = value("--dollar-per-1k").map(|price| price.parse().expect("a price"));
-            cost::text(&cost::of(lines, price))
+            let pricing = price.map_or(cost::Pricing::Unknown, cost::Pricing::PerThousand);
+            cost::text(&cost::of(lines, pricing))
         }
         Some(View::Detectors) => detectors::text(&detectors::of(lines)),
         Some(View::Tools) => tools::text(&tools::of(lines)),
