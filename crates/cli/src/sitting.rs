@@ -186,7 +186,12 @@ fn agent(supplies: &Supplies, base_url: Option<&str>, options: &RunOptions) -> a
 /// If anything is missing: said before anything is on record.
 fn api_agent(equipment: Equipment) -> anyhow::Result<ApiAgent> {
     let id = equipment.adapter.id;
-    let agent = adjutant_agents::api_agent(id, equipment.for_api()?)?;
+    let agent = adjutant_agents::api_agent(id, equipment.for_api()?).map_err(|error| {
+        Failure::usage(error.to_string()).hint(
+            "certificates come from the system (on Debian the package `ca-certificates`), or from the file that \
+             SSL_CERT_FILE names",
+        )
+    })?;
     agent.with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))
 }
 

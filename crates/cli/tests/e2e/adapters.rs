@@ -186,3 +186,14 @@ fn what_can_not_be_is_wrong_usage_and_what_does_nothing_yet_is_said() {
         assert!(line.is_some_and(|line| line.ends_with(from)), "{said:?}");
     }
 }
+
+#[test]
+fn without_any_certificate_nothing_begins_and_it_is_said_where_they_come_from() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto"));
+    let args = ["run", "../brief.md", "--adapter", "anthropic"];
+    let (code, _, stderr) = with(&home, &args, &[("ANTHROPIC_API_KEY", KEY), ("SSL_CERT_FILE", "/dev/null")]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("can't set up the HTTP client: ") && stderr.contains("SSL_CERT_FILE"), "{stderr}");
+    assert!(home.journal(RUN).is_empty());
+}

@@ -143,10 +143,16 @@ pub struct HttpClient {
     proxies: Proxies,
 }
 
-/// The client could not be made.
+/// The client could not be made; says why, with causes.
 #[derive(Debug, Error)]
-#[error("can't set up the HTTP client")]
-pub struct NoClient(#[from] reqwest::Error);
+#[error("can't set up the HTTP client: {0}")]
+pub struct NoClient(String);
+
+impl From<reqwest::Error> for NoClient {
+    fn from(error: reqwest::Error) -> Self {
+        Self(causes(&error))
+    }
+}
 
 impl HttpClient {
     /// A client that goes where `hosts` allows, straight: it uses no proxy.
@@ -352,19 +358,21 @@ fn listed(headers: &HeaderMap) -> BTreeMap<String, String> {
     listed
 }
 
-/// The error with all its causes, since the outermost one says only that something failed.
 fn failed(host: &str, error: &reqwest::Error) -> FetchError {
-    let mut why = Vec::new();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        if source.is::<OnlyPrivate>() {
-            return FetchError::PrivateAddress { host: host.to_owned() };
-        }
-        why.push(source.to_string());
-        cause = source.source();
+    if sources(error).any(|source| source.is::<OnlyPrivate>()) {
+        return FetchError::PrivateAddress { host: host.to_owned() };
     }
-    let why = if why.is_empty() { error.to_string() } else { why.join(": ") };
-    FetchError::Failed { host: host.to_owned(), why }
+    FetchError::Failed { host: host.to_owned(), why: causes(error) }
+}
+
+/// All that caused an error, since the outermost one says only that something failed.
+fn causes(error: &reqwest::Error) -> String {
+    let why: Vec<String> = sources(error).map(ToString::to_string).collect();
+    if why.is_empty() { error.to_string() } else { why.join(": ") }
+}
+
+fn sources<'e>(error: &'e reqwest::Error) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
+    std::iter::successors(error.source(), |cause: &&'e (dyn std::error::Error + 'static)| (**cause).source())
 }
 
 /// Resolves the names that are allowed and those of proxies, and no other; names that may not be private to
