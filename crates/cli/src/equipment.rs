@@ -73,7 +73,12 @@ impl Supplies {
     }
 
     /// What there is for `adapter`, with the model and the base URL that were named for it, if any were.
-    pub fn equip(&self, adapter: Adapter, model: Option<Sourced<String>>, base_url: Option<&str>) -> Equipment {
+    pub fn equip(
+        &self,
+        adapter: Adapter,
+        model: Option<Sourced<String>>,
+        base_url: Option<Sourced<String>>,
+    ) -> Equipment {
         let none = AdapterConfig::default();
         let config = self.adapters.get(adapter.id).map_or(&none, |setting| &setting.value);
         let by_default = "the default".to_owned();
@@ -85,12 +90,13 @@ impl Supplies {
             model: model.or_else(|| {
                 first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
             }),
-            base_url: first([
-                set(base_url.map(str::to_owned), "--base-url"),
-                of_variable,
-                configured(config.base_url.as_ref()),
-                set(adapter.base_url.map(str::to_owned), "the default"),
-            ]),
+            base_url: base_url.or_else(|| {
+                first([
+                    of_variable,
+                    configured(config.base_url.as_ref()),
+                    set(adapter.base_url.map(str::to_owned), "the default"),
+                ])
+            }),
             window: first([configured(config.window.as_ref())]),
             output_tokens_max: or_else(config.output_tokens_max.as_ref(), api::OUTPUT_TOKENS_MAX),
             idle_seconds: or_else(config.idle_seconds.as_ref(), api::IDLE_MAX.as_secs()),
@@ -131,15 +137,13 @@ impl Equipment {
         let example = adapter.base_url.unwrap_or(BASE_URL_EXAMPLE);
         let unusable =
             |what: String, hint: String| Some(Lack { sentence: format!("`{id}` can't be used: {what}"), what, hint });
+        let variable = adapter.base_url_variable.map(|name| format!(", {name}")).unwrap_or_default();
+        let places = format!("--base-url{variable} or `base_url` under `[adapters.{id}]`");
         let Some(base_url) = &self.base_url else {
-            let variable = adapter.base_url_variable.map(|name| format!("{name}, ")).unwrap_or_default();
-            return unusable(
-                "no base URL is set".to_owned(),
-                format!("set {variable}--base-url or `base_url` under `[adapters.{id}]` to something like {example}"),
-            );
+            return unusable("no base URL is set".to_owned(), format!("set {places} to something like {example}"));
         };
         if let Err(bad) = Hosts::only(&base_url.value) {
-            return unusable(bad.to_string(), format!("{} must be like {example}", base_url.from));
+            return unusable(bad.to_string(), format!("{places} must be like {example}"));
         }
         if self.key.is_none() && self.needs_key() {
             let names = adapter.key_variables;
@@ -203,8 +207,10 @@ mod tests {
             is_paid: false,
         };
         let supplies = Supplies { keys: Keys::default(), adapters: BTreeMap::new(), home: Home::new("/h", None) };
+        let base_url = base_url.map(|url| Sourced { value: url.to_owned(), from: "--base-url".to_owned() });
+        let shown = format!("{own:?} {:?}", base_url.as_ref().map(|url| &url.value));
         let lack = supplies.equip(adapter, None, base_url).lack().map(|lack| lack.what);
-        assert_eq!(lack.as_deref(), lacks, "{own:?} {base_url:?}");
+        assert_eq!(lack.as_deref(), lacks, "{shown}");
     }
 
     #[test]

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use adjutant_agents::Adapter;
 use adjutant_core::brief::Brief;
+use adjutant_core::budget::Budget;
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
-use adjutant_core::trace::RunOptions;
+use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_host::http::Proxies;
 use adjutant_store::Home;
 use adjutant_store::config::{self, AdapterConfig, Config, Notice};
@@ -349,34 +350,67 @@ fn known_adapters(config: &Config, fallback: Option<&Sourced<Vec<String>>>) -> a
 }
 
 impl Settings {
-    /// What is set and changes nothing in this version, with where it came from. A brief's budgets are said
-    /// with the brief.
-    pub fn without_effect(&self) -> Vec<(&'static str, &str)> {
-        let budgets = [
-            ("max_tokens", &self.max_tokens),
-            ("max_minutes", &self.max_minutes),
-            ("max_dollars", &self.max_nano_dollars),
-            ("max_turns", &self.max_turns),
-        ];
-        let budgets = budgets.into_iter().filter_map(|(name, set)| Some((name, set.as_ref()?.from.as_str())));
-        let fallback = self.fallback.iter().map(|fallback| ("fallback", fallback.from.as_str()));
-        budgets.chain(fallback).filter(|(_, from)| *from != "the brief").collect()
-    }
-
     /// What is put on record, so that a resume has the same.
     #[must_use]
     pub fn options(&self) -> RunOptions {
         let path = |path: &Path| path.display().to_string();
+        let value = |set: &Option<Sourced<u64>>| set.as_ref().map(|set| set.value);
+        let model = self.model.as_ref().map(|model| model.value.clone());
+        let base_url = self.base_url.as_ref().map(|url| url.value.clone());
+        let own = self.agent_options(&self.adapter.value, model, base_url);
         RunOptions {
             mode: self.mode.as_ref().map(|mode| mode.value),
             workdir: path(&self.workdir.value),
             no_shell: self.no_shell.value,
             max_steps: self.max_steps.value,
             adapter: self.adapter.value.clone(),
-            model: self.model.as_ref().map(|model| model.value.clone()),
+            model: own.model,
+            base_url: own.base_url,
+            window: own.window,
+            output_tokens_max: own.output_tokens_max,
+            prices: own.prices,
+            fallback: self
+                .fallback
+                .iter()
+                .flat_map(|fallback| &fallback.value)
+                .map(|entry| self.entry(entry))
+                .collect(),
+            budget: Budget {
+                max_tokens: value(&self.max_tokens),
+                max_minutes: value(&self.max_minutes),
+                max_nano_dollars: value(&self.max_nano_dollars),
+                max_turns: value(&self.max_turns),
+            },
             script: self.script.as_ref().map(|script| path(&script.value)),
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
-            ..RunOptions::default()
+        }
+    }
+
+    /// An entry of the fallback list: `adapter` or `adapter:model`.
+    fn entry(&self, entry: &str) -> AgentOptions {
+        match entry.split_once(':') {
+            Some((adapter, model)) => self.agent_options(adapter, Some(model.to_owned()), None),
+            None => self.agent_options(entry, None, None),
+        }
+    }
+
+    /// What is recorded of an agent: what was named for it, else what is configured for its adapter.
+    fn agent_options(&self, named: &str, model: Option<String>, base_url: Option<String>) -> AgentOptions {
+        let adapter = sitting::adapter(named);
+        let none = AdapterConfig::default();
+        let config = adapter.as_ref().and_then(|adapter| self.adapters.get(adapter.id));
+        let config = config.map_or(&none, |setting| &setting.value);
+        let base_url = base_url
+            .or_else(|| adapter.as_ref().and_then(|adapter| adapter.base_url_variable).and_then(variable))
+            .or_else(|| config.base_url.as_ref().map(|set| set.value.clone()));
+        let own = adapter.as_ref().and_then(|adapter| adapter.base_url);
+        AgentOptions {
+            adapter: named.to_owned(),
+            model: model.or_else(|| config.model.as_ref().map(|set| set.value.clone())),
+            base_url: base_url.filter(|url| Some(url.as_str()) != own),
+            window: config.window.as_ref().map(|set| set.value),
+            output_tokens_max: config.output_tokens_max.as_ref().map(|set| set.value),
+            prices: Some(config.prices()).filter(|prices| !prices.is_empty()),
         }
     }
 }

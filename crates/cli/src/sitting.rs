@@ -1,6 +1,7 @@
 //! One sitting of a run: agent, tools, operator and journal put together, driven to its end or to a
 //! question that nobody is there to answer, and what is said then.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,12 +14,13 @@ use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::Session;
-use adjutant_core::trace::{Event, Outcome, RunOptions};
+use adjutant_core::trace::{AgentOptions, Event, Outcome, RunOptions};
 use adjutant_host::environment;
 use adjutant_host::http::Hosts;
 use adjutant_ports::{Agent, Clock, Journal};
 use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
 use adjutant_store::Home;
+use adjutant_store::config::{AdapterConfig, Setting};
 use adjutant_store::keys::Keys;
 use adjutant_tools::{NativeTools, Options, Shell};
 use anyhow::Context;
@@ -30,7 +32,7 @@ use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::render::Renderer;
-use crate::settings::{self, Settings, Sourced};
+use crate::settings::{self, Sourced};
 
 /// The part of a run that a session alone lives in.
 pub const SESSION: &str = "session";
@@ -48,7 +50,7 @@ impl Clock for SystemClock {
 pub struct Sitting {
     pub brief: Brief,
     pub options: RunOptions,
-    agent: Arc<dyn Agent>,
+    agents: Vec<Arc<dyn Agent>>,
     tools: Arc<NativeTools>,
     keys: Keys,
 }
@@ -60,13 +62,18 @@ impl Sitting {
     ///
     /// If the adapter, its script or the workdir is not there, or the key file can't be relied on: also where
     /// no key is needed, since its keys could not be masked.
-    pub fn open(home: &Home, brief: Brief, options: RunOptions, settings: &Settings) -> anyhow::Result<Self> {
-        let supplies = Supplies::new(home, settings.adapters.clone())?;
+    pub fn open(
+        home: &Home,
+        brief: Brief,
+        options: RunOptions,
+        adapters: BTreeMap<String, Setting<AdapterConfig>>,
+    ) -> anyhow::Result<Self> {
+        let supplies = Supplies::new(home, adapters)?;
         for stranger in settings::strangers(&supplies.keys) {
             eprintln!("warning: {stranger}");
         }
-        let base_url = settings.base_url.as_ref().map(|url| url.value.as_str());
-        let agent = agent(&supplies, base_url, &options)?;
+        let agents = options.agents().into_iter().map(|named| agent(&supplies, &named, options.script.as_deref()));
+        let agents = agents.collect::<anyhow::Result<_>>()?;
         let tools = NativeTools::open(
             Path::new(&options.workdir),
             Options {
@@ -81,7 +88,7 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?;
-        Ok(Self { brief, options, agent, tools: Arc::new(tools), keys: supplies.keys })
+        Ok(Self { brief, options, agents, tools: Arc::new(tools), keys: supplies.keys })
     }
 
     /// The console of this sitting, its first line said: the version, what is about to happen (such as
@@ -99,8 +106,9 @@ impl Sitting {
 
     /// The agent's adapter and model, for a person.
     fn agent_name(&self) -> String {
-        let note = if self.agent.id() == "scripted" { "; a script, no model is talking" } else { "" };
-        format!("{} ({}{note})", self.agent.id(), self.agent.model())
+        let Some(agent) = self.agents.first() else { return "nobody".to_owned() };
+        let note = if agent.id() == "scripted" { "; a script, no model is talking" } else { "" };
+        format!("{} ({}{note})", agent.id(), agent.model())
     }
 
     /// A driver for the run that `journal` holds.
@@ -111,7 +119,7 @@ impl Sitting {
         console: &Arc<Console>,
     ) -> Driver<'j, Run<Session>> {
         let ports = Ports {
-            agents: vec![self.agent.clone()],
+            agents: self.agents.clone(),
             tools: self.tools.clone(),
             operator: console.clone(),
             clock: Arc::new(SystemClock),
@@ -147,15 +155,40 @@ pub fn adapter(named: &str) -> Option<Adapter> {
     adjutant_agents::adapters().into_iter().find(|adapter| adapter.id == id)
 }
 
-fn agent(supplies: &Supplies, base_url: Option<&str>, options: &RunOptions) -> anyhow::Result<Arc<dyn Agent>> {
-    let Some(adapter) = adapter(&options.adapter) else {
+/// Whether what the run may cost can be counted: every agent that costs something has its prices.
+///
+/// # Errors
+///
+/// If a limit of dollars would not hold.
+pub fn can_hold(options: &RunOptions) -> anyhow::Result<()> {
+    let costs = |agent: &AgentOptions| adapter(&agent.adapter).is_some_and(|adapter| adapter.is_paid);
+    let has_prices =
+        |agent: &AgentOptions| agent.prices.is_some_and(|prices| prices.input.is_some() && prices.output.is_some());
+    let agents = options.agents();
+    match agents.iter().find(|agent| costs(agent) && !has_prices(agent)) {
+        Some(agent) if options.budget.max_nano_dollars.is_some() => Err(Failure::usage(format!(
+            "a limit of dollars can't be held: what `{}` costs is not configured",
+            agent.adapter
+        ))
+        .hint(format!(
+            "set `price_input` and `price_output` under `[adapters.{}]`, in dollars for a million tokens",
+            agent.adapter
+        ))
+        .into()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The agent that `named` says, ready to be asked for turns; one that plays a script plays `script`.
+fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> anyhow::Result<Arc<dyn Agent>> {
+    let Some(adapter) = adapter(&named.adapter) else {
         let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
-        return Err(Failure::usage(format!("there is no adapter `{}` in this version", options.adapter))
+        return Err(Failure::usage(format!("there is no adapter `{}` in this version", named.adapter))
             .hint(format!("the adapters are: {}", known.join(", ")))
             .into());
     };
     match adapter.id {
-        scripted::ADAPTER_ID => Ok(match &options.script {
+        scripted::ADAPTER_ID => Ok(match script {
             None => Arc::new(ScriptedAgent::builtin()),
             Some(path) => {
                 let script = Script::read(Path::new(path)).map_err(|error| {
@@ -173,8 +206,13 @@ fn agent(supplies: &Supplies, base_url: Option<&str>, options: &RunOptions) -> a
             }
         }),
         _ => {
-            let model = options.model.clone().map(|value| Sourced { value, from: "the run's options".to_owned() });
-            Ok(Arc::new(api_agent(supplies.equip(adapter, model, base_url))?))
+            let on_record = |value: &String| Sourced { value: value.clone(), from: "the run's options".to_owned() };
+            let (model, base_url) = (named.model.as_ref().map(on_record), named.base_url.as_ref().map(on_record));
+            let mut equipment = supplies.equip(adapter, model, base_url);
+            if let Some(most) = named.output_tokens_max {
+                equipment.output_tokens_max.value = most;
+            }
+            Ok(Arc::new(api_agent(equipment)?))
         }
     }
 }

@@ -44,6 +44,9 @@ pub struct ResumeArgs {
     /// Work in another folder than before, such as one that was moved
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
+    /// Ask the adapter's API at another address than before
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
     /// Play another script than before
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -85,13 +88,13 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     }
     let before = latest_options(events, &start.options).clone();
     let options = changed(args, &before)?;
-    // What is not on record, such as where an adapter's API is, holds as it is set now.
+    // What is not on record, such as how long an adapter may be silent, holds as it is set now.
     let typed = Typed { workdir: Some(PathBuf::from(&options.workdir)), ..Typed::default() };
     let settings = settings::resolve(&home, &typed, None)?;
     for notice in &settings.notices {
         eprintln!("warning: {notice}");
     }
-    let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone(), &settings)?;
+    let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone(), settings.adapters)?;
     let path = journal.path().to_owned();
     let accepted_damage = recovered.accepted_damage();
 
@@ -151,6 +154,9 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
     }
     if let Some(script) = &args.script {
         options.script = Some(absolute(script));
+    }
+    if let Some(base_url) = &args.base_url {
+        options.base_url = Some(base_url.clone());
     }
     Ok(options)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::brief::{self, Brief, Budgets};
+use adjutant_core::brief::{self, Brief};
 use adjutant_core::id::BriefId;
 use adjutant_core::price;
 use adjutant_core::procedure::Part;
@@ -125,9 +125,6 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     for notice in &settings.notices {
         eprintln!("warning: {notice}");
     }
-    for (name, from) in settings.without_effect() {
-        eprintln!("warning: `{name}` has no effect yet (from {from})");
-    }
     for field in without_effect(&brief) {
         eprintln!("warning: `{field}` has no effect yet: this version runs one agent with the native tools");
     }
@@ -146,7 +143,8 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(copy) = &copied {
         options.workdir = copy.display().to_string();
     }
-    let sitting = Sitting::open(&home, brief, options, &settings)?;
+    sitting::can_hold(&options)?;
+    let sitting = Sitting::open(&home, brief, options, settings.adapters)?;
     let (run_id, mut journal) =
         FileJournal::create_next(&kept_in, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
     let path = journal.path().to_owned();
@@ -220,7 +218,8 @@ fn without_effect(brief: &Brief) -> Vec<&'static str> {
         (!brief.mcp_servers.is_empty(), "mcp_servers"),
         (brief.inherit_memory, "inherit_memory"),
         (brief.learned_profile.is_some(), "learned_profile"),
-        (brief.budgets != Budgets::default(), "budgets"),
+        (brief.budgets.max_tool_calls_per_subtask.is_some(), "budgets.max_tool_calls_per_subtask"),
+        (brief.budgets.max_retries_per_subtask.is_some(), "budgets.max_retries_per_subtask"),
     ];
     fields.into_iter().filter_map(|(is_set, field)| is_set.then_some(field)).collect()
 }

@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::anthropic::{KEY, serve, work};
-use crate::home::{RUN, TestHome, brief};
+use crate::home::{RUN, SUMMARY, TestHome, brief};
 
 /// Runs the binary with these variables; its exit code, stdout and stderr.
 fn with(home: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
@@ -65,7 +65,10 @@ fn a_configured_adapter_takes_the_turns() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     let (code, _, stderr) = with(&home, &[&args[..], &["--new"]].concat(), &variables[..1]);
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("`nowhere` is not a web address") && stderr.contains("config.toml:3:12 must be like"));
+    assert!(
+        stderr.contains("`nowhere` is not a web address")
+            && stderr.contains("`base_url` under `[adapters.anthropic]` must be like")
+    );
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn doctor_says_where_each_setting_of_an_adapter_and_each_budget_comes_from() {
 }
 
 #[test]
-fn what_can_not_be_is_wrong_usage_and_what_does_nothing_yet_is_said() {
+fn what_can_not_be_is_wrong_usage() {
     let home = TestHome::new();
     home.write("brief.md", brief("mode: auto"));
     home.write("script.json", "[]");
@@ -175,16 +178,6 @@ fn what_can_not_be_is_wrong_usage_and_what_does_nothing_yet_is_said() {
         .expect_code(2)
         .expect_text("there is no adapter `antropic` in this version (from ")
         .expect_text("did you mean `anthropic`?");
-    home.write("home/config.toml", "max_turns = 3\n");
-    let said = home.run(&["run", "../brief.md", "--fallback", "scripted", "--max-dollars", "2"]);
-    for (name, from) in [
-        ("max_turns", "/home/config.toml:1:13)"),
-        ("max_dollars", "(from --max-dollars)"),
-        ("fallback", "(from --fallback)"),
-    ] {
-        let line = said.stderr.lines().find(|line| line.starts_with(&format!("warning: `{name}` has no effect yet")));
-        assert!(line.is_some_and(|line| line.ends_with(from)), "{said:?}");
-    }
 }
 
 #[test]
@@ -196,4 +189,64 @@ fn without_any_certificate_nothing_begins_and_it_is_said_where_they_come_from() 
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("can't set up the HTTP client: ") && stderr.contains("SSL_CERT_FILE"), "{stderr}");
     assert!(home.journal(RUN).is_empty());
+}
+
+#[test]
+fn what_a_run_may_use_and_whom_it_falls_back_on_is_on_record_with_prices() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto\nbudgets:\n  max_tokens: 90000\n  max_wall_clock_minutes: 7"));
+    home.write("script.json", json!([SUMMARY]).to_string());
+    home.write(
+        "home/config.toml",
+        "fallback = ['anthropic:claude-other', 'scripted']\nmax_turns = 9\n\
+         [adapters.anthropic]\nwindow = 1000\noutput_tokens_max = 2000\nprice_input = 3\n",
+    );
+    let key = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")];
+    let (code, _, stderr) = with(&home, &["run", "../brief.md", "--max-dollars", "1.5", "--max-tokens", "80000"], &key);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("a limit of dollars can't be held: what `anthropic` costs is not configured"), "{stderr}");
+
+    let config = home.read("home/config.toml");
+    home.write("home/config.toml", format!("{config}price_output = 15\n"));
+    let (code, _, stderr) = with(&home, &["run", "../brief.md", "--max-dollars", "1.5", "--max-tokens", "80000"], &key);
+    assert_eq!(code, 4, "{stderr}");
+    assert!(!stderr.contains("has no effect"), "{stderr}");
+    let options = &home.journal(RUN)[1]["options"];
+    assert_eq!(
+        options["budget"],
+        json!({ "max_tokens": 80_000, "max_minutes": 7, "max_nano_dollars": 1_500_000_000, "max_turns": 9 })
+    );
+    let anthropic = json!({
+        "adapter": "anthropic", "model": "claude-other", "base_url": "http://127.0.0.1:9", "window": 1000,
+        "output_tokens_max": 2000, "prices": { "input": 3000, "output": 15_000 },
+    });
+    assert_eq!(options["fallback"], json!([anthropic, { "adapter": "scripted" }]));
+
+    // Less than any reply needs: nothing is sent.
+    let (code, stdout, _) = with(&home, &["run", "../brief.md", "--new", "--max-tokens", "800"], &key);
+    assert_eq!(code, 5, "{stdout}");
+
+    // An agent to fall back on that is not ready is said before anything begins.
+    let (code, _, stderr) = with(&home, &["run", "../brief.md", "--new"], &[]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("the adapter `anthropic` needs a key, and `ANTHROPIC_API_KEY` is not set"), "{stderr}");
+}
+
+#[test]
+fn a_resumed_run_asks_where_it_asked_before_unless_it_is_told_otherwise() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
+    home.write("go.json", json!(["go"]).to_string());
+    let (first, second) = (serve(work), serve(work));
+    let key = [("ANTHROPIC_API_KEY", KEY)];
+    let args = ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--base-url", &first];
+    let (code, _, stderr) = with(&home, &args, &key);
+    assert_eq!(code, 4, "{stderr}");
+    assert_eq!(home.journal(RUN)[1]["options"]["base_url"], first.as_str());
+    let (code, _, stderr) = with(&home, &["resume", RUN, "--base-url", "nowhere"], &key);
+    assert_eq!(code, 2, "{stderr}");
+    let (code, stdout, stderr) = with(&home, &["resume", RUN, "--base-url", &second, "--answers", "../go.json"], &key);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let resumed = home.journal(RUN).into_iter().find(|event| event["type"] == "run_resume").expect("resumed");
+    assert_eq!(resumed["options"]["base_url"], second.as_str());
 }

@@ -24,7 +24,7 @@ pub enum Pricing<'a> {
     Unknown,
     /// Every token the same: so many dollars for a thousand of them.
     PerThousand(f64),
-    /// What the operator configured, by the id of an adapter.
+    /// What was configured when the run began, else what is now, by the id of an adapter.
     Configured(&'a BTreeMap<String, Prices>),
 }
 
@@ -132,13 +132,11 @@ pub fn of(trace: &Trace<'_>, pricing: Pricing<'_>) -> Cost {
     let mut roles: IndexMap<String, Spent> = IndexMap::new();
     let mut sessions: IndexMap<String, Spent> = IndexMap::new();
     let mut total: Option<Spent> = None;
-    let mut adapter = String::new();
+    let mut asked = Asked::default();
     for line in &trace.lines {
-        if let Some(named) = adapter_of(line) {
-            adapter = named;
-        }
+        asked.see(line);
         let Some(turn) = turn_of(line) else { continue };
-        let spent = turn.spent(pricing, &adapter);
+        let spent = turn.spent(pricing, asked.agent(line));
         for (rows, name) in [(&mut roles, turn.role), (&mut sessions, turn.part)] {
             match rows.get_mut(&name) {
                 Some(row) => row.add(&spent),
@@ -189,9 +187,12 @@ struct Turn {
 }
 
 impl Turn {
-    fn spent(&self, pricing: Pricing<'_>, adapter: &str) -> Spent {
+    fn spent(&self, pricing: Pricing<'_>, agent: Option<&Agent>) -> Spent {
         let nano_dollars = match pricing {
-            Pricing::Configured(prices) => self.usage.as_ref().and_then(|usage| prices.get(adapter)?.cost(usage)),
+            Pricing::Configured(today) => agent.and_then(|agent| {
+                let prices = agent.prices.as_ref().or_else(|| today.get(&agent.adapter))?;
+                prices.cost(self.usage.as_ref()?)
+            }),
             Pricing::Unknown | Pricing::PerThousand(_) => None,
         };
         let has_cost = match pricing {
@@ -263,12 +264,56 @@ impl Spent {
     }
 }
 
-/// The adapter that takes the turns from this line on, if it says so.
-fn adapter_of(line: &TraceLine<'_>) -> Option<String> {
-    match line.kind.as_ref() {
-        "run_start" | "run_resume" => line.fields.object("options").text("adapter").map(|adapter| adapter.into_owned()),
-        _ => None,
+/// Who was asked for turns, as far as the lines so far say.
+#[derive(Default)]
+struct Asked {
+    /// The agents of the run, by their place in its options.
+    agents: Vec<Agent>,
+    /// The place of the agent that was asked last, by part.
+    last: BTreeMap<String, usize>,
+}
+
+/// One agent of a run.
+struct Agent {
+    adapter: String,
+    /// Its prices when the run was begun.
+    prices: Option<Prices>,
+}
+
+impl Asked {
+    fn see(&mut self, line: &TraceLine<'_>) {
+        match line.kind.as_ref() {
+            "run_start" | "run_resume" => {
+                let options = line.fields.object("options");
+                if options.text("adapter").is_some() {
+                    let fallback = options.objects("fallback");
+                    self.agents = std::iter::once(&options).chain(&fallback).map(agent_of).collect();
+                }
+            }
+            "agent_request" => {
+                let place = usize::try_from(line.fields.count("agent")).unwrap_or(usize::MAX);
+                self.last.insert(line.part.to_string(), place);
+            }
+            _ => {}
+        }
     }
+
+    /// Who was asked for the turn of this line.
+    fn agent(&self, line: &TraceLine<'_>) -> Option<&Agent> {
+        let part: &str = &line.part;
+        self.agents.get(self.last.get(part).copied().unwrap_or(0))
+    }
+}
+
+fn agent_of(options: &Fields<'_>) -> Agent {
+    let prices = options.object("prices");
+    let prices = Prices {
+        input: prices.number("input"),
+        cache_read: prices.number("cache_read"),
+        cache_write: prices.number("cache_write"),
+        output: prices.number("output"),
+    };
+    Agent { adapter: options.word("adapter").into_owned(), prices: Some(prices).filter(|prices| !prices.is_empty()) }
 }
 
 /// The turn that a line tells of; `None` if it is none.
@@ -490,6 +535,27 @@ mod tests {
         let journal = journal("b", &[("session", KNOWN)]);
         check(&journal, Pricing::Configured(&prices()), plain);
         check(&journal, Pricing::Unknown, plain);
+    }
+
+    #[test]
+    fn prices_on_record_win_and_each_agent_has_its_own() {
+        let recorded = r#""adapter":"b","prices":{"input":1,"output":1},"fallback":[{"adapter":"a"}]"#;
+        let request = |agent: u32| {
+            let said = r#""slot":"turn/1.1","messages":[0,1],"tools":0"#;
+            format!(r#"{{"type":"agent_request","at":"{DAY}","part":"session",{said},"agent":{agent}}}"#) + "\n"
+        };
+        let whole = journal("b", &[("session", KNOWN)]).replace(r#""adapter":"b""#, recorded);
+        let (start, reply) = whole.split_once('\n').expect("two lines");
+        let journal = format!("{start}\n{}{reply}{}{reply}", request(0), request(1));
+        let mut today = prices();
+        today.insert("b".to_owned(), Prices { input: Some(7), ..Prices::default() });
+        let cost = of(&read_bytes(journal.as_bytes()), Pricing::Configured(&today));
+        let spent = &cost.total.expect("a total");
+        // The first turn has tokens of a cache, for which nothing on record has a price.
+        assert_eq!((spent.nano_dollars, spent.turns_without_cost), (Some(9_000_000), 1));
+        let cheap = journal.replace(r#""output":1}"#, r#""output":1,"cache_read":1}"#);
+        let cost = of(&read_bytes(cheap.as_bytes()), Pricing::Configured(&today));
+        assert_eq!(cost.total.expect("a total").nano_dollars, Some(9_000_000 + 11_200));
     }
 
     #[test]
