@@ -248,6 +248,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     let fallback = first([
         set(typed.fallback.clone(), "--fallback"),
         parsed("ADJUTANT_FALLBACK", |text| Some(listed(text)), "a list of adapters")?,
+        set(of_brief.map(|brief| brief.fallback.clone()).filter(|list| !list.is_empty()), "the brief"),
         configured(config.fallback.as_ref()),
     ]);
     let adapter = first([
@@ -309,11 +310,13 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         max_nano_dollars: first([
             set(typed.max_nano_dollars, "--max-dollars"),
             parsed("ADJUTANT_MAX_DOLLARS", price::sum, "dollars such as 2.50")?,
+            set(budgets.max_dollars, "the brief"),
             configured(config.max_nano_dollars.as_ref()),
         ]),
         max_turns: first([
             set(typed.max_turns, "--max-turns"),
             parsed("ADJUTANT_MAX_TURNS", whole, "a number from 1")?,
+            set(budgets.max_turns, "the brief"),
             configured(config.max_turns.as_ref()),
         ]),
         adapters: loaded.config.adapters,

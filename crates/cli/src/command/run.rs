@@ -61,7 +61,8 @@ pub struct RunArgs {
     /// Where the adapter's API is [default: the configured address, else the provider's]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Who takes the turns when the adapter can't: a list of adapters, each with or without `:model`
+    /// Who takes the turns when the adapter can't: a list of adapters, each with or without `:model` [default: the
+    /// brief's, else nobody]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     fallback: Option<Vec<String>>,
     /// How many tokens the run may use [default: the brief's, else no limit]
@@ -70,10 +71,11 @@ pub struct RunArgs {
     /// How many minutes the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_minutes: Option<u64>,
-    /// What the run may cost, such as 2.50, by the configured prices [default: no limit]
+    /// What the run may cost, such as 2.50, by the configured prices [default: the brief's, else no
+    /// limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_dollars: Option<u64>,
-    /// How many turns the run may take [default: no limit]
+    /// How many turns the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_turns: Option<u64>,
     /// The script that the scripted agent plays

@@ -194,7 +194,10 @@ fn without_any_certificate_nothing_begins_and_it_is_said_where_they_come_from() 
 #[test]
 fn what_a_run_may_use_and_whom_it_falls_back_on_is_on_record_with_prices() {
     let home = TestHome::new();
-    home.write("brief.md", brief("mode: auto\nbudgets:\n  max_tokens: 90000\n  max_wall_clock_minutes: 7"));
+    home.write(
+        "brief.md",
+        brief("mode: auto\nbudgets:\n  max_tokens: 90000\n  max_wall_clock_minutes: 7\n  max_turns: 8"),
+    );
     home.write("script.json", json!([SUMMARY]).to_string());
     home.write(
         "home/config.toml",
@@ -214,7 +217,7 @@ fn what_a_run_may_use_and_whom_it_falls_back_on_is_on_record_with_prices() {
     let options = &home.journal(RUN)[1]["options"];
     assert_eq!(
         options["budget"],
-        json!({ "max_tokens": 80_000, "max_minutes": 7, "max_nano_dollars": 1_500_000_000, "max_turns": 9 })
+        json!({ "max_tokens": 80_000, "max_minutes": 7, "max_nano_dollars": 1_500_000_000, "max_turns": 8 })
     );
     let anthropic = json!({
         "adapter": "anthropic", "model": "claude-other", "base_url": "http://127.0.0.1:9", "window": 1000,
