@@ -14,7 +14,9 @@ pub mod anthropic;
 pub mod failure;
 pub mod scripted;
 pub mod sse;
+mod windows;
 
 pub use adapter::{Adapter, adapters, api_agent};
 pub use api::ApiAgent;
 pub use scripted::ScriptedAgent;
+pub use windows::window;

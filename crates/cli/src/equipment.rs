@@ -85,11 +85,15 @@ impl Supplies {
         let key = settings::key_of(&adapter, &self.home, &self.keys);
         let of_variable = adapter.base_url_variable.and_then(|name| Some((settings::variable(name)?, name.to_owned())));
         let tier = if adapter.is_paid { Tier::Paid } else { Tier::Free };
+        let model = model.or_else(|| {
+            first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
+        });
+        // What others serve under a provider's name may have another window.
+        let of_provider = model.as_ref().filter(|_| adapter.base_url.is_some());
+        let known = of_provider.and_then(|model| adjutant_agents::window(&model.value));
         Equipment {
             key,
-            model: model.or_else(|| {
-                first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
-            }),
+            model,
             base_url: base_url.or_else(|| {
                 first([
                     of_variable,
@@ -97,7 +101,7 @@ impl Supplies {
                     set(adapter.base_url.map(str::to_owned), "the default"),
                 ])
             }),
-            window: first([configured(config.window.as_ref())]),
+            window: first([configured(config.window.as_ref()), set(known, "the model's name")]),
             output_tokens_max: or_else(config.output_tokens_max.as_ref(), api::OUTPUT_TOKENS_MAX),
             idle_seconds: or_else(config.idle_seconds.as_ref(), api::IDLE_MAX.as_secs()),
             tier: first([configured(config.tier.as_ref())]).unwrap_or(Sourced { value: tier, from: by_default }),
