@@ -13,6 +13,7 @@ mod home;
 mod hostile;
 mod keys;
 mod killed;
+mod limits;
 mod readme;
 mod terminal;
 mod two_drivers;

@@ -177,6 +177,33 @@ pub const MAX_STEPS: Case = Case {
     ..USUAL
 };
 
+pub const LIMITS: Case = Case {
+    name: "a busy provider, another agent, a full window and a limit",
+    prepare: || {
+        let fields = format!("{AUTHORIZED}\nfallback: [scripted]\nbudgets:\n  max_turns: 4");
+        let home = scripted(&fields, |home| {
+            let long = json!({"tool": "read_file", "args": {"path": "long"}});
+            json!([
+                SUMMARY,
+                {
+                    "fail": {"kind": "busy", "message": "no room", "times": 3, "after_ms": 5},
+                    "text": "The first part.",
+                    "calls": [effect_call(home, "one"), long.clone()],
+                },
+                {"text": "On with it.", "calls": [long.clone(), long]},
+                {"text": "The second part.", "calls": [effect_call(home, "two")]},
+                {"repeat": 3, "text": REPORT},
+            ])
+        });
+        home.write("work/long", "a line of a long file\n".repeat(400));
+        home.write("home/config.toml", "[adapters.scripted]\nwindow = 12000\noutput_tokens_max = 1000\n");
+        home
+    },
+    go_on: &[(5, &["--extend", "20"])],
+    unsure: &["one", "two"],
+    ..USUAL
+};
+
 pub const HUGE_OUTPUT: Case = Case {
     name: "huge output",
     prepare: || {

@@ -8,6 +8,11 @@ fn check_everywhere(case: &Case) {
 }
 
 #[test]
+fn a_run_that_waits_changes_its_agent_makes_room_and_reaches_a_limit() {
+    check_everywhere(&cases::LIMITS);
+}
+
+#[test]
 fn the_first_run_survives_a_kill_after_every_event() {
     check_everywhere(&cases::FIRST_RUN);
 }

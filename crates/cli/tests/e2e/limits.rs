@@ -1,0 +1,92 @@
+//! Waits, agents to fall back on, a window that fills and limits, as an operator meets them.
+
+use serde_json::{Value, json};
+
+use crate::home::{RUN, SUMMARY, TestHome};
+
+const REPORT: &str = "## Phase 4\n\nDone.\n";
+
+/// A home whose agent plays `turns`, with these fields in its brief.
+fn playing(fields: &str, turns: &Value) -> TestHome {
+    let home = TestHome::new();
+    home.scripted(&format!("mode: auto\n{fields}"), turns);
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n");
+    home
+}
+
+/// The types of the events of the run, in order.
+fn kinds(home: &TestHome) -> Vec<String> {
+    let kind = |event: &Value| event["type"].as_str().expect("a type").to_owned();
+    home.journal(RUN).iter().map(kind).collect()
+}
+
+const ARGS: &[&str] = &["run", "../brief.md", "--answers", "../answers.yaml"];
+
+#[test]
+fn a_wait_and_a_change_of_agent_are_shown_and_on_record() {
+    let busy = json!({"fail": {"kind": "busy", "message": "no room", "times": 3, "after_ms": 20}, "text": SUMMARY});
+    let home = playing("fallback: [scripted]", &json!([busy, {"repeat": 2, "text": REPORT}]));
+    let said = home.run(ARGS).expect_code(0);
+    said.expect_text("! the turn failed (busy): no room")
+        .expect_text("the next attempt follows in 0.0 s")
+        .expect_text("! scripted takes the turns from here on")
+        .expect_text("completed");
+    let kinds = kinds(&home);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "timer").count(), 2);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "agent_changed").count(), 1);
+}
+
+#[test]
+fn a_limit_ends_the_sitting_with_5_and_extend_adds_to_it() {
+    let turns = json!([SUMMARY, "One.", "Two.", "Three.", {"repeat": 2, "text": REPORT}]);
+    let home = playing("budgets:\n  max_turns: 3", &turns);
+    home.run(ARGS)
+        .expect_code(5)
+        .expect_text("! limit reached: 3 turns of 3 turns")
+        .expect_text("How many more turns?")
+        .expect_text("--extend 10 (the run may use so many more turns)");
+    // Nothing is refilled by a resume alone.
+    home.run(&["resume", RUN]).expect_code(5);
+    home.run(&["resume", RUN, "--extend", "1"]).expect_code(5).expect_text("4 turns of 4 turns");
+    home.run(&["resume", RUN, "--extend", "20"]).expect_code(0);
+}
+
+#[test]
+fn what_no_metric_takes_extends_nothing() {
+    let home = playing("budgets:\n  max_turns: 1", &json!([SUMMARY]));
+    home.run(ARGS).expect_code(5);
+    let before = kinds(&home);
+    for bad in ["0", "-3", "many", "1e9", ""] {
+        home.run(&["resume", RUN, &format!("--extend={bad}")]).expect_code(2);
+    }
+    assert_eq!(kinds(&home), before);
+    // No whole number: asked again.
+    home.run(&["resume", RUN, "--extend", "1.5"]).expect_code(5);
+}
+
+#[test]
+fn a_limit_in_tokens_and_dollars_holds_by_the_configured_prices() {
+    let counted = |text: &str| json!({"text": text, "usage": {"input_tokens": 100000, "output_tokens": 1000}});
+    let turns = json!([counted(SUMMARY), counted("One."), {"repeat": 2, "text": REPORT}]);
+    for (fields, said) in [("budgets:\n  max_tokens: 190000", "tokens"), ("budgets:\n  max_dollars: 0.50", "dollars")] {
+        let home = playing(fields, &turns);
+        home.write("home/config.toml", "[adapters.scripted]\nprice_input = 3\nprice_output = 15\n");
+        home.run(ARGS).expect_code(5).expect_text(&format!("How many more {said}?"));
+        home.run(&["resume", RUN, "--extend", "1000000"]).expect_code(0);
+    }
+}
+
+#[test]
+fn old_results_are_folded_in_what_is_sent_and_kept_in_the_journal() {
+    let read = json!({"text": "On with it.", "calls": [{"tool": "read_file", "args": {"path": "long"}}], "repeat": 6});
+    let home = playing("", &json!([SUMMARY, read, {"repeat": 2, "text": REPORT}]));
+    home.write("work/long", "a line of a long file\n".repeat(400));
+    home.write("home/config.toml", "[adapters.scripted]\nwindow = 16000\noutput_tokens_max = 1000\n");
+    home.run(ARGS).expect_code(0).expect_text("old results are folded");
+    assert!(kinds(&home).contains(&"context_folded".to_owned()));
+    home.run(&["replay", RUN]).expect_code(0);
+    let journal = home.journal(RUN);
+    let results: Vec<_> = journal.iter().filter(|event| event["type"] == "tool_result").collect();
+    assert_eq!(results.len(), 6);
+    assert!(results.iter().all(|result| result["content"].as_str().is_some_and(|content| content.len() > 8_000)));
+}
