@@ -1,0 +1,69 @@
+//! Chat Completions, of OpenAI and of everybody who is compatible with it.
+//!
+//! Begin with [`Chat`]; `server.rs` has what differs between servers, `request.rs` writes what is sent,
+//! `stream.rs` reads what comes.
+
+mod request;
+mod server;
+mod stream;
+
+use adjutant_ports::TurnRequest;
+use serde_json::Value;
+
+use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID, authorization};
+use crate::api::{Reading, Wire, changed_names};
+pub use server::{Picked, Server, pick};
+use stream::Fold;
+
+/// Chat Completions, as one server speaks it.
+#[derive(Debug, Clone, Copy)]
+pub struct Chat {
+    adapter_id: &'static str,
+    server: &'static Server,
+}
+
+impl Chat {
+    /// As OpenAI speaks it.
+    #[must_use]
+    pub fn openai() -> Self {
+        Self { adapter_id: CHAT_ADAPTER_ID, server: &server::OPENAI }
+    }
+
+    /// As xAI speaks it.
+    #[must_use]
+    pub fn grok() -> Self {
+        Self { adapter_id: GROK_ADAPTER_ID, server: &server::XAI }
+    }
+
+    /// As that server speaks it, of those that [`pick`] knows.
+    #[must_use]
+    pub fn compat(server: &'static Server) -> Self {
+        Self { adapter_id: COMPAT_ADAPTER_ID, server }
+    }
+}
+
+impl Wire for Chat {
+    fn adapter_id(&self) -> &str {
+        self.adapter_id
+    }
+
+    fn provider(&self) -> &str {
+        self.server.name
+    }
+
+    fn path(&self, _model: &str) -> String {
+        "/chat/completions".to_owned()
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        authorization(key)
+    }
+
+    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+        request::body(self.server, turn, model, output_tokens_max)
+    }
+
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
+        Box::new(Fold::new(changed_names(&turn.tools), turn.turn))
+    }
+}

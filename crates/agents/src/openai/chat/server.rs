@@ -1,0 +1,286 @@
+//! What differs between the servers that speak Chat Completions.
+//!
+//! In: where a server is. Out: its row of a table. Only what a request must say differently is here. What a
+//! server may say differently is read from all of them the same way, in `stream.rs`: the forms of errors, calls
+//! without index or id, arguments that are no text, thinking under two names, counts in three places, and the
+//! end, which is `[DONE]` or the end of the stream behind a reason to stop. All take `system` as the name
+//! of the system's word, and nothing of ours asks for a certain tool, so neither has a column. Whether a key
+//! is needed is decided by the address alone, see [`Picked::is_private`].
+//!
+//! Begin with [`pick`].
+
+use std::net::IpAddr;
+
+use adjutant_host::http::{HostRule, Hosts, is_public};
+
+/// One kind of server.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The word for it, before a base URL or in its place.
+    pub id: &'static str,
+    /// What a person calls it.
+    pub name: &'static str,
+    /// Where it is if nothing else is said.
+    pub base_url: Option<&'static str>,
+    /// The hosts that are this server; what is under them, too.
+    pub(super) hosts: &'static [&'static str],
+    /// The port by which it is known on a private host.
+    pub(super) port: Option<u16>,
+    /// The field that limits a reply.
+    pub(super) limit: &'static str,
+    /// Whether counts must be asked for, and may be.
+    pub(super) asks_usage: bool,
+    /// Whether several calls in one turn must be asked for.
+    pub(super) asks_parallel: bool,
+    pub(super) silence: Silence,
+    pub(super) ids: Ids,
+}
+
+/// What stands in place of the text of a turn that only has calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// `null`, as the reference of OpenAI has it.
+    Null,
+    /// An empty text.
+    Empty,
+}
+
+/// Which ids of calls a server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ids {
+    /// All.
+    Any,
+    /// Nine letters and digits.
+    Nine,
+}
+
+/// OpenAI's reference, as its Python client has it: `max_tokens` is deprecated and refused by models that think;
+/// `content` may be null beside calls.
+pub(super) const OPENAI: Server = Server {
+    id: "openai",
+    name: "OpenAI",
+    base_url: Some(super::super::BASE_URL),
+    hosts: &["api.openai.com"],
+    port: None,
+    limit: "max_completion_tokens",
+    asks_usage: true,
+    asks_parallel: false,
+    silence: Silence::Null,
+    ids: Ids::Any,
+};
+
+/// xAI's API reference; an empty text beside calls is refused by its gateways (vercel/ai, pull request 14888). Its
+/// counts are read in `usage.rs`, its errors, of which the text is the error itself, in `failure.rs`.
+pub(super) const XAI: Server =
+    Server { id: "xai", name: "xAI", base_url: Some(super::super::GROK_BASE_URL), hosts: &["api.x.ai"], ..OPENAI };
+
+/// What is not known here is spoken to as the oldest servers are: by the names that all take.
+const GENERIC: Server = Server {
+    id: "generic",
+    name: "the server",
+    base_url: None,
+    hosts: &[],
+    port: None,
+    limit: "max_tokens",
+    asks_usage: true,
+    asks_parallel: false,
+    silence: Silence::Null,
+    ids: Ids::Any,
+};
+
+const SERVERS: &[Server] = &[
+    // Ollama, docs/openai.md and openai/openai.go: `max_tokens` and no other limit, `stream_options`, no choice of
+    // parallel calls. Whole calls in one chunk, before its issue 7881 all with index 0. An empty text beside calls
+    // has some models write calls as text (issue 14181). A prompt over `num_ctx` is cut without a word.
+    Server { id: "ollama", name: "Ollama", base_url: Some("http://127.0.0.1:11434/v1"), port: Some(11434), ..GENERIC },
+    // vLLM, features/tool_calling and entrypoints/openai: tools need `--enable-auto-tool-choice`. An error in the
+    // stream is `data: {"error": ...}`, before that `{"object": "error", ...}`, with a number as its code, and
+    // `[DONE]` behind it. `max_tokens` is deprecated and taken by all versions.
+    Server { id: "vllm", name: "vLLM", base_url: Some("http://127.0.0.1:8000/v1"), port: Some(8000), ..GENERIC },
+    // llama.cpp, docs/function-calling.md: parallel calls are off unless asked for. A null beside calls was refused
+    // (issue 13471). Errors were sent in a field `error:` that no reader of events sees (pull request 16109), so
+    // that only a missing reason to stop tells of them.
+    Server {
+        id: "llama.cpp",
+        name: "llama.cpp",
+        base_url: Some("http://127.0.0.1:8080/v1"),
+        port: Some(8080),
+        asks_parallel: true,
+        silence: Silence::Empty,
+        ..GENERIC
+    },
+    // LM Studio, its page on tool use: the address. A null beside calls was refused (bug tracker, issue 261). A
+    // request that it can't serve is answered with 200 and an event `error` (bug tracker, issue 2322).
+    Server {
+        id: "lmstudio",
+        name: "LM Studio",
+        base_url: Some("http://127.0.0.1:1234/v1"),
+        port: Some(1234),
+        silence: Silence::Empty,
+        ..GENERIC
+    },
+    // OpenRouter, its pages on streaming, errors and usage accounting: comments keep the connection alive, an error
+    // comes as `data: {"error": ...}` with the status as a number and `error` as the reason to stop, and counts
+    // come unasked; asking has no effect.
+    Server {
+        id: "openrouter",
+        name: "OpenRouter",
+        base_url: Some("https://openrouter.ai/api/v1"),
+        hosts: &["openrouter.ai"],
+        asks_usage: false,
+        ..GENERIC
+    },
+    // Groq, its page on compatibility and its Python client: `max_tokens` is deprecated. A call that its model wrote
+    // badly is an error `tool_use_failed` in the stream (langchain4j, issue 2585). Counts also in `x_groq`.
+    Server {
+        id: "groq",
+        name: "Groq",
+        base_url: Some("https://api.groq.com/openai/v1"),
+        hosts: &["api.groq.com"],
+        limit: "max_completion_tokens",
+        ..GENERIC
+    },
+    // Mistral refuses what it doesn't know, `stream_options` (openai-agents-python, issue 442) and
+    // `max_completion_tokens` (eca, issue 231) among it; counts come unasked. An id of a call has nine letters
+    // or digits, as its own have (mistral-common's validator).
+    Server {
+        id: "mistral",
+        name: "Mistral",
+        base_url: Some("https://api.mistral.ai/v1"),
+        hosts: &["api.mistral.ai"],
+        asks_usage: false,
+        ids: Ids::Nine,
+        ..GENERIC
+    },
+    OPENAI,
+    XAI,
+    GENERIC,
+];
+
+/// A server and where it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Picked {
+    /// Its kind.
+    pub server: &'static Server,
+    /// Its base URL.
+    pub base_url: String,
+}
+
+/// The server that `named` names: a base URL; the id of a server and a base URL, as in
+/// `vllm+http://gpu:9000/v1`; or an id alone, which means its usual place. A base URL alone is known by its host, or
+/// on a private host by its port.
+#[must_use]
+pub fn pick(named: &str) -> Picked {
+    let named = named.trim();
+    let by_id = |id: &str| SERVERS.iter().find(|server| server.id == id);
+    if let Some((server, base_url)) = by_id(named).and_then(|server| Some((server, server.base_url?))) {
+        return Picked { server, base_url: base_url.to_owned() };
+    }
+    if let Some((server, base_url)) = named.split_once('+').and_then(|(id, rest)| Some((by_id(id)?, rest))) {
+        return Picked { server, base_url: base_url.to_owned() };
+    }
+    let host = host(named).unwrap_or_default();
+    let is_its = |server: &&Server| {
+        let is_under =
+            |known: &&str| host.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        server.hosts.iter().any(is_under) || (server.port.is_some() && server.port == port(named) && is_inside(&host))
+    };
+    Picked { server: SERVERS.iter().find(is_its).unwrap_or(&GENERIC), base_url: named.to_owned() }
+}
+
+impl Picked {
+    /// Whether it is on this machine or a network of one's own, where a server may well want no key.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        host(&self.base_url).is_some_and(|host| is_inside(&host))
+    }
+}
+
+/// The host of a web address, in lower case and without brackets.
+fn host(url: &str) -> Option<String> {
+    let Ok(Hosts::Listed(rules)) = Hosts::only(url) else { return None };
+    rules.into_iter().find_map(|rule| match rule {
+        HostRule::Exact { host, .. } => Some(host),
+        HostRule::Under(_) => None,
+    })
+}
+
+/// The port of a web address, if it names one.
+fn port(url: &str) -> Option<u16> {
+    let authority = url.split_once("://")?.1.split(['/', '?', '#']).next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}
+
+/// Whether a host is none of the internet's: an address that is not public, a name of this machine, or one that no
+/// public name can be (RFC 6762, RFC 8375, RFC 6761, ICANN's `internal`; a name without a dot).
+fn is_inside(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(address) => !is_public(address),
+        Err(_) => {
+            let suffixes = [".localhost", ".local", ".internal", ".home.arpa"];
+            !host.is_empty() && (!host.contains('.') || suffixes.iter().any(|suffix| host.ends_with(suffix)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(named: &str, id: &str, base_url: &str, is_private: bool) {
+        let picked = pick(named);
+        assert_eq!(
+            (picked.server.id, picked.base_url.as_str(), picked.is_private()),
+            (id, base_url, is_private),
+            "{named}"
+        );
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_id_its_host_or_its_port() {
+        for server in SERVERS.iter().filter(|server| server.base_url.is_some()) {
+            let base_url = server.base_url.unwrap();
+            check(server.id, server.id, base_url, server.port.is_some());
+            check(base_url, server.id, base_url, server.port.is_some());
+            check(&format!(" {base_url}/ "), server.id, &format!("{base_url}/"), server.port.is_some());
+        }
+        check("http://localhost:11434/v1", "ollama", "http://localhost:11434/v1", true);
+        check("http://[::1]:8000/v1", "vllm", "http://[::1]:8000/v1", true);
+        check("http://192.168.1.7:1234/v1", "lmstudio", "http://192.168.1.7:1234/v1", true);
+        check("https://eu.openrouter.ai/api/v1", "openrouter", "https://eu.openrouter.ai/api/v1", false);
+        check("vllm+https://models.example.com/v1", "vllm", "https://models.example.com/v1", false);
+        check("generic+http://localhost:11434/v1", "generic", "http://localhost:11434/v1", true);
+    }
+
+    #[test]
+    fn whoever_is_not_known_is_generic() {
+        check("https://models.example.com:8000/v1", "generic", "https://models.example.com:8000/v1", false);
+        check("https://notopenrouter.ai/v1", "generic", "https://notopenrouter.ai/v1", false);
+        check("http://gpu:9000/v1", "generic", "http://gpu:9000/v1", true);
+        check("generic", "generic", "generic", false);
+        check("olama", "generic", "olama", false);
+        check("", "generic", "", false);
+    }
+
+    #[test]
+    fn a_host_is_private_where_no_public_one_can_be() {
+        for (host, is_private) in [
+            ("127.0.0.1", true),
+            ("[::1]", true),
+            ("10.0.0.5", true),
+            ("LocalHost", true),
+            ("ollama", true),
+            ("box.local", true),
+            ("gpu.internal", true),
+            ("nas.home.arpa", true),
+            ("8.8.8.8", false),
+            ("api.example.com", false),
+            ("local.example.com", false),
+            ("notlocal", true),
+            ("notlocal.com", false),
+        ] {
+            assert_eq!(pick(&format!("http://{host}/v1")).is_private(), is_private, "{host}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Folds the chunks of Chat Completions into a reply, whichever server they are from.
+//!
+//! In: one event after another. Out: what each means for whoever waits, and the reply when it is whole. It is whole
+//! when a reason to stop has come and the stream is at its end; a `[DONE]` without a reason is what some servers
+//! send behind an error. A chunk that can't be read ends the reading, since text or a call would be missing.
+
+use std::collections::BTreeMap;
+
+use adjutant_ports::{Delta, Reply, Stop, Usage};
+use serde_json::{Value, json};
+
+use crate::api::{Reading, Step, malformed_or};
+use crate::openai::usage::usage;
+use crate::sse;
+
+/// The mark of the end.
+const END: &str = "[DONE]";
+
+/// Reasons to stop that mean that the server gave up: OpenRouter's, vLLM's and DeepSeek's.
+const GIVEN_UP: &[&str] = &["error", "abort", "insufficient_system_resource"];
+
+/// The reply as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    /// The tools' own names by their changed ones.
+    names: BTreeMap<String, String>,
+    /// The number of the turn, for the ids of calls that have none.
+    turn: u32,
+    text: String,
+    /// What the model said instead of an answer.
+    refusal: String,
+    calls: Vec<Call>,
+    usage: Option<Usage>,
+    ending: Ending,
+    has_thought: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    /// The JSON of the arguments so far.
+    json: String,
+}
+
+/// What is known of the end.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Nothing.
+    #[default]
+    Open,
+    /// It stopped by itself, which leaves open whether for calls: servers differ in the word.
+    Finished,
+    /// It stopped for this.
+    Stopped(Stop),
+}
+
+impl Fold {
+    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+    pub(super) fn new(names: BTreeMap<String, String>, turn: u32) -> Self {
+        Self { names, turn, ..Self::default() }
+    }
+}
+
+impl Reading for Fold {
+    fn has_content(&self) -> bool {
+        self.has_thought || !(self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
+    }
+
+    fn is_whole(&self) -> bool {
+        self.ending != Ending::Open
+    }
+
+    fn read(&mut self, event: &sse::Event) -> Step {
+        if event.event == "error" {
+            return Step::Failed(event.data.clone());
+        }
+        if event.data.trim() == END {
+            let unfinished = || Step::Unreadable("the server gave no reason to stop".to_owned());
+            return if self.is_whole() { Step::Done } else { unfinished() };
+        }
+        let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
+            let broken = Step::Unreadable("a chunk is no JSON".to_owned());
+            return if event.event == "message" { broken } else { Step::Nothing };
+        };
+        if let Some(error) = failure(&data) {
+            return Step::Failed(error.to_string());
+        }
+        self.count(&data["usage"]);
+        self.count(&data["x_groq"]["usage"]);
+        let mut choices = data["choices"].as_array().into_iter().flatten();
+        // One was asked for.
+        match choices.find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
+            Some(choice) => self.choose(choice),
+            None => Step::Nothing,
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Reply {
+        let ids = self.ids();
+        let Self { names, text, refusal, calls, usage, ending, .. } = *self;
+        let count = calls.len();
+        let call = |(place, (call, id)): (usize, (Call, String))| {
+            // The limit can fall before a call's first argument, which then looks like a call without any.
+            let is_last = place + 1 == count;
+            let is_cut = ending == Ending::Stopped(Stop::MaxTokens) && is_last && call.json.is_empty();
+            let name = names.get(&call.name).cloned().unwrap_or(call.name);
+            malformed_or(id, name, &call.json, is_cut)
+        };
+        let calls: Vec<_> = calls.into_iter().zip(ids).enumerate().map(call).collect();
+        let stop = match ending {
+            _ if !refusal.is_empty() => Stop::Refusal,
+            Ending::Stopped(stop) => stop,
+            Ending::Open | Ending::Finished if calls.is_empty() => Stop::EndTurn,
+            Ending::Open | Ending::Finished => Stop::ToolUse,
+        };
+        let between = if text.is_empty() || refusal.is_empty() { "" } else { "\n\n" };
+        Reply { text: text + between + &refusal, calls, usage, stop }
+    }
+}
+
+impl Fold {
+    fn choose(&mut self, choice: &Value) -> Step {
+        let delta = &choice["delta"];
+        for piece in delta["tool_calls"].as_array().into_iter().flatten() {
+            self.call(piece["index"].as_u64(), piece["id"].as_str().unwrap_or_default(), &piece["function"]);
+        }
+        // The form before there were tools.
+        if delta["function_call"].is_object() {
+            self.call(None, "", &delta["function_call"]);
+        }
+        let said = said(&delta["content"]);
+        self.text.push_str(&said);
+        let refused = delta["refusal"].as_str().unwrap_or_default();
+        self.refusal.push_str(refused);
+        // DeepSeek's name for thinking, which llama.cpp and vLLM took over, and OpenRouter's and Ollama's.
+        let thought = ["reasoning_content", "reasoning"].iter().find_map(|name| delta[name].as_str());
+        let thought = thought.unwrap_or_default();
+        self.has_thought |= !thought.is_empty();
+        if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+            if GIVEN_UP.contains(&reason) {
+                return Step::Unreadable(format!("the server gave up with the reason `{reason}`"));
+            }
+            self.ending = ending(reason);
+            if self.ending == Ending::Stopped(Stop::Refusal) && self.refusal.is_empty() {
+                "its content filter ended the reply".clone_into(&mut self.refusal);
+            }
+        }
+        match said + refused {
+            said if !said.is_empty() => Step::Show(Delta::Text(said)),
+            _ if !thought.is_empty() => Step::Show(Delta::Thinking(thought.to_owned())),
+            _ => Step::Nothing,
+        }
+    }
+
+    /// Takes in a piece of a call: the next of one that has begun, or the first of a new one.
+    fn call(&mut self, index: Option<u64>, id: &str, function: &Value) {
+        let name = function["name"].as_str().unwrap_or_default();
+        let json = match &function["arguments"] {
+            Value::String(json) => json.clone(),
+            Value::Null => String::new(),
+            whole => whole.to_string(),
+        };
+        let begun = self.calls.iter_mut().rev().find(|call| call.goes_on(index, id, name, &json));
+        match begun {
+            Some(call) => {
+                call.json.push_str(&json);
+                for (known, new) in [(&mut call.id, id), (&mut call.name, name)] {
+                    if known.is_empty() {
+                        new.clone_into(known);
+                    }
+                }
+            }
+            None => self.calls.push(Call { index, id: id.to_owned(), name: name.to_owned(), json }),
+        }
+    }
+
+    /// The ids of the calls: their own, or where there is none, or the same twice, one made of their place.
+    fn ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::with_capacity(self.calls.len());
+        for (place, call) in (1..).zip(&self.calls) {
+            let made = || format!("call_{}_{place}", self.turn);
+            let is_own = !call.id.is_empty() && !ids.contains(&call.id);
+            ids.push(if is_own { call.id.clone() } else { made() });
+        }
+        ids
+    }
+
+    fn count(&mut self, counts: &Value) {
+        self.usage = usage(counts, "prompt", "completion").or(self.usage);
+    }
+}
+
+impl Call {
+    /// Whether a piece is a part of this call. The format has an index in every piece, and id and name in the
+    /// first. Servers leave the index out or give every call the same, leave the id out, or repeat id and name in
+    /// every piece.
+    fn goes_on(&self, index: Option<u64>, id: &str, name: &str, json: &str) -> bool {
+        if index.is_some() && index != self.index {
+            return false;
+        }
+        if !id.is_empty() && !self.id.is_empty() {
+            return id == self.id;
+        }
+        // Without an index, and without an id on both sides, a name begins a call. With an index it does if the call
+        // of that index is another's or has all of its arguments.
+        let is_another = !self.name.is_empty() && self.name != name;
+        let is_complete = !json.is_empty() && serde_json::from_str::<Value>(&self.json).is_ok();
+        name.is_empty() || (index.is_some() && !is_another && !is_complete)
+    }
+}
+
+/// The error that a chunk is or has, in any of its forms.
+fn failure(data: &Value) -> Option<Value> {
+    let errors = [&data["error"], &data["choices"][0]["error"], &data["x_groq"]["error"]];
+    if let Some(error) = errors.into_iter().find(|error| !error.is_null()) {
+        return Some(json!({ "error": error }));
+    }
+    (data["object"] == "error").then(|| data.clone())
+}
+
+/// The text of a delta: a text, or as Mistral has it a list of parts.
+fn said(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// Why the reply ended. `model_length` is Mistral's word for a window that is full.
+fn ending(reason: &str) -> Ending {
+    match reason {
+        "length" | "model_length" => Ending::Stopped(Stop::MaxTokens),
+        "content_filter" => Ending::Stopped(Stop::Refusal),
+        _ => Ending::Finished,
+    }
+}
+
+#[cfg(test)]
+mod tests;

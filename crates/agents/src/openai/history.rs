@@ -1,0 +1,140 @@
+//! What was said before, in the order and the words that both formats can carry.
+
+use std::borrow::Cow;
+
+use adjutant_core::tool::ToolCall;
+use adjutant_ports::{OutgoingMessage, OutgoingRole};
+
+/// What the result of a failed call begins with: neither format has a flag for it.
+const ERROR_WORD: &str = "Error: ";
+
+/// The messages in the order that the formats ask for: the results of calls right behind the turn that asked for
+/// them, before anything else is said.
+pub(super) fn in_order(messages: &[OutgoingMessage]) -> Vec<&OutgoingMessage> {
+    let mut ordered = Vec::with_capacity(messages.len());
+    let mut waiting = Vec::new();
+    for message in messages {
+        match &message.role {
+            OutgoingRole::Tool { .. } => ordered.push(message),
+            OutgoingRole::User => waiting.push(message),
+            OutgoingRole::Assistant => {
+                ordered.append(&mut waiting);
+                ordered.push(message);
+            }
+        }
+    }
+    ordered.append(&mut waiting);
+    ordered
+}
+
+/// What came of a call, as the model reads it.
+pub(super) fn told(text: &str, is_error: bool) -> Cow<'_, str> {
+    if is_error { Cow::Owned(format!("{ERROR_WORD}{text}")) } else { Cow::Borrowed(text) }
+}
+
+/// The arguments of a call as the text of an object, which is all that the formats take; what could not be read is
+/// told in the call's result.
+pub(super) fn arguments(call: &ToolCall) -> String {
+    if call.args.is_object() { call.args.to_string() } else { "{}".to_owned() }
+}
+
+/// Whether there is anything in a text. The formats refuse a message without a word in it.
+pub(super) fn has_words(text: &str) -> bool {
+    !text.trim().is_empty()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::Arc;
+
+    use adjutant_core::tool::{ToolEffect, ToolSpec};
+    use adjutant_ports::TurnRequest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A request with everything that a turn can have before it.
+    pub(in crate::openai) fn long_request() -> TurnRequest {
+        TurnRequest {
+            turn: 3,
+            attempt: 1,
+            turns_left_out: 0,
+            system: "orders".to_owned(),
+            messages: vec![
+                user("the brief"),
+                agent("I understood.", &[]),
+                user("go"),
+                agent("", &[("c1", "read", json!({ "path": "größe" })), ("a.b", "x.y", Value::Null)]),
+                result("c1", "content", false),
+                user("by the way"),
+                result("a.b", "not JSON", true),
+                agent(" \n", &[]),
+                user(""),
+            ],
+            tools: tools(&["read", "x.y"]),
+            output_max: None,
+        }
+    }
+
+    pub(in crate::openai) fn tools(names: &[&str]) -> Arc<[ToolSpec]> {
+        let spec = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            description: "reads".to_owned(),
+            categories: Vec::new(),
+            schema: json!({ "type": "object" }),
+            effect: ToolEffect::Reads,
+        };
+        names.iter().map(spec).collect()
+    }
+
+    pub(in crate::openai) fn user(text: &str) -> OutgoingMessage {
+        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new() }
+    }
+
+    pub(in crate::openai) fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
+        let call = |(id, name, args): &(&str, &str, Value)| ToolCall {
+            call_id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            args: args.clone(),
+            malformed: None,
+            masked: false,
+        };
+        OutgoingMessage {
+            role: OutgoingRole::Assistant,
+            text: text.to_owned(),
+            calls: calls.iter().map(call).collect(),
+        }
+    }
+
+    pub(in crate::openai) fn result(call_id: &str, text: &str, is_error: bool) -> OutgoingMessage {
+        let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: "read".to_owned(), is_error };
+        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+    }
+
+    /// Fails unless what a turn sends begins with all that the turn before it sent, up to its last message: what
+    /// the provider's cache goes by.
+    #[track_caller]
+    pub(in crate::openai) fn check_prefix(body: impl Fn(&TurnRequest) -> Value) {
+        let whole = long_request();
+        let said = |count: usize| {
+            let mut request = whole.clone();
+            request.messages.truncate(count);
+            body(&request).to_string()
+        };
+        // After each of the agent's turns and its results, which is where a turn begins.
+        for (before, after) in [(1, 3), (3, 7)] {
+            let (first, second) = (said(before), said(after));
+            let same = first.bytes().zip(second.bytes()).take_while(|(one, other)| one == other).count();
+            // All but the brackets that close the list and the body.
+            assert_eq!(same, first.len() - 2, "{first}\n{second}");
+        }
+    }
+
+    #[test]
+    fn results_come_right_behind_their_calls() {
+        let request = long_request();
+        let texts: Vec<&str> = in_order(&request.messages).iter().map(|message| message.text.as_str()).collect();
+        let expected = ["the brief", "I understood.", "go", "", "content", "not JSON", "by the way", " \n", ""];
+        assert_eq!(texts, expected);
+    }
+}

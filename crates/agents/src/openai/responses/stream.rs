@@ -1,0 +1,236 @@
+//! Folds the events of the Responses API into a reply.
+//!
+//! In: one event after another. Out: what each means for whoever waits, and the reply when it is whole. Events and
+//! items of a kind that this version does not know are skipped; one that it knows and can't read ends the
+//! reading, since text or a call would be missing. Where an item comes again as a whole, that counts.
+
+use std::collections::BTreeMap;
+
+use adjutant_ports::{Delta, Reply, Stop, Usage};
+use serde_json::{Value, json};
+
+use crate::api::{Reading, Step, malformed_or};
+use crate::openai::usage::usage;
+use crate::sse;
+
+/// What stands between two messages of one reply: lines of both are read by themselves.
+const BETWEEN: &str = "\n\n";
+
+/// The reply as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    /// The tools' own names by their changed ones.
+    names: BTreeMap<String, String>,
+    /// By their index: the items of a reply may arrive side by side.
+    items: BTreeMap<u64, Item>,
+    /// The index of the message that was shown last.
+    shown: Option<u64>,
+    /// What the model said instead of an answer.
+    refusal: String,
+    usage: Option<Usage>,
+    stop: Option<Stop>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Text(String),
+    Call {
+        id: String,
+        name: String,
+        /// The JSON of the arguments so far.
+        json: String,
+    },
+    /// Thinking, and whatever is not known here.
+    Other,
+}
+
+impl Fold {
+    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+    pub(super) fn new(names: BTreeMap<String, String>) -> Self {
+        Self { names, ..Self::default() }
+    }
+}
+
+impl Reading for Fold {
+    fn has_content(&self) -> bool {
+        !self.items.is_empty()
+    }
+
+    fn read(&mut self, event: &sse::Event) -> Step {
+        let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
+            return match event.event.as_str() {
+                "error" => Step::Failed(event.data.clone()),
+                // Some servers end this format as they end the older one.
+                "message" if event.data.trim() == "[DONE]" => Step::Nothing,
+                name if name == "message" || name.starts_with("response.") => unreadable("no JSON", name),
+                _ => Step::Nothing,
+            };
+        };
+        let kind = data["type"].as_str().unwrap_or(&event.event);
+        let item = || data["output_index"].as_u64();
+        match kind {
+            "response.output_item.added" | "response.output_item.done" => match item() {
+                Some(index) => self.take(index, &data["item"]),
+                None => unreadable("no index", kind),
+            },
+            "response.output_text.delta" => match (item(), data["delta"].as_str()) {
+                (Some(index), Some(piece)) => self.say(index, piece),
+                _ => unreadable("no text", kind),
+            },
+            "response.function_call_arguments.delta" | "response.function_call_arguments.done" => {
+                self.argue(item(), &data).unwrap_or_else(|| unreadable("no call for the arguments", kind))
+            }
+            "response.refusal.delta" => match data["delta"].as_str() {
+                Some(piece) => {
+                    self.refusal.push_str(piece);
+                    shown(Delta::Text, piece.to_owned())
+                }
+                None => unreadable("no text", kind),
+            },
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                shown(Delta::Thinking, data["delta"].as_str().unwrap_or_default().to_owned())
+            }
+            "response.completed" | "response.incomplete" => self.end(kind, &data["response"]),
+            "response.failed" => Step::Failed(json!({ "error": data["response"]["error"] }).to_string()),
+            // The event is the error, or has it.
+            "error" if data["error"].is_object() => Step::Failed(json!({ "error": data["error"] }).to_string()),
+            "error" => {
+                Step::Failed(json!({ "error": { "code": data["code"], "message": data["message"] } }).to_string())
+            }
+            _ => Step::Nothing,
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Reply {
+        let Self { names, items, refusal, usage, stop, .. } = *self;
+        let mut texts = Vec::new();
+        let mut calls = Vec::new();
+        let last = items.keys().next_back().copied();
+        for (index, item) in items {
+            match item {
+                Item::Text(text) if text.is_empty() => {}
+                Item::Text(text) => texts.push(text),
+                Item::Call { id, name, json } => {
+                    // The limit can fall before a call's first argument, which then looks like a call
+                    // without any.
+                    let is_cut = stop == Some(Stop::MaxTokens) && last == Some(index) && json.is_empty();
+                    let name = names.get(&name).cloned().unwrap_or(name);
+                    calls.push(malformed_or(id, name, &json, is_cut));
+                }
+                Item::Other => {}
+            }
+        }
+        let is_refused = !refusal.is_empty();
+        if is_refused {
+            texts.push(refusal);
+        }
+        let stop = match stop {
+            _ if is_refused => Stop::Refusal,
+            Some(stop) => stop,
+            None if calls.is_empty() => Stop::EndTurn,
+            None => Stop::ToolUse,
+        };
+        Reply { text: texts.join(BETWEEN), calls, usage, stop }
+    }
+}
+
+impl Fold {
+    /// Takes in an item, as far as it is there: its beginning, or all of it.
+    fn take(&mut self, index: u64, item: &Value) -> Step {
+        let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        match item["type"].as_str() {
+            Some("message") => {
+                let said = parts(item, "output_text", "text");
+                let refused = parts(item, "refusal", "refusal");
+                if !refused.is_empty() {
+                    self.refusal = refused;
+                }
+                match self.items.get_mut(&index) {
+                    // It has been shown piece by piece.
+                    Some(Item::Text(known)) if !known.is_empty() => {
+                        if !said.is_empty() {
+                            *known = said;
+                        }
+                        Step::Nothing
+                    }
+                    _ => {
+                        self.items.insert(index, Item::Text(String::new()));
+                        self.say(index, &said)
+                    }
+                }
+            }
+            Some("function_call") => {
+                let call = Item::Call { id: text("call_id"), name: text("name"), json: text("arguments") };
+                self.items.insert(index, call);
+                Step::Nothing
+            }
+            Some(_) | None => {
+                self.items.entry(index).or_insert(Item::Other);
+                Step::Nothing
+            }
+        }
+    }
+
+    fn say(&mut self, index: u64, piece: &str) -> Step {
+        match self.items.entry(index).or_insert_with(|| Item::Text(String::new())) {
+            Item::Text(text) => text.push_str(piece),
+            Item::Call { .. } | Item::Other => return unreadable("text of another item", "response.output_text.delta"),
+        }
+        if piece.is_empty() {
+            return Step::Nothing;
+        }
+        let before = self.shown.replace(index);
+        let between = if before.is_some_and(|before| before != index) { BETWEEN } else { "" };
+        shown(Delta::Text, format!("{between}{piece}"))
+    }
+
+    /// Takes in arguments of a call: the next piece, or all of them. `None` if there is no such call.
+    fn argue(&mut self, index: Option<u64>, data: &Value) -> Option<Step> {
+        let Item::Call { json, .. } = self.items.get_mut(&index?)? else { return None };
+        match data["arguments"].as_str() {
+            Some(whole) => whole.clone_into(json),
+            None => json.push_str(data["delta"].as_str()?),
+        }
+        Some(Step::Nothing)
+    }
+
+    fn end(&mut self, kind: &str, response: &Value) -> Step {
+        self.usage = usage(&response["usage"], "input", "output");
+        if self.items.is_empty() {
+            for (index, item) in (0_u64..).zip(response["output"].as_array().into_iter().flatten()) {
+                self.take(index, item);
+            }
+        }
+        if kind == "response.completed" {
+            return Step::Done;
+        }
+        self.stop = match response["incomplete_details"]["reason"].as_str() {
+            Some("max_output_tokens") => Some(Stop::MaxTokens),
+            Some("content_filter") => {
+                if self.refusal.is_empty() {
+                    "its content filter ended the reply".clone_into(&mut self.refusal);
+                }
+                Some(Stop::Refusal)
+            }
+            reason => return unreadable(&format!("the reason `{}`", reason.unwrap_or_default()), kind),
+        };
+        Step::Done
+    }
+}
+
+/// The texts of those parts of a message that are of this kind.
+fn parts(item: &Value, kind: &str, field: &str) -> String {
+    let parts = item["content"].as_array().into_iter().flatten().filter(|part| part["type"] == kind);
+    parts.filter_map(|part| part[field].as_str()).collect()
+}
+
+fn shown(delta: impl FnOnce(String) -> Delta, piece: String) -> Step {
+    if piece.is_empty() { Step::Nothing } else { Step::Show(delta(piece)) }
+}
+
+fn unreadable(what: &str, event: &str) -> Step {
+    Step::Unreadable(format!("{what} in the event `{event}`"))
+}
+
+#[cfg(test)]
+mod tests;
