@@ -144,7 +144,9 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
         Failed::InStream { body } => {
             let said = Said::read(body);
             let why = format!("{} (in the middle of the stream)", said.message(body));
-            let meaning = said.meaning(EXACT).or_else(|| said.meaning(GENERAL)).unwrap_or(Meaning::Mishap);
+            let by_code = || said.status.map(by_status);
+            let meaning = said.meaning(EXACT).or_else(|| said.meaning(GENERAL)).or_else(by_code);
+            let meaning = meaning.unwrap_or(Meaning::Mishap);
             meaning.verdict(why, said.wait)
         }
         // What came of a reply that is not whole is thrown away, and no call in it is made: so both may be
@@ -219,10 +221,37 @@ const EXACT: &[(&str, Meaning)] = &[
     ("overloaded_error", Meaning::Busy),
     ("rate_limit_error", Meaning::Busy),
     ("rate_limit_exceeded", Meaning::Busy),
+    // Overload, as OpenAI's own coding client knows it.
+    ("server_is_overloaded", Meaning::Busy),
+    ("slow_down", Meaning::Busy),
+    // Groq: its model wrote a call that can't be read; another attempt writes another.
+    ("tool_use_failed", Meaning::Mishap),
+    // What a failed response of OpenAI is about, of the codes in its Python client.
+    ("invalid_prompt", Meaning::Request),
+    ("data_residency_mismatch", Meaning::Request),
+    ("bio_policy", Meaning::Request),
+    ("misalignment_policy_violation", Meaning::Request),
 ];
 
-/// Sentences for a request that is too long, of providers that have no word for it: Anthropic, Gemini, vLLM.
-const TOO_LONG: &[&str] = &["prompt is too long", "exceeds the maximum number of tokens", "maximum context length is"];
+/// Sentences that say more than the word and the status beside them, where there is any word.
+const SENTENCES: &[(&str, Meaning)] = &[
+    // Anthropic has no word of its own for an empty account: it is an `invalid_request_error`.
+    ("credit balance is too low", Meaning::Mend(Fix::Quota)),
+    // xAI, with 400, and with 403 or 429.
+    ("Incorrect API key provided", Meaning::Mend(Fix::Key)),
+    ("used all available credits or reached its monthly spending limit", Meaning::Mend(Fix::Quota)),
+    // Too long: Anthropic, Gemini, OpenAI and vLLM.
+    ("prompt is too long", Meaning::TooLong),
+    ("exceeds the maximum number of tokens", Meaning::TooLong),
+    ("maximum context length is", Meaning::TooLong),
+    // xAI; llama.cpp before it had a word; LM Studio, in its two engines.
+    ("maximum prompt length is", Meaning::TooLong),
+    ("exceeds the available context size", Meaning::TooLong),
+    ("is greater than the context length", Meaning::TooLong),
+    ("Context size has been exceeded", Meaning::TooLong),
+    // OpenAI and Groq call a request that no minute has room for a `rate_limit_exceeded`.
+    ("Request too large for", Meaning::TooLong),
+];
 
 /// Words too general to overrule a status: OpenAI calls a missing key an `invalid_request_error`.
 const GENERAL: &[(&str, Meaning)] = &[
@@ -252,6 +281,8 @@ struct Said {
     /// Its words, from the most exact to the least.
     words: Vec<String>,
     message: Option<String>,
+    /// The status that the error would have been answered with, where it says so.
+    status: Option<u16>,
     /// Whether the quota of a day is used up, which no attempt within a run outlasts.
     is_day_over: bool,
     wait: Option<Duration>,
@@ -267,25 +298,26 @@ impl Said {
         let named = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let violations = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
         let own = ["code", "status", "type"].iter().filter_map(|name| named(error, name));
+        let numbers = ["status_code", "code"].iter().filter_map(|name| error.get(name)?.as_u64());
+        let message = named(error, "message").or_else(|| error.as_str().map(str::to_owned));
+        let delay = details.iter().find_map(|detail| named(detail, "retryDelay"));
+        let delay = delay.and_then(|delay| seconds(delay.strip_suffix('s')?));
         Self {
             words: details.iter().filter_map(|detail| named(detail, "reason")).chain(own).collect(),
-            message: named(error, "message").or_else(|| error.as_str().map(str::to_owned)),
+            status: numbers.filter_map(|number| u16::try_from(number).ok()).find(|number| (400..600).contains(number)),
+            wait: delay.or_else(|| asked_wait(message.as_deref()?)),
+            message,
             is_day_over: violations.filter_map(|violation| named(violation, "quotaId")).any(|id| id.contains("PerDay")),
-            wait: details
-                .iter()
-                .find_map(|detail| named(detail, "retryDelay"))
-                .and_then(|delay| seconds(delay.strip_suffix('s')?)),
         }
     }
 
     fn meaning(&self, table: &[(&str, Meaning)]) -> Option<Meaning> {
-        // Anthropic has no word of its own for an empty account: it is an `invalid_request_error`.
-        let is_broke = self.message.as_deref().is_some_and(|text| text.contains("credit balance is too low"));
-        if is_broke || self.is_day_over {
+        if self.is_day_over {
             return Some(Meaning::Mend(Fix::Quota));
         }
-        if self.message.as_deref().is_some_and(|text| TOO_LONG.iter().any(|words| text.contains(words))) {
-            return Some(Meaning::TooLong);
+        let message = self.message.as_deref().unwrap_or_default();
+        if let Some((_, meaning)) = SENTENCES.iter().find(|(sentence, _)| message.contains(sentence)) {
+            return Some(*meaning);
         }
         let known = |word: &String| table.iter().find(|(known, _)| known == word);
         self.words.iter().find_map(known).map(|(_, meaning)| *meaning)
@@ -323,6 +355,21 @@ fn wait(headers: &BTreeMap<String, String>, now: Timestamp) -> Option<Duration> 
             Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
         })
     })
+}
+
+/// How long a message asks to wait, which is where OpenAI and Groq say it when there are no headers: `Please try
+/// again in 1.5s.`, or `20ms`.
+fn asked_wait(message: &str) -> Option<Duration> {
+    let (_, rest) = message.split_once("try again in ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = rest.split_at(end);
+    let number = seconds(number)?;
+    let unit = unit.split(|c: char| !c.is_ascii_alphabetic()).next()?;
+    match unit {
+        "ms" => Some(number / 1000),
+        "s" | "second" | "seconds" => Some(number),
+        _ => None,
+    }
 }
 
 /// A number of seconds, which may have a fraction; `None` if it is no length of time.
@@ -416,6 +463,64 @@ mod tests {
         check(500, &error("server_error", "null"), Is::Mishap);
         check_stream(&error("server_error", r#""server_error""#), Is::Mishap);
         check_stream(&error("invalid_request_error", "null"), Is::Refused);
+        let failed = |code: &str, message: &str| format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
+        check_stream(&failed("server_is_overloaded", "later"), Is::Busy(None));
+        check_stream(&failed("invalid_prompt", "no"), Is::Refused);
+        check_stream(&failed("vector_store_timeout", "late"), Is::Mishap);
+        check_stream(&failed("context_length_exceeded", "Your input exceeds the context window"), Is::TooLong);
+        let wait =
+            |words: &str| failed("rate_limit_exceeded", &format!("Rate limit reached. Please try again in {words}"));
+        check_stream(&wait("1.5s. Visit us."), Is::Busy(Some(1_500)));
+        check_stream(&wait("28ms."), Is::Busy(Some(28)));
+        check_stream(&wait("20 seconds"), Is::Busy(None));
+        check_stream(&wait("1m30s"), Is::Busy(None));
+        check_stream(&wait("a while"), Is::Busy(None));
+        let large = "Request too large for gpt-x on tokens per min (TPM): Limit 9, Requested 10.";
+        check(429, &failed("rate_limit_exceeded", large), Is::TooLong);
+    }
+
+    #[test]
+    fn errors_of_compatible_servers_are_told_apart() {
+        // xAI, whose error is a text beside a code in words.
+        let xai = |error: &str| format!(r#"{{"code":"Client specified an invalid argument","error":"{error}"}}"#);
+        check(400, &xai("Incorrect API key provided: xa***y."), Is::Operator(Fix::Key));
+        let spent = "Your team t has either used all available credits or reached its monthly spending limit.";
+        check(403, &xai(spent), Is::Operator(Fix::Quota));
+        check(429, &xai(spent), Is::Operator(Fix::Quota));
+        check(400, &xai("This model's maximum prompt length is 9 but the request contains 10 tokens."), Is::TooLong);
+        check(400, &xai("something else"), Is::Refused);
+        // OpenRouter and vLLM, with a status for a code; the older vLLM has no `error` around it.
+        let numbered = |code: u16| format!(r#"{{"error":{{"code":{code},"message":"text"}}}}"#);
+        check_stream(&numbered(429), Is::Busy(None));
+        check_stream(&numbered(502), Is::Mishap);
+        check_stream(&numbered(402), Is::Operator(Fix::Quota));
+        check_stream(&numbered(7), Is::Mishap);
+        check(502, &numbered(400), Is::Mishap);
+        check_stream(r#"{"object":"error","message":"text","type":"BadRequestError","code":400}"#, Is::Refused);
+        let full = "This model's maximum context length is 9 tokens. However, you requested 10 tokens.";
+        check(400, &format!(r#"{{"object":"error","message":"{full}","code":400}}"#), Is::TooLong);
+        // Groq.
+        let groq =
+            r#"{"error":{"message":"text","type":"invalid_request_error","code":"tool_use_failed","status_code":400}}"#;
+        check(400, groq, Is::Mishap);
+        check_stream(groq, Is::Mishap);
+        check(
+            413,
+            r#"{"error":{"message":"Request too large for model `m`","code":"rate_limit_exceeded"}}"#,
+            Is::TooLong,
+        );
+        // llama.cpp, its two forms; LM Studio; Ollama.
+        let llama = |kind: &str| {
+            format!(
+                r#"{{"error":{{"code":400,"message":"the request exceeds the available context size","type":"{kind}"}}}}"#
+            )
+        };
+        check(400, &llama("exceed_context_size_error"), Is::TooLong);
+        check_stream(&llama("invalid_request_error"), Is::TooLong);
+        let kept = "The number of tokens to keep from the initial prompt is greater than the context length.";
+        check_stream(&format!(r#"{{"error":{{"message":"{kept}"}},"message":"{kept}"}}"#), Is::TooLong);
+        check_stream(r#"{"error":"an error was encountered while running the model"}"#, Is::Mishap);
+        check(404, r#"{"error":{"message":"model `m` not found","type":"not_found_error"}}"#, Is::Operator(Fix::Model));
     }
 
     #[test]
