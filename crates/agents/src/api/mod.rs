@@ -59,6 +59,13 @@ pub struct Unusable {
     why: String,
 }
 
+impl Unusable {
+    /// The API at `base_url` can't be used, and why.
+    pub(crate) fn new(base_url: &str, why: String) -> Self {
+        Self { base_url: base_url.to_owned(), why }
+    }
+}
+
 /// Takes turns over a model API.
 pub struct ApiAgent {
     http: HttpClient,
@@ -73,7 +80,7 @@ impl ApiAgent {
     ///
     /// [`Unusable`] if the base URL is no web address, or the system's certificates can't be used.
     pub fn new(wire: impl Wire + 'static, settings: Settings) -> Result<Self, Unusable> {
-        let unusable = |why: String| Unusable { base_url: settings.base_url.clone(), why };
+        let unusable = |why: String| Unusable::new(&settings.base_url, why);
         let hosts = Hosts::only(&settings.base_url).map_err(|bad| unusable(bad.to_string()))?;
         let http = HttpClient::new(hosts).map_err(|error| unusable(error.to_string()))?;
         Ok(Self { http, settings, wire: Box::new(wire) })
@@ -172,8 +179,15 @@ impl ApiAgent {
         self.judged(Failed::Broken { had_content, why })
     }
 
+    /// The failure, without the key: a server, or whoever stands before it, may repeat what it was sent.
     fn judged(&self, failed: Failed<'_>) -> AgentFailure {
-        failure::judge(failed, Timestamp::now()).into_failure(self.wire.provider(), &self.settings.key_source)
+        let key = &self.settings.key;
+        let mut failure =
+            failure::judge(failed, Timestamp::now()).into_failure(self.wire.provider(), &self.settings.key_source);
+        if !key.is_empty() {
+            failure.message = failure.message.replace(key.as_str(), "(the key)");
+        }
+        failure
     }
 
     fn silence(&self) -> String {
