@@ -2,6 +2,7 @@
 
 use crate::anthropic;
 use crate::api::{ApiAgent, Settings, Unusable};
+use crate::openai::{self, Chat, Responses};
 
 /// One kind of agent that can be spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,47 @@ pub fn adapters() -> Vec<Adapter> {
             model: Some(anthropic::MODEL_DEFAULT),
             is_paid: true,
         },
+        Adapter {
+            id: openai::ADAPTER_ID,
+            name: "OpenAI",
+            about: "models of OpenAI over the Responses API; every turn is charged to the key",
+            key_variables: &[openai::KEY_VARIABLE],
+            base_url_variable: Some(openai::BASE_URL_VARIABLE),
+            base_url: Some(openai::BASE_URL),
+            model: Some(openai::MODEL_DEFAULT),
+            is_paid: true,
+        },
+        Adapter {
+            id: openai::CHAT_ADAPTER_ID,
+            name: "OpenAI, Chat Completions",
+            about: "models of OpenAI over the older API; every turn is charged to the key",
+            key_variables: &[openai::KEY_VARIABLE],
+            base_url_variable: Some(openai::BASE_URL_VARIABLE),
+            base_url: Some(openai::BASE_URL),
+            // The present default takes no tools over this API unless it is kept from thinking.
+            model: None,
+            is_paid: true,
+        },
+        Adapter {
+            id: openai::COMPAT_ADAPTER_ID,
+            name: "OpenAI-compatible",
+            about: "any server that speaks Chat Completions, such as Ollama, vLLM, llama.cpp, OpenRouter or Groq",
+            key_variables: &[openai::COMPAT_KEY_VARIABLE],
+            base_url_variable: Some(openai::COMPAT_BASE_URL_VARIABLE),
+            base_url: None,
+            model: None,
+            is_paid: true,
+        },
+        Adapter {
+            id: openai::GROK_ADAPTER_ID,
+            name: "Grok",
+            about: "models of xAI over Chat Completions; every turn is charged to the key",
+            key_variables: &[openai::GROK_KEY_VARIABLE],
+            base_url_variable: Some(openai::GROK_BASE_URL_VARIABLE),
+            base_url: Some(openai::GROK_BASE_URL),
+            model: Some(openai::GROK_MODEL_DEFAULT),
+            is_paid: true,
+        },
     ]
 }
 
@@ -56,10 +98,19 @@ pub fn adapters() -> Vec<Adapter> {
 ///
 /// # Errors
 ///
-/// [`Unusable`] if the base URL is no web address, or the system's certificates can't be used.
+/// [`Unusable`] if the base URL is no web address or names no known kind of server, or the system's certificates
+/// can't be used.
 pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusable> {
     match id {
         anthropic::ADAPTER_ID => ApiAgent::new(anthropic::Messages, settings).map(Some),
+        openai::ADAPTER_ID => ApiAgent::new(Responses, settings).map(Some),
+        openai::CHAT_ADAPTER_ID => ApiAgent::new(Chat::openai(), settings).map(Some),
+        openai::GROK_ADAPTER_ID => ApiAgent::new(Chat::grok(), settings).map(Some),
+        openai::COMPAT_ADAPTER_ID => {
+            let picked = openai::pick(&settings.base_url)
+                .map_err(|unknown| Unusable::new(&settings.base_url, unknown.to_string()))?;
+            ApiAgent::new(Chat::compat(picked.server), Settings { base_url: picked.base_url, ..settings }).map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -14,7 +14,8 @@ const WINDOWS: &[(&str, u64)] = &[
     ("o1", 200_000),
     ("o3", 200_000),
     ("o4-mini", 200_000),
-    ("gemini-2", 1_048_576),
+    ("gemini-2.0", 1_048_576),
+    ("gemini-2.5", 1_048_576),
     ("gemini-3", 1_048_576),
     ("grok-2", 131_072),
     ("grok-3", 131_072),
@@ -24,9 +25,9 @@ const WINDOWS: &[(&str, u64)] = &[
 /// The window of a provider's model, in tokens, if it is known.
 #[must_use]
 pub fn window(model: &str) -> Option<u64> {
+    // `o1` is not the beginning of `o10` or `o1.5`, but of `o1-mini`.
     let begins = |(begin, _): &&(&str, u64)| {
-        // `o1` is not the beginning of `o10`, but of `o1-mini`.
-        model.strip_prefix(begin).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        model.strip_prefix(begin).is_some_and(|rest| begin.ends_with('-') || rest.is_empty() || rest.starts_with('-'))
     };
     WINDOWS.iter().filter(begins).max_by_key(|(begin, _)| begin.len()).map(|(_, window)| *window)
 }
@@ -44,6 +45,8 @@ mod tests {
             ("gpt-4", None),
             ("o1", Some(200_000)),
             ("o10", None),
+            ("o1.5-mini", None),
+            ("grok-4.3", None),
             ("gemini-2.0-flash", Some(1_048_576)),
             ("qwen3-coder", None),
             ("", None),

@@ -14,7 +14,7 @@ mod history;
 mod responses;
 mod usage;
 
-pub use chat::{Chat, Picked, Server, pick};
+pub use chat::{Chat, Picked, Server, UnknownServer, pick};
 pub use responses::Responses;
 
 /// The word in a brief for OpenAI's models over the Responses API.
@@ -45,7 +45,7 @@ pub const MODEL_DEFAULT: &str = "gpt-6-luna";
 /// The variable that the key of a compatible server comes from: the peer's.
 pub const COMPAT_KEY_VARIABLE: &str = "OPENAI_COMPAT_API_KEY";
 
-/// The variable that says which server it is, in the forms of [`pick`].
+/// The variable that says where it is, and with a fragment what it is, see [`pick`].
 pub const COMPAT_BASE_URL_VARIABLE: &str = "OPENAI_COMPAT_BASE_URL";
 
 /// The variable that xAI's key comes from, as its documentation has it.

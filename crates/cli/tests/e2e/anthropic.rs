@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
 
 pub const KEY: &str = "canary-4f1c9b7ae2d05836";
-const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
 /// A server that answers every request from what is in it: the turn is the number of replies so far.
 pub fn serve(answer: fn(&str, &Value) -> String) -> String {
@@ -82,9 +82,29 @@ pub fn work(head: &str, body: &Value) -> String {
     }
 }
 
+/// Confirms, asks for a command that nobody authorized, and reports once it is denied, which is told as the failure
+/// of the call.
+fn work_denied(_: &str, body: &Value) -> String {
+    let messages = body["messages"].as_array().expect("messages");
+    let blocks = messages.iter().flat_map(|message| message["content"].as_array().expect("blocks"));
+    let results: Vec<_> = blocks.filter(|block| block["type"] == "tool_result").collect();
+    match messages.iter().filter(|message| message["role"] == "assistant").count() {
+        0 => reply(SUMMARY, None),
+        1 => reply("A command.", Some(("toolu_1", "shell_exec", json!({ "cmd": "echo ran > ran.txt" })))),
+        _ => {
+            assert!(matches!(&results[..], [result] if result["is_error"] == true), "{body}");
+            reply(REPORT, None)
+        }
+    }
+}
+
 pub fn run(home: &TestHome, variables: &[(&str, &str)]) -> Said {
+    run_with(home, &["go"], variables)
+}
+
+fn run_with(home: &TestHome, answers: &[&str], variables: &[(&str, &str)]) -> Said {
     home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
-    home.write("go.json", json!(["go"]).to_string());
+    home.write("go.json", json!(answers).to_string());
     let args = ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--answers", "../go.json"];
     let output = home.adjutant(&args).envs(variables.iter().copied()).output().expect("it starts");
     Said {
@@ -112,6 +132,15 @@ fn a_brief_is_run_to_its_report_by_a_model() {
     assert_eq!(fs::read_to_string(home.path("work/out.txt")).expect("written"), "größe\n");
     let counted = home.journal(RUN).into_iter().find(|event| event["type"] == "agent_reply").expect("a reply");
     assert_eq!((&counted["usage"]["input_tokens"], &counted["usage"]["output_tokens"]), (&json!(5), &json!(9)));
+}
+
+#[test]
+fn a_call_that_is_denied_comes_back_as_a_failure_and_the_work_goes_on() {
+    let home = TestHome::new();
+    let said =
+        run_with(&home, &["go", "n"], &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(work_denied))]);
+    said.expect_code(0).expect_text("run 2026-02-03-E2E: completed");
+    assert!(!home.path("work/ran.txt").exists(), "a command ran that was denied");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod hostile;
 mod keys;
 mod killed;
 mod limits;
+mod openai;
 mod readme;
 mod terminal;
 mod two_drivers;

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// The adapters that exist, by id; `openai-compat` speaks to any server of that kind.
-pub const ADAPTERS: [&str; 9] =
-    ["scripted", "anthropic", "openai", "openai-compat", "gemini", "grok", "cli-bridge", "acp", "mock"];
+/// The adapters that exist, by id; `openai-chat` speaks the older API of OpenAI, `openai-compat` to any server of
+/// that kind.
+pub const ADAPTERS: [&str; 10] =
+    ["scripted", "anthropic", "openai", "openai-chat", "openai-compat", "gemini", "grok", "cli-bridge", "acp", "mock"];
 
 /// The last day on which a brief is in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

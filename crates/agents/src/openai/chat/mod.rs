@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID, authorization};
 use crate::api::{Reading, Wire, changed_names};
-pub use server::{Picked, Server, pick};
+pub use server::{Picked, Server, UnknownServer, pick};
 use stream::Fold;
 
 /// Chat Completions, as one server speaks it.

@@ -83,9 +83,13 @@ fn call_id(server: &Server, id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::{OPENAI, pick};
+    use super::super::server::{self, OPENAI};
     use super::*;
     use crate::openai::history::tests::{agent, check_prefix, long_request, result, user};
+
+    fn known(id: &str) -> &'static Server {
+        server::pick(&format!("http://localhost/v1#{id}")).unwrap().server
+    }
 
     #[test]
     fn a_whole_request_has_every_message_in_order() {
@@ -123,7 +127,7 @@ mod tests {
     fn what_is_empty_is_left_out() {
         let request =
             TurnRequest { system: " \n".to_owned(), messages: vec![user("a")], tools: [].into(), ..long_request() };
-        let body = body(pick("llama.cpp").server, &request, "m", 1);
+        let body = body(known("llama.cpp"), &request, "m", 1);
         assert_eq!((body.get("tools"), body.get("parallel_tool_calls")), (None, None));
         assert_eq!(body["messages"], json!([{ "role": "user", "content": "a" }]));
     }
@@ -131,7 +135,7 @@ mod tests {
     #[test]
     fn each_server_is_asked_as_it_wants() {
         let check = |named: &str, limit: &str, options: Value, parallel: Value, silence: Value| {
-            let server = pick(named).server;
+            let server = known(named);
             assert_eq!(server.id, named);
             let body = body(server, &long_request(), "m", 7);
             for name in ["max_tokens", "max_completion_tokens"] {
@@ -159,7 +163,7 @@ mod tests {
         let call = |id| vec![agent("", &[(id, "read", json!({}))]), result(id, "", false)];
         for (id, expected) in [("abcDEF123", Some("abcDEF123")), ("call_1_1", None), ("abc-EF123", None)] {
             let request = TurnRequest { messages: call(id), ..long_request() };
-            let body = body(pick("mistral").server, &request, "m", 1);
+            let body = body(known("mistral"), &request, "m", 1);
             let sent = body["messages"][1]["tool_calls"][0]["id"].as_str().unwrap();
             assert_eq!(body["messages"][2]["tool_call_id"], sent);
             assert!(sent.len() == 9 && sent.chars().all(|c| c.is_ascii_alphanumeric()), "{sent}");
@@ -170,7 +174,7 @@ mod tests {
     #[test]
     fn a_turn_sends_all_of_the_turn_before_unchanged() {
         for named in ["openai", "ollama", "llama.cpp", "mistral"] {
-            check_prefix(|request| body(pick(named).server, request, "m", 1));
+            check_prefix(|request| body(known(named), request, "m", 1));
         }
     }
 }

@@ -4,19 +4,18 @@
 //! server may say differently is read from all of them the same way, in `stream.rs`: the forms of errors, calls
 //! without index or id, arguments that are no text, thinking under two names, counts in three places, and the
 //! end, which is `[DONE]` or the end of the stream behind a reason to stop. All take `system` as the name
-//! of the system's word, and nothing of ours asks for a certain tool, so neither has a column. Whether a key
-//! is needed is decided by the address alone, see [`Picked::is_private`].
+//! of the system's word, and nothing of ours asks for a certain tool, so neither has a column. Whether a key is
+//! needed is not the server's kind's to say but its address's.
 //!
 //! Begin with [`pick`].
 
-use std::net::IpAddr;
-
-use adjutant_host::http::{HostRule, Hosts, is_public};
+use adjutant_host::http::{HostRule, Hosts, is_local};
+use thiserror::Error;
 
 /// One kind of server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Server {
-    /// The word for it, before a base URL or in its place.
+    /// The word for it, behind a base URL.
     pub id: &'static str,
     /// What a person calls it.
     pub name: &'static str,
@@ -166,34 +165,42 @@ pub struct Picked {
     pub base_url: String,
 }
 
-/// The server that `named` names: a base URL; the id of a server and a base URL, as in
-/// `vllm+http://gpu:9000/v1`; or an id alone, which means its usual place. A base URL alone is known by its host, or
-/// on a private host by its port.
-#[must_use]
-pub fn pick(named: &str) -> Picked {
-    let named = named.trim();
-    let by_id = |id: &str| SERVERS.iter().find(|server| server.id == id);
-    if let Some((server, base_url)) = by_id(named).and_then(|server| Some((server, server.base_url?))) {
-        return Picked { server, base_url: base_url.to_owned() };
+/// There is no such kind of server.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("there is no kind of server `{named}`; those that are known are {known}", known = known())]
+pub struct UnknownServer {
+    named: String,
+}
+
+fn known() -> String {
+    SERVERS.iter().map(|server| server.id).collect::<Vec<_>>().join(", ")
+}
+
+/// The server at a base URL. A fragment names its kind, as in `http://gpu:9000/v1#vllm`, and is no part of the
+/// address; without one it is known by its host, or on one's own machine or network by its port.
+///
+/// # Errors
+///
+/// [`UnknownServer`] if the fragment names none.
+pub fn pick(base_url: &str) -> Result<Picked, UnknownServer> {
+    let (base_url, named) = match base_url.split_once('#') {
+        Some((base_url, named)) => (base_url, named),
+        None => (base_url, ""),
+    };
+    let base_url = base_url.to_owned();
+    if !named.is_empty() {
+        let unknown = || UnknownServer { named: named.to_owned() };
+        let server = SERVERS.iter().find(|server| server.id == named).ok_or_else(unknown)?;
+        return Ok(Picked { server, base_url });
     }
-    if let Some((server, base_url)) = named.split_once('+').and_then(|(id, rest)| Some((by_id(id)?, rest))) {
-        return Picked { server, base_url: base_url.to_owned() };
-    }
-    let host = host(named).unwrap_or_default();
+    let (host, port) = (host(&base_url).unwrap_or_default(), port(&base_url));
+    let is_local = is_local(&base_url);
     let is_its = |server: &&Server| {
         let is_under =
             |known: &&str| host.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        server.hosts.iter().any(is_under) || (server.port.is_some() && server.port == port(named) && is_inside(&host))
+        server.hosts.iter().any(is_under) || (server.port.is_some() && server.port == port && is_local)
     };
-    Picked { server: SERVERS.iter().find(is_its).unwrap_or(&GENERIC), base_url: named.to_owned() }
-}
-
-impl Picked {
-    /// Whether it is on this machine or a network of one's own, where a server may well want no key.
-    #[must_use]
-    pub fn is_private(&self) -> bool {
-        host(&self.base_url).is_some_and(|host| is_inside(&host))
-    }
+    Ok(Picked { server: SERVERS.iter().find(is_its).unwrap_or(&GENERIC), base_url })
 }
 
 /// The host of a web address, in lower case and without brackets.
@@ -211,76 +218,69 @@ fn port(url: &str) -> Option<u16> {
     authority.rsplit_once(':')?.1.parse().ok()
 }
 
-/// Whether a host is none of the internet's: an address that is not public, a name of this machine, or one that no
-/// public name can be (RFC 6762, RFC 8375, RFC 6761, ICANN's `internal`; a name without a dot).
-fn is_inside(host: &str) -> bool {
-    match host.parse::<IpAddr>() {
-        Ok(address) => !is_public(address),
-        Err(_) => {
-            let suffixes = [".localhost", ".local", ".internal", ".home.arpa"];
-            !host.is_empty() && (!host.contains('.') || suffixes.iter().any(|suffix| host.ends_with(suffix)))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(named: &str, id: &str, base_url: &str, is_private: bool) {
-        let picked = pick(named);
-        assert_eq!(
-            (picked.server.id, picked.base_url.as_str(), picked.is_private()),
-            (id, base_url, is_private),
-            "{named}"
-        );
+    fn check(named: &str, id: &str, base_url: &str) {
+        let picked = pick(named).unwrap();
+        assert_eq!((picked.server.id, picked.base_url.as_str()), (id, base_url), "{named}");
     }
 
     #[test]
-    fn a_server_is_known_by_its_id_its_host_or_its_port() {
-        for server in SERVERS.iter().filter(|server| server.base_url.is_some()) {
-            let base_url = server.base_url.unwrap();
-            check(server.id, server.id, base_url, server.port.is_some());
-            check(base_url, server.id, base_url, server.port.is_some());
-            check(&format!(" {base_url}/ "), server.id, &format!("{base_url}/"), server.port.is_some());
+    fn a_server_is_known_by_its_word_its_host_or_its_port() {
+        for server in SERVERS {
+            check(&format!("http://gpu:9000/v1#{}", server.id), server.id, "http://gpu:9000/v1");
+            if let Some(base_url) = server.base_url {
+                check(base_url, server.id, base_url);
+                check(&format!("{base_url}/"), server.id, &format!("{base_url}/"));
+            }
         }
-        check("http://localhost:11434/v1", "ollama", "http://localhost:11434/v1", true);
-        check("http://[::1]:8000/v1", "vllm", "http://[::1]:8000/v1", true);
-        check("http://192.168.1.7:1234/v1", "lmstudio", "http://192.168.1.7:1234/v1", true);
-        check("https://eu.openrouter.ai/api/v1", "openrouter", "https://eu.openrouter.ai/api/v1", false);
-        check("vllm+https://models.example.com/v1", "vllm", "https://models.example.com/v1", false);
-        check("generic+http://localhost:11434/v1", "generic", "http://localhost:11434/v1", true);
+        check("http://localhost:11434/v1", "ollama", "http://localhost:11434/v1");
+        check("http://[::1]:8000/v1", "vllm", "http://[::1]:8000/v1");
+        check("http://192.168.1.7:1234/v1", "lmstudio", "http://192.168.1.7:1234/v1");
+        check("https://eu.openrouter.ai/api/v1", "openrouter", "https://eu.openrouter.ai/api/v1");
+        check("http://localhost:11434/v1#generic", "generic", "http://localhost:11434/v1");
     }
 
     #[test]
     fn whoever_is_not_known_is_generic() {
-        check("https://models.example.com:8000/v1", "generic", "https://models.example.com:8000/v1", false);
-        check("https://notopenrouter.ai/v1", "generic", "https://notopenrouter.ai/v1", false);
-        check("http://gpu:9000/v1", "generic", "http://gpu:9000/v1", true);
-        check("generic", "generic", "generic", false);
-        check("olama", "generic", "olama", false);
-        check("", "generic", "", false);
+        check("https://models.example.com:8000/v1", "generic", "https://models.example.com:8000/v1");
+        check("https://notopenrouter.ai/v1", "generic", "https://notopenrouter.ai/v1");
+        check("http://gpu:9000/v1#", "generic", "http://gpu:9000/v1");
+        check("", "generic", "");
     }
 
     #[test]
-    fn a_host_is_private_where_no_public_one_can_be() {
-        for (host, is_private) in [
-            ("127.0.0.1", true),
-            ("[::1]", true),
-            ("10.0.0.5", true),
-            ("LocalHost", true),
-            ("ollama", true),
-            ("box.local", true),
-            ("gpu.internal", true),
-            ("nas.home.arpa", true),
-            ("8.8.8.8", false),
-            ("api.example.com", false),
-            ("local.example.com", false),
-            ("notlocal", true),
-            ("notlocal.com", false),
-        ] {
-            assert_eq!(pick(&format!("http://{host}/v1")).is_private(), is_private, "{host}");
+    fn a_word_that_nobody_has_is_said_with_those_that_there_are() {
+        let error = pick("http://localhost:11434/v1#olama").unwrap_err();
+        assert!(
+            error.to_string().starts_with("there is no kind of server `olama`; those that are known are ollama, vllm,")
+        );
+    }
+
+    #[test]
+    fn the_page_has_the_row_of_each_server() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openai-compat.md")).unwrap();
+        for server in SERVERS {
+            let known_by = match (server.port, server.hosts) {
+                (Some(port), _) => format!("port {port}"),
+                (None, [host, ..]) => format!("`{host}`"),
+                (None, []) => "all others".to_owned(),
+            };
+            let base_url = server.base_url.map(|url| format!(" `{url}`")).unwrap_or_default();
+            let counts = if server.asks_usage { "asked for" } else { "come unasked" };
+            let parallel = if server.asks_parallel { "asked for" } else { "not asked for" };
+            let silence = match server.silence {
+                Silence::Null => "`null`",
+                Silence::Empty => "`\"\"`",
+            };
+            let (id, limit) = (server.id, server.limit);
+            let row =
+                format!("\n| `{id}` | {known_by} |{base_url} | `{limit}` | {counts} | {parallel} | {silence} |\n");
+            assert!(page.contains(&row), "docs/openai-compat.md lacks {row}");
         }
     }
 }
