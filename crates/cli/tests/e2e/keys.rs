@@ -78,3 +78,13 @@ fn doctor_says_that_the_key_file_has_the_key_and_never_which() {
     );
     assert!(!said.contains(KEY), "{said}");
 }
+
+#[test]
+fn an_address_with_a_password_is_refused_and_not_repeated() {
+    let home = TestHome::new();
+    home.scripted("mode: auto\nadapter: openai-compat\nmodel: m", &serde_json::json!([]));
+    let said = home.run(&["run", "../brief.md", "--base-url", "http://me:canary-6f1d@127.0.0.1:9/v1"]).expect_code(2);
+    let said = said.expect_text("which is no place for a key");
+    assert!(!format!("{}{}", said.stdout, said.stderr).contains("canary-6f1d"), "{said:?}");
+    assert!(!home.journal_path("x").parent().is_some_and(std::path::Path::exists), "nothing begins");
+}

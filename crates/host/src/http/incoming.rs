@@ -52,10 +52,16 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// [`BadHosts`] if `url` is no web address.
+    /// [`BadHosts`] if `url` is no web address, or holds a user or password: it goes on record.
     pub fn only(url: &str) -> Result<Self, BadHosts> {
         let bad = || BadHosts(format!("`{url}` is not a web address"));
         let parsed = Url::parse(url).map_err(|_| bad())?;
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            let host = parsed.host_str().unwrap_or_default();
+            return Err(BadHosts(format!(
+                "the address of `{host}` holds a user or a password, which is no place for a key"
+            )));
+        }
         let is_web = matches!(parsed.scheme(), "http" | "https");
         let host = plain_host(&parsed).filter(|_| is_web).ok_or_else(bad)?;
         Ok(Self::Listed(vec![HostRule::Exact { host, private: true }]))
@@ -77,6 +83,10 @@ mod tests {
             let hosts = Hosts::only(url).unwrap();
             assert!(hosts.allows(host) && hosts.allows_private(host), "{url}");
             assert!(!hosts.allows("example.com") && !hosts.allows("x.api.example.com"), "{url}");
+        }
+        for url in ["http://user:secret@example.com/v1", "https://user@example.com"] {
+            let said = Hosts::only(url).unwrap_err().to_string();
+            assert!(said.contains("example.com") && !said.contains("secret"), "{said}");
         }
         for url in ["", "api.example.com", "file:///etc/passwd", "https://"] {
             assert_eq!(Hosts::only(url), Err(BadHosts(format!("`{url}` is not a web address"))));
