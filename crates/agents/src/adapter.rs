@@ -1,8 +1,8 @@
 //! Which adapters there are, and the agent behind each that speaks to a model API.
 
-use crate::anthropic;
 use crate::api::{ApiAgent, Settings, Unusable};
 use crate::openai::{self, Chat, Responses};
+use crate::{anthropic, gemini};
 
 /// One kind of agent that can be spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +91,16 @@ pub fn adapters() -> Vec<Adapter> {
             model: Some(openai::GROK_MODEL_DEFAULT),
             is_paid: true,
         },
+        Adapter {
+            id: gemini::ADAPTER_ID,
+            name: "Gemini",
+            about: "models of Google over the Gemini API; every turn is charged to the key",
+            key_variables: &gemini::KEY_VARIABLES,
+            base_url_variable: Some(gemini::BASE_URL_VARIABLE),
+            base_url: Some(gemini::BASE_URL),
+            model: Some(gemini::MODEL_DEFAULT),
+            is_paid: true,
+        },
     ]
 }
 
@@ -111,6 +121,7 @@ pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusa
                 .map_err(|unknown| Unusable::new(&settings.base_url, unknown.to_string()))?;
             ApiAgent::new(Chat::compat(picked.server), Settings { base_url: picked.base_url, ..settings }).map(Some)
         }
+        gemini::ADAPTER_ID => ApiAgent::new(gemini::Gemini, settings).map(Some),
         _ => Ok(None),
     }
 }

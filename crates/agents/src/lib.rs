@@ -12,6 +12,7 @@ mod adapter;
 pub mod api;
 pub mod anthropic;
 pub mod failure;
+pub mod gemini;
 pub mod openai;
 pub mod scripted;
 pub mod sse;

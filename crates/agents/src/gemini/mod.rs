@@ -1,0 +1,65 @@
+//! The Gemini API of Google, `generateContent` in its streamed form.
+//!
+//! Thinking is asked for and shown, since nothing else comes while a model thinks. The signatures that come
+//! with it are not kept: a call in a reply has no place for one. Where a model insists on them, the word that
+//! the API has for calls without a signature is sent instead.
+//!
+//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
+
+mod model;
+mod names;
+mod request;
+mod stream;
+
+use adjutant_ports::TurnRequest;
+use serde_json::Value;
+
+use crate::api::{Reading, Wire};
+use stream::Fold;
+
+/// The adapter's word in a brief.
+pub const ADAPTER_ID: &str = "gemini";
+
+/// The variables of the environment that a caller reads the key from, the first that is set. The provider's
+/// own clients read both, the second first; the first is the one that can mean nothing else.
+pub const KEY_VARIABLES: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+
+/// The variable of the environment that a caller reads the base URL from, as the provider's own clients do.
+pub const BASE_URL_VARIABLE: &str = "GOOGLE_GEMINI_BASE_URL";
+
+/// The model if none is named: the newest stable one of the size made for agents, from the provider's list of
+/// models. The peer's default is not served any more.
+pub const MODEL_DEFAULT: &str = "gemini-3.8-flash";
+
+/// Where the API is if nothing else is said; `/v1beta/models/...` follows.
+pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
+
+/// The Gemini API.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gemini;
+
+impl Wire for Gemini {
+    fn adapter_id(&self) -> &str {
+        ADAPTER_ID
+    }
+
+    fn provider(&self) -> &str {
+        "Gemini"
+    }
+
+    fn path(&self, model: &str) -> String {
+        format!("/v1beta/{}:streamGenerateContent?alt=sse", model::resource(model))
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        vec![("x-goog-api-key", key.to_owned())]
+    }
+
+    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+        request::body(turn, model, output_tokens_max)
+    }
+
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
+        Box::new(Fold::new(turn.turn, names::changed(&turn.tools)))
+    }
+}

@@ -1,0 +1,271 @@
+//! Writes a turn as a request of the Gemini API.
+//!
+//! In: a turn as the runtime has it. Out: the JSON body. The same turn always gives the same bytes up to its
+//! last message, which is what the provider's cache goes by.
+
+use adjutant_core::tool::{ToolCall, ToolSpec};
+use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
+use serde_json::{Value, json};
+
+use super::{model, names};
+
+/// What the API takes as the signature of a call that the model's provider did not sign, from its page on
+/// thought signatures.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens, its thoughts
+/// included.
+pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+    let mut body = json!({});
+    if has_words(&request.system) {
+        body["systemInstruction"] = json!({ "parts": [text(&request.system)] });
+    }
+    if !request.tools.is_empty() {
+        let functions: Vec<Value> = request.tools.iter().map(function).collect();
+        body["tools"] = json!([{ "functionDeclarations": functions }]);
+    }
+    body["contents"] = Value::Array(contents(&request.messages, model::insists_on_signatures(model)));
+    body["generationConfig"] = json!({ "maxOutputTokens": output_tokens_max });
+    if model::thinks(model) {
+        body["generationConfig"]["thinkingConfig"] = json!({ "includeThoughts": true });
+    }
+    body
+}
+
+/// The field for JSON Schema, not `parameters`, which takes a part of OpenAPI's only.
+fn function(spec: &ToolSpec) -> Value {
+    json!({
+        "name": names::of(&spec.name),
+        "description": spec.description,
+        "parametersJsonSchema": spec.schema,
+    })
+}
+
+/// What one side says in a row.
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Value>,
+    /// Of a model's content, the ids of its calls.
+    calls: Vec<&'a str>,
+    /// Of a user's content, the results at its beginning with the ids of their calls.
+    results: Vec<(&'a str, Value)>,
+}
+
+/// The contents, those of one role in a row merged, since the API takes turns. The results come first in
+/// theirs, in the order of the calls: a result is found by its name and place where the call had no id.
+fn contents(messages: &[OutgoingMessage], is_signed: bool) -> Vec<Value> {
+    let mut merged: Vec<Content<'_>> = Vec::new();
+    for message in messages {
+        let content = content(message, is_signed);
+        match merged.last_mut() {
+            _ if content.parts.is_empty() && content.results.is_empty() => {}
+            Some(last) if last.role == content.role => {
+                last.parts.extend(content.parts);
+                last.calls.extend(content.calls);
+                last.results.extend(content.results);
+            }
+            Some(_) | None => merged.push(content),
+        }
+    }
+    let mut asked: Vec<&str> = Vec::new();
+    let mut contents = Vec::new();
+    for content in merged {
+        let Content { role, parts, calls, mut results } = content;
+        results.sort_by_key(|(id, _)| asked.iter().position(|call| call == id).unwrap_or(usize::MAX));
+        let parts: Vec<Value> = results.into_iter().map(|(_, result)| result).chain(parts).collect();
+        contents.push(json!({ "role": role, "parts": parts }));
+        asked = calls;
+    }
+    contents
+}
+
+/// Who speaks, and the parts of what is said.
+fn content(message: &OutgoingMessage, is_signed: bool) -> Content<'_> {
+    let said = has_words(&message.text).then(|| text(&message.text));
+    let mut content = Content { role: "user", parts: Vec::new(), calls: Vec::new(), results: Vec::new() };
+    match &message.role {
+        OutgoingRole::User => content.parts.extend(said),
+        OutgoingRole::Assistant => {
+            content.role = "model";
+            content.parts.extend(said);
+            for (index, made) in message.calls.iter().enumerate() {
+                let mut part = call(made);
+                // The first call of a step carries the signature for all.
+                if is_signed && index == 0 {
+                    part["thoughtSignature"] = json!(UNSIGNED);
+                }
+                content.parts.push(part);
+                content.calls.push(&made.call_id);
+            }
+        }
+        OutgoingRole::Tool { call_id, name, is_error } => {
+            let key = if *is_error { "error" } else { "output" };
+            let mut result = json!({ "name": names::of(name), "response": { key: message.text } });
+            put_id(&mut result, call_id);
+            content.results.push((call_id, json!({ "functionResponse": result })));
+        }
+    }
+    content
+}
+
+fn call(made: &ToolCall) -> Value {
+    // The API takes nothing but an object; what could not be read is told in the call's result.
+    let args = if made.args.is_object() { made.args.clone() } else { json!({}) };
+    let mut call = json!({ "name": names::of(&made.name), "args": args });
+    put_id(&mut call, &made.call_id);
+    json!({ "functionCall": call })
+}
+
+/// Gives a call or its result the id that the provider gave the call, if it did.
+fn put_id(value: &mut Value, call_id: &str) {
+    if let Some(id) = names::given_id(call_id) {
+        value["id"] = json!(id);
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+fn has_words(text: &str) -> bool {
+    !text.trim().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use adjutant_core::tool::ToolEffect;
+
+    use super::*;
+
+    fn request(system: &str, messages: Vec<OutgoingMessage>, tools: &[&str]) -> TurnRequest {
+        let spec = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            description: "reads".to_owned(),
+            categories: Vec::new(),
+            schema: json!({ "type": "object", "additionalProperties": false }),
+            effect: ToolEffect::Reads,
+        };
+        let tools: Arc<[ToolSpec]> = tools.iter().map(spec).collect();
+        TurnRequest {
+            turn: 1,
+            attempt: 1,
+            turns_left_out: 0,
+            system: system.to_owned(),
+            messages,
+            tools,
+            output_max: None,
+        }
+    }
+
+    fn user(text: &str) -> OutgoingMessage {
+        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new() }
+    }
+
+    fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
+        let call = |(id, name, args): &(&str, &str, Value)| ToolCall {
+            call_id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            args: args.clone(),
+            malformed: None,
+            masked: false,
+        };
+        OutgoingMessage {
+            role: OutgoingRole::Assistant,
+            text: text.to_owned(),
+            calls: calls.iter().map(call).collect(),
+        }
+    }
+
+    fn result(call_id: &str, name: &str, text: &str, is_error: bool) -> OutgoingMessage {
+        let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: name.to_owned(), is_error };
+        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+    }
+
+    #[track_caller]
+    fn check_contents(model: &str, messages: Vec<OutgoingMessage>, expected: &Value) {
+        assert_eq!(&body(&request("", messages, &[]), model, 1)["contents"], expected);
+    }
+
+    #[test]
+    fn a_whole_request_has_its_schemas_as_they_are() {
+        let schema = json!({ "type": "object", "additionalProperties": false });
+        let whole = |model| body(&request("orders", vec![user("brief")], &["read", "list"]), model, 99);
+        let mut expected = json!({
+            "systemInstruction": { "parts": [{ "text": "orders" }] },
+            "tools": [{ "functionDeclarations": [
+                { "name": "read", "description": "reads", "parametersJsonSchema": schema },
+                { "name": "list", "description": "reads", "parametersJsonSchema": schema },
+            ] }],
+            "contents": [{ "role": "user", "parts": [{ "text": "brief" }] }],
+            "generationConfig": { "maxOutputTokens": 99, "thinkingConfig": { "includeThoughts": true } },
+        });
+        assert_eq!(whole("gemini-3.8-flash"), expected);
+        expected["generationConfig"].as_object_mut().unwrap().remove("thinkingConfig");
+        assert_eq!(whole("gemini-2.0-flash"), expected);
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        let body = body(&request(" \n", vec![user("brief")], &[]), "m", 1);
+        assert_eq!((body.get("systemInstruction"), body.get("tools")), (None, None));
+        check_contents(
+            "m",
+            vec![user("a"), agent(" ", &[]), user("b"), user(" ")],
+            &json!([{ "role": "user", "parts": [{ "text": "a" }, { "text": "b" }] }]),
+        );
+    }
+
+    #[test]
+    fn results_come_in_one_content_in_the_order_of_their_calls_and_before_what_is_said() {
+        let messages = || {
+            vec![
+                user("go"),
+                agent("two", &[("call_1_1", "read", json!({ "path": "a" })), ("id-2", "1.x", Value::Null)]),
+                user("by the way"),
+                result("id-2", "1.x", "no such file", true),
+                result("call_1_1", "read", "größe", false),
+                agent("done", &[]),
+            ]
+        };
+        let changed = names::of("1.x");
+        let mut expected = json!([
+            { "role": "user", "parts": [{ "text": "go" }] },
+            { "role": "model", "parts": [
+                { "text": "two" },
+                { "functionCall": { "name": "read", "args": { "path": "a" } } },
+                { "functionCall": { "name": changed, "args": {}, "id": "id-2" } },
+            ] },
+            { "role": "user", "parts": [
+                { "functionResponse": { "name": "read", "response": { "output": "größe" } } },
+                { "functionResponse": { "name": changed, "response": { "error": "no such file" }, "id": "id-2" } },
+                { "text": "by the way" },
+            ] },
+            { "role": "model", "parts": [{ "text": "done" }] },
+        ]);
+        check_contents("gemini-2.5-pro", messages(), &expected);
+        // From Gemini 3 on the first call of each step has to have a signature, and the others none.
+        expected[1]["parts"][1]["thoughtSignature"] = json!("skip_thought_signature_validator");
+        check_contents("gemini-3.8-flash", messages(), &expected);
+    }
+
+    #[test]
+    fn results_of_an_earlier_step_stay_with_it() {
+        let step = |id: &str| vec![agent("", &[(id, "read", json!({}))]), result(id, "read", id, false)];
+        let part = |id: &str| json!({ "functionResponse": { "name": "read", "response": { "output": id } } });
+        let call = json!({ "functionCall": { "name": "read", "args": {} } });
+        let messages = [vec![user("go")], step("call_1_1"), step("call_2_1")].concat();
+        check_contents(
+            "gemini-2.5-pro",
+            messages,
+            &json!([
+                { "role": "user", "parts": [{ "text": "go" }] },
+                { "role": "model", "parts": [call] },
+                { "role": "user", "parts": [part("call_1_1")] },
+                { "role": "model", "parts": [call] },
+                { "role": "user", "parts": [part("call_2_1")] },
+            ]),
+        );
+    }
+}

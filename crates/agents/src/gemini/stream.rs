@@ -1,0 +1,202 @@
+//! Folds the events of the Gemini API into a reply.
+//!
+//! In: one event after another, each a response of its own with the next parts. Out: what each means for
+//! whoever waits, and the reply. The format has no mark of the end: a reply is whole when a reason for its
+//! end has come, and what follows that, such as the last counts, is read as long as the stream goes on.
+//! Parts and fields that this version does not know are skipped; a part that it knows and can't read ends
+//! the reading, since text or a call would be missing.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::tool::ToolCall;
+use adjutant_ports::{Delta, Reply, Stop, Usage};
+use serde_json::{Value, json};
+
+use super::names;
+use crate::api::{Reading, Step};
+use crate::sse;
+
+/// The reply as far as it has come.
+#[derive(Debug)]
+pub(super) struct Fold {
+    /// The number of the turn, for the ids of calls that come without one.
+    turn: u32,
+    /// The tools' own names by their changed ones.
+    names: BTreeMap<String, String>,
+    text: String,
+    calls: Vec<ToolCall>,
+    has_thought: bool,
+    usage: Option<Usage>,
+    end: Option<End>,
+}
+
+/// Why nothing more comes.
+#[derive(Debug)]
+enum End {
+    /// The reply is whole. The reason, if it is one that is known here.
+    Whole(Option<Stop>),
+    /// The provider or its model declined; in which words.
+    Declined(String),
+}
+
+impl Fold {
+    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+    pub(super) fn new(turn: u32, names: BTreeMap<String, String>) -> Self {
+        Self { turn, names, text: String::new(), calls: Vec::new(), has_thought: false, usage: None, end: None }
+    }
+}
+
+impl Reading for Fold {
+    fn has_content(&self) -> bool {
+        self.has_thought || !self.text.is_empty() || !self.calls.is_empty()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn read(&mut self, event: &sse::Event) -> Step {
+        if event.event == "error" {
+            return Step::Failed(event.data.clone());
+        }
+        let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
+            return Step::Unreadable("an event that is no JSON".to_owned());
+        };
+        // An error may come as the streams without events have it, in an array.
+        let data = data.get(0).unwrap_or(&data);
+        if data.get("error").is_some() {
+            return Step::Failed(event.data.clone());
+        }
+        if data["usageMetadata"].is_object() {
+            self.usage = usage(&data["usageMetadata"]);
+        }
+        if let Some(reason) = data["promptFeedback"]["blockReason"].as_str() {
+            let said = data["promptFeedback"]["blockReasonMessage"].as_str();
+            self.end = Some(End::Declined(worded(&format!("the prompt was blocked: {reason}"), said)));
+        }
+        // One reply is asked for, so it is the first candidate.
+        let step = match self.parts(&data["candidates"][0]["content"]["parts"]) {
+            Ok(step) => step,
+            Err(why) => return Step::Unreadable(why),
+        };
+        let candidate = &data["candidates"][0];
+        if let Some(reason) = candidate["finishReason"].as_str() {
+            match end(reason, candidate["finishMessage"].as_str()) {
+                Ok(end) => self.end = Some(end),
+                Err(why) => return Step::Unreadable(why),
+            }
+        }
+        step
+    }
+
+    fn finish(self: Box<Self>) -> Reply {
+        let Self { text, calls, usage, end, .. } = *self;
+        let by_content = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
+        match end {
+            Some(End::Declined(why)) => Reply { text: why, calls: Vec::new(), usage, stop: Stop::Refusal },
+            Some(End::Whole(Some(stop))) => Reply { text, calls, usage, stop },
+            Some(End::Whole(None)) | None => Reply { text, calls, usage, stop: by_content },
+        }
+    }
+}
+
+impl Fold {
+    /// Takes in the parts of one event. What is shown is its text, else its thoughts: few events have both,
+    /// and thoughts are no part of the reply.
+    fn parts(&mut self, parts: &Value) -> Result<Step, String> {
+        let (mut text, mut thoughts) = (String::new(), String::new());
+        for part in parts.as_array().map(Vec::as_slice).unwrap_or_default() {
+            if let Some(piece) = part.get("text") {
+                let piece = piece.as_str().ok_or("a text that is none")?;
+                if part["thought"] == true { thoughts.push_str(piece) } else { text.push_str(piece) }
+            } else if let Some(call) = part.get("functionCall") {
+                let call = self.call(call)?;
+                self.calls.push(call);
+            }
+        }
+        self.text.push_str(&text);
+        self.has_thought |= !thoughts.is_empty();
+        Ok(match (text.is_empty(), thoughts.is_empty()) {
+            (false, _) => Step::Show(Delta::Text(text)),
+            (true, false) => Step::Show(Delta::Thinking(thoughts)),
+            (true, true) => Step::Nothing,
+        })
+    }
+
+    fn call(&self, call: &Value) -> Result<ToolCall, String> {
+        let name = call["name"].as_str().filter(|name| !name.is_empty()).ok_or("a call without a name")?;
+        if call["willContinue"] == true || call.get("partialArgs").is_some() {
+            return Err("a call in pieces, which was not asked for".to_owned());
+        }
+        let given = call["id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+        Ok(ToolCall {
+            call_id: given.unwrap_or_else(|| names::made_id(self.turn, self.calls.len() + 1)),
+            name: self.names.get(name).cloned().unwrap_or_else(|| name.to_owned()),
+            args: call.get("args").filter(|args| !args.is_null()).cloned().unwrap_or_else(|| json!({})),
+            malformed: None,
+            masked: false,
+        })
+    }
+}
+
+/// The counts in the normal form. Each event has all of them so far; what it leaves out is unknown.
+fn usage(counts: &Value) -> Option<Usage> {
+    let count = |name: &str| counts[name].as_u64();
+    let (cached, thoughts) = (count("cachedContentTokenCount"), count("thoughtsTokenCount"));
+    let output = match (count("candidatesTokenCount"), thoughts) {
+        (None, None) => None,
+        // The API counts thoughts apart from what is said.
+        (said, thoughts) => Some(said.unwrap_or(0).saturating_add(thoughts.unwrap_or(0))),
+    };
+    let usage = Usage {
+        // The prompt's count includes what was read from a cache.
+        input_tokens: count("promptTokenCount").map(|prompt| prompt.saturating_sub(cached.unwrap_or(0))),
+        cache_read_tokens: cached,
+        // Its cache fills itself, and nothing says with how much.
+        cache_write_tokens: None,
+        output_tokens: output,
+        reasoning_tokens: thoughts,
+    };
+    Some(usage).filter(|usage| *usage != Usage::default())
+}
+
+/// What the reason of an end means.
+///
+/// # Errors
+///
+/// Why there is no whole reply, although it has ended.
+fn end(reason: &str, said: Option<&str>) -> Result<End, String> {
+    match reason {
+        "MAX_TOKENS" | "CONTINUATION" => Ok(End::Whole(Some(Stop::MaxTokens))),
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "ESCALATION"
+        | "PUP_LIMITED_DISABLED"
+        | "MODEL_ARMOR"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION" => Ok(End::Declined(worded(reason, said))),
+        // Another attempt may do better: the model wrote something that the provider could not read.
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MISSING_THOUGHT_SIGNATURE" => Err(worded(reason, said)),
+        // `STOP` is also what follows a call. What is not known here ends the reply like it.
+        _ => Ok(End::Whole(None)),
+    }
+}
+
+fn worded(reason: &str, said: Option<&str>) -> String {
+    match said.map(str::trim).filter(|said| !said.is_empty()) {
+        Some(said) => format!("{reason}: {said}"),
+        None => reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
