@@ -253,8 +253,11 @@ const SENTENCES: &[(&str, Meaning)] = &[
     ("Request too large for", Meaning::TooLong),
 ];
 
-/// Words too general to overrule a status: OpenAI calls a missing key an `invalid_request_error`.
+/// Words too general to overrule a status: OpenAI calls a missing key an `invalid_request_error`, and a quota
+/// of Gemini's may be of a minute or of a day.
 const GENERAL: &[(&str, Meaning)] = &[
+    ("UNAVAILABLE", Meaning::Busy),
+    ("RESOURCE_EXHAUSTED", Meaning::Busy),
     ("INVALID_ARGUMENT", Meaning::Request),
     ("invalid_request_error", Meaning::Request),
     ("NOT_FOUND", Meaning::Mend(Fix::Model)),
@@ -544,6 +547,9 @@ mod tests {
         check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerDayPerProject")), Is::Operator(Fix::Quota));
         check(503, &error(503, "UNAVAILABLE", ""), Is::Busy(None));
         check(503, &format!("[{}]", error(503, "UNAVAILABLE", "")), Is::Busy(None));
+        check_stream(&error(503, "UNAVAILABLE", ""), Is::Busy(None));
+        check_stream(&error(429, "RESOURCE_EXHAUSTED", delay), Is::Busy(Some(13_500)));
+        check_stream(&error(500, "INTERNAL", ""), Is::Mishap);
         check(400, &format!("[{}]", error(400, "INVALID_ARGUMENT", reason)), Is::Operator(Fix::Key));
     }
 

@@ -301,13 +301,14 @@ fn the_peers_scripts_are_accepted() {
 #[test]
 fn only_what_is_built_is_listed() {
     let adapters: Vec<_> = crate::adapters().iter().map(|adapter| (adapter.id, adapter.key_variables)).collect();
-    let expected: [(&str, &[&str]); 6] = [
+    let expected: [(&str, &[&str]); 7] = [
         ("scripted", &[]),
         ("anthropic", &["ANTHROPIC_API_KEY"]),
         ("openai", &["OPENAI_API_KEY"]),
         ("openai-chat", &["OPENAI_API_KEY"]),
         ("openai-compat", &["OPENAI_COMPAT_API_KEY"]),
         ("grok", &["XAI_API_KEY"]),
+        ("gemini", &["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
     ];
     assert_eq!(adapters, expected);
 }

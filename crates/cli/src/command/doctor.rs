@@ -59,7 +59,7 @@ struct Setting {
 const NOT_YET: &[&str] = &[
     "command lines are not read: authorizing `shell_exec` authorizes whatever a command does",
     "commands are not confined by the kernel: they can write outside the working folder and use the network",
-    "adapters: `gemini`, `cli-bridge` and `acp` may be named in a brief and are not there",
+    "adapters: `cli-bridge` and `acp` may be named in a brief and are not there",
 ];
 
 /// Checks and reports.

@@ -8,6 +8,7 @@ mod anthropic;
 mod decide;
 mod exit_codes;
 mod first_run;
+mod gemini;
 mod help;
 mod home;
 mod hostile;

@@ -1,0 +1,159 @@
+//! A run with the adapter `gemini` against a server on loopback that speaks the Gemini API: from confirmation
+//! to report, with a call that is made, one that is denied, and a key that is not valid.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::{Value, json};
+
+use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
+
+const KEY: &str = "canary-9e02b7714ac35d68";
+const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+
+/// A server that answers every request from what is in it: the turn is the number of replies so far.
+fn serve(answer: fn(&str, &Value) -> String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    // It ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let (head, body) = request(&stream);
+            stream.write_all(answer(&head, &body).as_bytes()).expect("the client reads");
+        }
+    });
+    url
+}
+
+fn request(stream: &TcpStream) -> (String, Value) {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).expect("a head"), 0, "the request broke off");
+    }
+    let lower = head.to_ascii_lowercase();
+    let length = lower.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    let mut body = vec![0; length.parse().expect("a number")];
+    reader.read_exact(&mut body).expect("a body");
+    (head, serde_json::from_slice(&body).expect("JSON"))
+}
+
+/// A streamed reply: some text, and calls of functions with their arguments.
+fn reply(text: &str, calls: &[(&str, Value)]) -> String {
+    let call = |(name, args): &(&str, Value)| json!({ "functionCall": { "name": name, "args": args } });
+    let parts = [vec![json!({ "text": text })], calls.iter().map(call).collect()].concat();
+    let events = parts
+        .into_iter()
+        .map(|part| json!({ "candidates": [{ "content": { "role": "model", "parts": [part] } }] }))
+        .chain([json!({
+            "candidates": [{ "finishReason": "STOP" }],
+            "usageMetadata": { "promptTokenCount": 50, "cachedContentTokenCount": 45, "candidatesTokenCount": 9 },
+        })]);
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
+        events.map(|event| format!("data: {event}\r\n\r\n")).collect::<String>()
+    )
+}
+
+/// The parts of one kind in what was sent, in order.
+fn sent<'a>(body: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let contents = body["contents"].as_array().expect("contents").iter();
+    contents.flat_map(|content| content["parts"].as_array().expect("parts")).filter_map(|part| part.get(kind)).collect()
+}
+
+/// Confirms, has two files written side by side and a command run that nobody authorized, and reports.
+fn work(head: &str, body: &Value) -> String {
+    assert!(head.to_ascii_lowercase().contains(&format!("x-goog-api-key: {KEY}\r\n")), "{head}");
+    assert!(head.starts_with("POST /v1beta/models/gemini-test:streamGenerateContent?alt=sse "), "{head}");
+    let replies = body["contents"].as_array().expect("contents").iter().filter(|content| content["role"] == "model");
+    match replies.count() {
+        0 => reply(SUMMARY, &[]),
+        1 => {
+            let write = |path: &str, content: &str| ("write_file", json!({ "path": path, "content": content }));
+            reply("I write them.", &[write("one.txt", "größe\n"), write("two.txt", "🦀\n")])
+        }
+        2 => {
+            // Two calls of one function, without ids: the order says which result is whose.
+            let results = sent(body, "functionResponse");
+            let told: Vec<&str> =
+                results.iter().map(|result| result["response"]["output"].as_str().expect("it worked")).collect();
+            assert!(matches!(&told[..], [one, two] if one.contains("one.txt") && two.contains("two.txt")), "{told:?}");
+            reply("And a command.", &[("shell_exec", json!({ "cmd": "echo ran > ran.txt" }))])
+        }
+        _ => {
+            let results = sent(body, "functionResponse");
+            assert!(results.last().is_some_and(|result| result["response"]["error"].is_string()), "{results:?}");
+            reply(REPORT, &[])
+        }
+    }
+}
+
+fn run(home: &TestHome, answers: &[&str], variables: &[(&str, &str)]) -> Said {
+    home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
+    home.write("answers.json", json!(answers).to_string());
+    let args = ["run", "../brief.md", "--adapter", "gemini", "--model", "gemini-test", "--answers", "../answers.json"];
+    let output = home.adjutant(&args).envs(variables.iter().copied()).output().expect("it starts");
+    let said = Said {
+        code: output.status.code().expect("no signal"),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    };
+    // The key is nowhere in what was said or kept.
+    assert!(!said.stdout.contains(KEY) && !said.stderr.contains(KEY), "{said:?}");
+    for (name, content) in files(&home.path("")) {
+        assert!(!String::from_utf8_lossy(&content).contains(KEY), "{name}");
+    }
+    said
+}
+
+#[test]
+fn a_brief_is_run_to_its_report_with_calls_side_by_side_and_one_denied() {
+    let home = TestHome::new();
+    run(&home, &["go", "n"], &[("GEMINI_API_KEY", KEY), ("GOOGLE_GEMINI_BASE_URL", &serve(work))])
+        .expect_code(0)
+        .expect_text("gemini (gemini-test)")
+        .expect_text("run 2026-02-03-E2E: completed");
+    assert_eq!(fs::read_to_string(home.path("work/one.txt")).expect("written"), "größe\n");
+    assert_eq!(fs::read_to_string(home.path("work/two.txt")).expect("written"), "🦀\n");
+    assert!(!home.path("work/ran.txt").exists(), "a command ran that was denied");
+    let counted = home.journal(RUN).into_iter().find(|event| event["type"] == "agent_reply").expect("a reply");
+    let usage = &counted["usage"];
+    assert_eq!(
+        (&usage["input_tokens"], &usage["cache_read_tokens"], &usage["output_tokens"]),
+        (&json!(5), &json!(45), &json!(9))
+    );
+}
+
+#[test]
+fn a_key_that_is_not_valid_fails_the_run_and_names_its_variable() {
+    let refuse = |_: &str, _: &Value| {
+        let reason = json!({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID" });
+        let error = json!({
+            "code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [reason],
+        });
+        let body = json!({ "error": error }).to_string();
+        let length = body.len();
+        format!("HTTP/1.1 400 Bad Request\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    };
+    for variable in ["GEMINI_API_KEY", "GOOGLE_API_KEY"] {
+        let home = TestHome::new();
+        run(&home, &["go"], &[(variable, KEY), ("GOOGLE_GEMINI_BASE_URL", &serve(refuse))])
+            .expect_code(1)
+            .expect_text("API key not valid.")
+            .expect_text(&format!("check the key in {variable}"));
+    }
+}
+
+#[test]
+fn without_a_key_nothing_begins_and_three_ways_are_said() {
+    let home = TestHome::new();
+    run(&home, &["go"], &[])
+        .expect_code(2)
+        .expect_text("`GEMINI_API_KEY` or `GOOGLE_API_KEY` is not set")
+        .expect_text("set GEMINI_API_KEY")
+        .expect_text("--adapter scripted --script FILE")
+        .expect_text("with --adapter scripted\n");
+    assert!(home.journal(RUN).is_empty());
+}
