@@ -1,11 +1,10 @@
 //! `cargo xtask bench`: builds for release and measures what the budgets promise.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-use crate::check::{cargo, repo_root};
+use crate::check::{cargo, repo_root, target};
 
 /// Builds the program and the benchmarks once, and runs these with `args`.
 pub fn run(args: &[String]) -> ExitCode {
@@ -34,10 +33,4 @@ fn measure(args: &[String]) -> Result<()> {
         bail!("the benchmarks ended with {status}");
     }
     Ok(())
-}
-
-/// Where cargo puts what it builds.
-fn target() -> PathBuf {
-    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    repo_root().join(named.unwrap_or_else(|| PathBuf::from("target")))
 }

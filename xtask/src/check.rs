@@ -12,10 +12,11 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::tally::Tally;
 
-/// One run of cargo.
+/// One run of a program, mostly of cargo.
 pub struct Step {
     name: &'static str,
-    args: Vec<&'static str>,
+    program: OsString,
+    args: Vec<OsString>,
     env: Vec<(&'static str, &'static str)>,
 }
 
@@ -23,7 +24,13 @@ impl Step {
     /// The step `name`: cargo with `args`.
     pub fn cargo(name: &'static str, args: &[&'static str]) -> Self {
         // Results are counted from the output, where colour codes would be in the way.
-        Self { name, args: args.to_vec(), env: vec![("CARGO_TERM_COLOR", "never")] }
+        let env = vec![("CARGO_TERM_COLOR", "never")];
+        Self { name, program: cargo_name(), args: args.iter().map(OsString::from).collect(), env }
+    }
+
+    /// The step `name`: another program with `args`.
+    pub fn program(name: &'static str, program: OsString, args: Vec<OsString>) -> Self {
+        Self { name, program, args, env: Vec::new() }
     }
 
     /// The same step with one more environment variable.
@@ -40,14 +47,15 @@ impl Step {
 /// The step can't be started, or does not end well.
 pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
     timed(step.name, || {
-        let mut child = cargo()
+        let shown = shown(step);
+        let mut child = Command::new(&step.program)
             .args(&step.args)
             .envs(step.env.iter().copied())
             .current_dir(repo_root())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .context("can't start cargo")?;
+            .with_context(|| format!("can't start {shown}"))?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let (out_tally, err_tally) = thread::scope(|scope| {
             let errors = scope.spawn(|| err.map_or_else(|| Ok(Tally::default()), |err| copy(err, &mut io::stderr())));
@@ -56,12 +64,19 @@ pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
         });
         tally.add(out_tally?);
         tally.add(err_tally?);
-        let status = child.wait().context("can't wait for cargo")?;
+        let status = child.wait().with_context(|| format!("can't wait for {shown}"))?;
         if !status.success() {
-            bail!("`cargo {}` ended with {status}", step.args.join(" "));
+            bail!("{shown} ended with {status}");
         }
         Ok(())
     })
+}
+
+/// A step's command line, for a person.
+fn shown(step: &Step) -> String {
+    let program = Path::new(&step.program).file_name().unwrap_or(&step.program);
+    let words = [program].into_iter().chain(step.args.iter().map(OsString::as_os_str));
+    format!("`{}`", words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
 }
 
 /// Runs `action` as the step `name`, and says how long it took.
@@ -94,7 +109,30 @@ fn copy(from: impl io::Read, to: &mut impl Write) -> io::Result<Tally> {
 
 /// The cargo that runs us, or the one on the path.
 pub fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+    Command::new(cargo_name())
+}
+
+fn cargo_name() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
+}
+
+/// Where cargo puts what it builds.
+pub fn target() -> PathBuf {
+    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    repo_root().join(named.unwrap_or_else(|| PathBuf::from("target")))
+}
+
+/// Runs a command in the folder of the workspace.
+///
+/// # Errors
+///
+/// It can't be started, or does not end well.
+pub fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.current_dir(repo_root()).status().with_context(|| format!("can't start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok(())
 }
 
 /// The folder of the workspace.

@@ -8,18 +8,19 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::check::{self, Step, repo_root};
-use crate::licences;
+use crate::check::{self, Step, succeed};
 use crate::tally::Tally;
+use crate::{clients, licences};
 
 /// Programs that tests start, and the Debian packages that have them.
-const PROGRAMS: &[(&str, &str)] = &[("git", "git"), ("sh", "dash"), ("bash", "bash"), ("awk", "mawk")];
+const PROGRAMS: &[(&str, &str)] =
+    &[("git", "git"), ("sh", "dash"), ("bash", "bash"), ("awk", "mawk"), ("python3", "python3")];
 
 /// Parts of the Rust toolchain, by the command that shows whether they are there.
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
 
-/// Runs all steps and prints the sum of the test results last.
-pub fn run() -> ExitCode {
+/// Runs `steps` and prints the sum of the test results last.
+pub fn run(steps: impl FnOnce(&mut Tally) -> Result<()>) -> ExitCode {
     let mut tally = Tally::default();
     let result = steps(&mut tally);
     if let Err(error) = &result {
@@ -30,7 +31,12 @@ pub fn run() -> ExitCode {
     if result.is_ok() && tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn steps(tally: &mut Tally) -> Result<()> {
+/// Everything that a change must pass.
+///
+/// # Errors
+///
+/// Those of the first step that fails.
+pub fn steps(tally: &mut Tally) -> Result<()> {
     check::timed("what is needed", install_what_is_missing)?;
     check::run(&Step::cargo("format", &["fmt", "--all", "--check"]), tally)?;
     check::timed("licences", licences::check)?;
@@ -47,10 +53,11 @@ fn steps(tally: &mut Tally) -> Result<()> {
     if answers(&["nextest", "--version"]) {
         let tests = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
         check::run(&Step::cargo("tests", &tests), tally)?;
-        check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)
+        check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)?;
     } else {
-        check::run(&Step::cargo("tests", &["test", "--workspace", "--locked", "--no-fail-fast"]), tally)
+        check::run(&Step::cargo("tests", &["test", "--workspace", "--locked", "--no-fail-fast"]), tally)?;
     }
+    clients::check(tally)
 }
 
 fn install_what_is_missing() -> Result<()> {
@@ -60,8 +67,11 @@ fn install_what_is_missing() -> Result<()> {
                 .with_context(|| format!("`cargo {command}` is missing: install the component `{component}`"))?;
         }
     }
-    let missing: Vec<&str> =
+    let mut missing: Vec<&str> =
         PROGRAMS.iter().filter(|(program, _)| !is_on_path(program)).map(|(_, package)| *package).collect();
+    if !clients::can_install() {
+        missing.push("python3-venv");
+    }
     if missing.is_empty() {
         return Ok(());
     }
@@ -92,12 +102,4 @@ fn answers(args: &[&str]) -> bool {
 
 fn is_on_path(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let status = command.current_dir(repo_root()).status().with_context(|| format!("can't start {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} ended with {status}");
-    }
-    Ok(())
 }
