@@ -14,11 +14,13 @@ pub mod anthropic;
 pub mod failure;
 pub mod gemini;
 pub mod openai;
+pub mod recorded;
 pub mod scripted;
 pub mod sse;
 mod windows;
 
 pub use adapter::{Adapter, adapters, api_agent};
 pub use api::ApiAgent;
+pub use recorded::{RecordedAgent, Recording};
 pub use scripted::ScriptedAgent;
 pub use windows::window;

@@ -1,0 +1,215 @@
+//! The lines of a recording: JSON, first a head, then one for each exchange.
+
+use std::sync::Arc;
+
+use adjutant_core::tool::{ToolCall, content_hash};
+use adjutant_ports::{Delta, FailureKind, OutgoingMessage, OutgoingRole, Stop, TurnRequest, Usage};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::recorder::Masks;
+
+/// The version of the format.
+pub const RECORDING_VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// The version of the format: [`RECORDING_VERSION`].
+    pub recording: u32,
+    /// The version of the program.
+    pub adjutant: String,
+    /// Who answered.
+    pub adapter: String,
+    pub model: String,
+}
+
+/// One exchange as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Line {
+    pub turn: u32,
+    pub attempt: u32,
+    /// The hash of everything that was sent, of which `messages` has only the end.
+    pub hash: String,
+    /// How many messages at the beginning are those of the line above.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub same: usize,
+    /// The messages after these.
+    pub messages: Vec<Arc<Message>>,
+    /// The names of the tools that were offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_max: Option<u32>,
+    /// What was shown while the reply came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Shown>,
+    #[serde(flatten)]
+    pub end: End,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// A message that was sent; the standing orders are the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(super) enum Message {
+    System {
+        text: String,
+    },
+    User {
+        text: String,
+    },
+    Assistant {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+    },
+    Tool {
+        call_id: String,
+        name: String,
+        is_error: bool,
+        text: String,
+    },
+}
+
+/// Text that was shown, its pieces joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Shown {
+    Text(String),
+    Thinking(String),
+}
+
+/// How an exchange ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum End {
+    Reply {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        stop: Stop,
+    },
+    Failure {
+        kind: FailureKind,
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
+    },
+}
+
+/// What was sent, with its secrets masked.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sent {
+    pub messages: Vec<Arc<Message>>,
+    pub tools: Vec<String>,
+}
+
+impl Sent {
+    pub(super) fn of(request: &TurnRequest, masks: &Masks) -> Self {
+        let system = Message::System { text: masks.text(&request.system) };
+        let said = request.messages.iter().map(|message| masked(message, masks));
+        Self {
+            messages: [system].into_iter().chain(said).map(Arc::new).collect(),
+            tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+        }
+    }
+
+    /// The hash of all of it.
+    pub(super) fn hash(&self) -> String {
+        let text = serde_json::to_vec(&(&self.messages, &self.tools)).expect("texts and JSON values become JSON");
+        content_hash(&text)
+    }
+}
+
+fn masked(message: &OutgoingMessage, masks: &Masks) -> Message {
+    let text = masks.text(&message.text);
+    match &message.role {
+        OutgoingRole::User => Message::User { text },
+        OutgoingRole::Assistant => {
+            Message::Assistant { text, calls: message.calls.iter().map(|call| masks.call(call)).collect() }
+        }
+        OutgoingRole::Tool { call_id, name, is_error } => {
+            Message::Tool { call_id: masks.text(call_id), name: masks.text(name), is_error: *is_error, text }
+        }
+    }
+}
+
+impl Shown {
+    /// Takes in the next piece: what is of one kind in a row is one text.
+    pub(super) fn push(all: &mut Vec<Self>, delta: &Delta) {
+        match (delta, all.last_mut()) {
+            (Delta::Text(piece), Some(Self::Text(text))) | (Delta::Thinking(piece), Some(Self::Thinking(text))) => {
+                text.push_str(piece);
+            }
+            (Delta::Text(piece), _) => all.push(Self::Text(piece.clone())),
+            (Delta::Thinking(piece), _) => all.push(Self::Thinking(piece.clone())),
+        }
+    }
+}
+
+/// Why a recording can't be played.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The file can't be read.
+    #[error("can't read the recording: {0}")]
+    Unreadable(std::io::Error),
+    /// It does not begin as a recording does.
+    #[error("this is no recording: its first line is not the head of one")]
+    NoRecording,
+    /// It is of a format that this version doesn't know.
+    #[error("this recording has the format {found}; this version reads {RECORDING_VERSION}")]
+    Version {
+        /// The format that it has.
+        found: u32,
+    },
+    /// A line is no exchange.
+    #[error("line {line} of the recording can't be read: {why}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// One exchange with everything that was sent.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub line: Line,
+    pub messages: Vec<Arc<Message>>,
+}
+
+/// The head of a recording.
+pub(super) fn head(first_line: &str) -> Result<Head, ReadError> {
+    let head: Head = serde_json::from_str(first_line).map_err(|_| ReadError::NoRecording)?;
+    match head.recording {
+        RECORDING_VERSION => Ok(head),
+        found => Err(ReadError::Version { found }),
+    }
+}
+
+/// Reads a recording. A last line without its end was being written when the program was killed, and counts
+/// as not written.
+pub(super) fn read(text: &str) -> Result<(Head, Vec<Exchange>), ReadError> {
+    let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).zip(1..);
+    let (first, _) = lines.next().ok_or(ReadError::NoRecording)?;
+    let head = head(first)?;
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for (text, number) in lines {
+        let bad = |why: String| ReadError::Line { line: number, why };
+        let line: Line = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
+        let above = exchanges.last().map(|exchange| exchange.messages.as_slice()).unwrap_or_default();
+        let kept = above
+            .get(..line.same)
+            .ok_or_else(|| bad(format!("it begins with {} messages of the line above, which has fewer", line.same)))?;
+        let messages = kept.iter().chain(&line.messages).cloned().collect();
+        exchanges.push(Exchange { line, messages });
+    }
+    Ok((head, exchanges))
+}
