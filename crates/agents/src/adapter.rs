@@ -2,7 +2,7 @@
 
 use crate::api::{ApiAgent, Settings, Unusable};
 use crate::openai::{self, Chat, Responses};
-use crate::{anthropic, gemini};
+use crate::{anthropic, gemini, recorded};
 
 /// One kind of agent that can be spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,16 @@ pub fn adapters() -> Vec<Adapter> {
             name: "Scripted agent",
             about: "plays the turns of a script file; no model, no key, no cost",
             // Without a script file it plays the built-in script, so nothing can be missing.
+            key_variables: &[],
+            base_url_variable: None,
+            base_url: None,
+            model: None,
+            is_paid: false,
+        },
+        Adapter {
+            id: recorded::ADAPTER_ID,
+            name: "Recording",
+            about: "plays back what was recorded with --record; no model, no key, no cost",
             key_variables: &[],
             base_url_variable: None,
             base_url: None,

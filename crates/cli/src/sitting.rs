@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_agents::api::ApiAgent;
+use adjutant_agents::recorded::{self, Existing, ReadError};
 use adjutant_agents::scripted::{self, Script};
-use adjutant_agents::{Adapter, ScriptedAgent};
+use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::gate::secrets::SecretSet;
 use adjutant_core::inbox::{Question, QuestionKind};
@@ -53,6 +54,7 @@ pub struct Sitting {
     agents: Vec<Arc<dyn Agent>>,
     tools: Arc<NativeTools>,
     keys: Keys,
+    recording: Option<Recording>,
 }
 
 impl Sitting {
@@ -88,7 +90,30 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?;
-        Ok(Self { brief, options, agents, tools: Arc::new(tools), keys: supplies.keys })
+        Ok(Self { brief, options, agents, tools: Arc::new(tools), keys: supplies.keys, recording: None })
+    }
+
+    /// Has every exchange with the agents recorded in a file from here on.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be written, or holds something that is not to be overwritten.
+    pub fn record(&mut self, path: &Path, existing: Existing) -> anyhow::Result<()> {
+        let first = self.agents.first().context("a run has at least one agent")?;
+        let recording = Recording::open(&**first, path, existing, own_secrets(&self.keys))
+            .map_err(|error| Failure::usage(error.to_string()).hint("name another file with --record"))?;
+        for agent in &mut self.agents {
+            *agent = Arc::new(recording.of(agent.clone()));
+        }
+        self.recording = Some(recording);
+        Ok(())
+    }
+
+    /// Says so if the recording is not whole.
+    pub fn close_recording(&self) {
+        if let Some(fault) = self.recording.as_ref().and_then(Recording::fault) {
+            eprintln!("warning: {fault}");
+        }
     }
 
     /// The console of this sitting, its first line said: the version, what is about to happen (such as
@@ -205,6 +230,15 @@ fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> any
                 Arc::new(ScriptedAgent::new(script))
             }
         }),
+        recorded::ADAPTER_ID => {
+            let Some(path) = script else {
+                return Err(Failure::usage("the adapter `recorded` needs a recording to play")
+                    .hint("name one with --script, made by `adjutant run ... --record FILE`")
+                    .into());
+            };
+            let player = RecordedAgent::read(Path::new(path), own_secrets(&supplies.keys));
+            Ok(Arc::new(player.map_err(|error| unplayable(path, &error))?))
+        }
         _ => {
             let on_record = |value: &String| Sourced { value: value.clone(), from: "the run's options".to_owned() };
             let (model, base_url) = (named.model.as_ref().map(on_record), named.base_url.as_ref().map(on_record));
@@ -214,6 +248,16 @@ fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> any
             }
             Ok(Arc::new(api_agent(equipment)?))
         }
+    }
+}
+
+fn unplayable(path: &str, error: &ReadError) -> Failure {
+    let failure = Failure::usage(format!("`{path}`: {error}"));
+    match error {
+        ReadError::Unreadable(_) => failure.hint("name a file that is there with --script"),
+        ReadError::NoRecording => failure.hint("a script is played with --adapter scripted"),
+        ReadError::Version { .. } => failure.hint("play it with the version that made it"),
+        ReadError::Line { .. } => failure,
     }
 }
 
@@ -243,13 +287,17 @@ fn hosts(home: &Home) -> anyhow::Result<Hosts> {
     }
 }
 
-/// The values of the runtime's own secrets are masked wherever they turn up: those of its environment, of the
-/// key file, and the passwords of proxies.
+/// The values of the runtime's own secrets are masked wherever they turn up.
 fn masks(keys: &Keys) -> Masks {
+    Masks::new(own_secrets(keys))
+}
+
+/// The runtime's own secrets: those of its environment, of the key file, and the passwords of proxies.
+fn own_secrets(keys: &Keys) -> SecretSet {
     let own = std::env::vars().filter(|(name, _)| environment::is_withheld(name)).map(|(_, value)| value);
     // A proxy that can't be used is said where it is needed; a password in its address has a known shape.
     let proxies = settings::proxies().map_or_else(|_| Vec::new(), |proxies| proxies.passwords());
-    Masks::new(own.chain(keys.values().map(str::to_owned)).chain(proxies).collect::<SecretSet>())
+    own.chain(keys.values().map(str::to_owned)).chain(proxies).collect()
 }
 
 /// Drives a run while the operator is shown what is in flight, and says at the end how to go on.

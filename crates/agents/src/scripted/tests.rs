@@ -301,8 +301,9 @@ fn the_peers_scripts_are_accepted() {
 #[test]
 fn only_what_is_built_is_listed() {
     let adapters: Vec<_> = crate::adapters().iter().map(|adapter| (adapter.id, adapter.key_variables)).collect();
-    let expected: [(&str, &[&str]); 7] = [
+    let expected: [(&str, &[&str]); 8] = [
         ("scripted", &[]),
+        ("recorded", &[]),
         ("anthropic", &["ANTHROPIC_API_KEY"]),
         ("openai", &["OPENAI_API_KEY"]),
         ("openai-chat", &["OPENAI_API_KEY"]),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use adjutant_agents::recorded::Existing;
 use adjutant_core::budget;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
@@ -47,9 +48,12 @@ pub struct ResumeArgs {
     /// Ask the adapter's API at another address than before
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Play another script than before
+    /// Play another script or recording than before
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Record every exchange with the agent in this file; a recording that is there goes on
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Go on although the journal is damaged; what can't be read counts as never having happened
     #[arg(long)]
     accept_damage: bool,
@@ -94,7 +98,11 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     for notice in &settings.notices {
         eprintln!("warning: {notice}");
     }
-    let sitting = Sitting::open(&home, sitting::recorded_brief(&start.brief)?, options.clone(), settings.adapters)?;
+    let brief = sitting::recorded_brief(&start.brief)?;
+    let mut sitting = Sitting::open(&home, brief, options.clone(), settings.adapters)?;
+    if let Some(path) = &args.record {
+        sitting.record(path, Existing::Append)?;
+    }
     let path = journal.path().to_owned();
     let accepted_damage = recovered.accepted_damage();
 
@@ -119,6 +127,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         sitting::drive(&mut driver, &console, run_id.as_str(), Some(&path)).await
     })?;
     runtime.shutdown_background();
+    sitting.close_recording();
     journal.close().context("can't close the journal")?;
     Ok(sitting::ending(&ended))
 }

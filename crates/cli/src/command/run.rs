@@ -4,6 +4,7 @@ use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use adjutant_agents::recorded::Existing;
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::id::BriefId;
 use adjutant_core::price;
@@ -78,9 +79,12 @@ pub struct RunArgs {
     /// How many turns the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_turns: Option<u64>,
-    /// The script that the scripted agent plays
+    /// The script that the scripted agent plays, or the recording that `recorded` plays
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Record every exchange with the agent in a new file, for `--adapter recorded`; secrets are masked
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Take answers to questions from a file, in order
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
@@ -146,7 +150,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         options.workdir = copy.display().to_string();
     }
     sitting::can_hold(&options)?;
-    let sitting = Sitting::open(&home, brief, options, settings.adapters)?;
+    let mut sitting = Sitting::open(&home, brief, options, settings.adapters)?;
+    if let Some(path) = &args.record {
+        sitting.record(path, Existing::Refuse)?;
+    }
     let (run_id, mut journal) =
         FileJournal::create_next(&kept_in, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
     let path = journal.path().to_owned();
@@ -185,6 +192,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     })?;
     // Whatever still waits for a line at the terminal must not keep the process.
     runtime.shutdown_background();
+    sitting.close_recording();
     journal.close().context("can't close the journal")?;
     Ok(sitting::ending(&ended))
 }

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
 
-const KEY: &str = "canary-9e02b7714ac35d68";
+pub const KEY: &str = "canary-9e02b7714ac35d68";
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
 /// A server that answers every request from what is in it: the turn is the number of replies so far.
-fn serve(answer: fn(&str, &Value) -> String) -> String {
+pub fn serve(answer: fn(&str, &Value) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     // It ends with the test's process.
@@ -64,7 +64,7 @@ fn sent<'a>(body: &'a Value, kind: &str) -> Vec<&'a Value> {
 }
 
 /// Confirms, has two files written side by side and a command run that nobody authorized, and reports.
-fn work(head: &str, body: &Value) -> String {
+pub fn work(head: &str, body: &Value) -> String {
     assert!(head.to_ascii_lowercase().contains(&format!("x-goog-api-key: {KEY}\r\n")), "{head}");
     assert!(head.starts_with("POST /v1beta/models/gemini-test:streamGenerateContent?alt=sse "), "{head}");
     let replies = body["contents"].as_array().expect("contents").iter().filter(|content| content["role"] == "model");

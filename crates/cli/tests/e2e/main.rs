@@ -17,6 +17,7 @@ mod killed;
 mod limits;
 mod openai;
 mod readme;
+mod recorded;
 mod terminal;
 mod two_drivers;
 mod views;
