@@ -15,6 +15,7 @@ use adjutant_agents::ApiAgent;
 use adjutant_agents::anthropic::Messages;
 use adjutant_agents::api::{IDLE_MAX, OUTPUT_TOKENS_MAX, Settings};
 use adjutant_core::id::RunId;
+use adjutant_host::http::Proxies;
 use adjutant_ports::{Agent, CancellationToken, Delta, OutgoingMessage, OutgoingRole, TurnRequest};
 use adjutant_store::{FileJournal, Home, Owner};
 use anyhow::{Context, ensure};
@@ -158,6 +159,7 @@ fn agent(url: &str) -> anyhow::Result<ApiAgent> {
             base_url: url.to_owned(),
             output_tokens_max: OUTPUT_TOKENS_MAX,
             idle_max: IDLE_MAX,
+            proxies: Proxies::default(),
         },
     )?)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use adjutant_agents::anthropic::Messages;
 use adjutant_agents::api::{self, ApiAgent, Settings};
+use adjutant_host::http::Proxies;
 use adjutant_ports::{
     Agent, AgentFailure, CancellationToken, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest,
 };
@@ -97,6 +98,7 @@ fn agent(base_url: &str) -> ApiAgent {
             base_url: base_url.to_owned(),
             output_tokens_max: api::OUTPUT_TOKENS_MAX,
             idle_max: api::IDLE_MAX,
+            proxies: Proxies::default(),
         },
     )
     .unwrap()
@@ -291,6 +293,7 @@ async fn what_can_not_be_sent_is_refused_without_showing_the_key() {
             base_url: "http://127.0.0.1:1".to_owned(),
             output_tokens_max: 1,
             idle_max: Duration::from_secs(1),
+            proxies: Proxies::default(),
         },
     );
     check_failure(take(&agent.unwrap()).await.1, FailureKind::Permanent, "x-api-key");
@@ -305,6 +308,7 @@ fn a_base_url_that_is_none_is_said_before_any_turn() {
         base_url: "api.example.com".to_owned(),
         output_tokens_max: 1,
         idle_max: Duration::from_secs(1),
+        proxies: Proxies::default(),
     };
     let Err(unusable) = ApiAgent::new(Messages, settings) else { panic!("it was taken for a web address") };
     assert!(unusable.to_string().starts_with("can't use the API at `api.example.com`"), "{unusable}");

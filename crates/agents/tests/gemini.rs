@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use adjutant_agents::api::{self, ApiAgent, Settings};
 use adjutant_agents::gemini::Gemini;
+use adjutant_host::http::Proxies;
 use adjutant_ports::{Agent, CancellationToken, Delta, FailureKind, Stop};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -53,6 +54,7 @@ fn settings(base_url: &str, key: &str) -> Settings {
         base_url: base_url.to_owned(),
         output_tokens_max: api::OUTPUT_TOKENS_MAX,
         idle_max: api::IDLE_MAX,
+        proxies: Proxies::default(),
     }
 }
 

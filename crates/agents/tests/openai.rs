@@ -8,6 +8,7 @@ use std::sync::Arc;
 use adjutant_agents::api::{self, ApiAgent, Settings};
 use adjutant_agents::openai::{self, Chat, Responses};
 use adjutant_agents::{adapters, api_agent};
+use adjutant_host::http::Proxies;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Reply, Stop};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -145,6 +146,7 @@ fn settings(base_url: &str, key: &str) -> Settings {
         base_url: base_url.to_owned(),
         output_tokens_max: api::OUTPUT_TOKENS_MAX,
         idle_max: api::IDLE_MAX,
+        proxies: Proxies::default(),
     }
 }
 

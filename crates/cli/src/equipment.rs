@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use adjutant_agents::{Adapter, api};
 use adjutant_core::price::Prices;
-use adjutant_host::http::{Hosts, is_local};
+use adjutant_host::http::{Hosts, Proxies, is_local};
 use adjutant_store::Home;
 use adjutant_store::config::{AdapterConfig, Setting, Tier};
 use adjutant_store::keys::Keys;
@@ -169,12 +169,12 @@ impl Equipment {
         None
     }
 
-    /// How the adapter's API is reached.
+    /// How the adapter's API is reached, through these proxies.
     ///
     /// # Errors
     ///
     /// What is missing, with a way out.
-    pub fn for_api(self) -> Result<api::Settings, Failure> {
+    pub fn for_api(self, proxies: Proxies) -> Result<api::Settings, Failure> {
         if let Some(lack) = self.lack() {
             return Err(Failure::usage(format!("the adapter {}", lack.sentence)).hint(lack.hint));
         }
@@ -189,6 +189,7 @@ impl Equipment {
             base_url: self.base_url.expect("an adapter that lacks nothing has a base URL").value,
             output_tokens_max: self.output_tokens_max.value,
             idle_max: Duration::from_secs(self.idle_seconds.value),
+            proxies,
         })
     }
 }

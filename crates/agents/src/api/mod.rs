@@ -11,7 +11,7 @@ mod wire;
 
 use std::time::Duration;
 
-use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Request};
+use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Proxies, Request};
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
 use jiff::Timestamp;
 use thiserror::Error;
@@ -49,6 +49,8 @@ pub struct Settings {
     pub output_tokens_max: u32,
     /// How long nothing may come, such as [`IDLE_MAX`].
     pub idle_max: Duration,
+    /// The proxies to go through; none by default.
+    pub proxies: Proxies,
 }
 
 /// Why there is no agent.
@@ -82,7 +84,7 @@ impl ApiAgent {
     pub fn new(wire: impl Wire + 'static, settings: Settings) -> Result<Self, Unusable> {
         let unusable = |why: String| Unusable::new(&settings.base_url, why);
         let hosts = Hosts::only(&settings.base_url).map_err(|bad| unusable(bad.to_string()))?;
-        let http = HttpClient::new(hosts).map_err(|error| unusable(error.to_string()))?;
+        let http = HttpClient::for_api(hosts, settings.proxies.clone()).map_err(|error| unusable(error.to_string()))?;
         Ok(Self { http, settings, wire: Box::new(wire) })
     }
 

@@ -88,3 +88,16 @@ fn an_address_with_a_password_is_refused_and_not_repeated() {
     assert!(!format!("{}{}", said.stdout, said.stderr).contains("canary-6f1d"), "{said:?}");
     assert!(!home.journal_path("x").parent().is_some_and(std::path::Path::exists), "nothing begins");
 }
+
+#[test]
+fn a_run_goes_through_the_proxy_that_the_environment_names() {
+    let home = TestHome::new();
+    // The name resolves nowhere: only the proxy can have answered.
+    let proxy = serve(work);
+    let environment =
+        [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "http://api.invalid"), ("http_proxy", &proxy)];
+    run(&home, &environment).expect_code(0);
+    let home = TestHome::new();
+    let socks = [("ANTHROPIC_API_KEY", KEY), ("http_proxy", "socks5://127.0.0.1:1")];
+    run(&home, &socks).expect_code(2).expect_text("http_proxy");
+}
