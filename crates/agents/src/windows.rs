@@ -11,6 +11,7 @@ const WINDOWS: &[(&str, u64)] = &[
     ("gpt-4-turbo", 128_000),
     ("gpt-4.1", 1_047_576),
     ("gpt-5", 400_000),
+    ("gpt-6-luna", 1_050_000),
     ("o1", 200_000),
     ("o3", 200_000),
     ("o4-mini", 200_000),
@@ -20,6 +21,7 @@ const WINDOWS: &[(&str, u64)] = &[
     ("grok-2", 131_072),
     ("grok-3", 131_072),
     ("grok-4", 256_000),
+    ("grok-4.3", 1_000_000),
 ];
 
 /// The window of a provider's model, in tokens, if it is known.
@@ -46,7 +48,9 @@ mod tests {
             ("o1", Some(200_000)),
             ("o10", None),
             ("o1.5-mini", None),
-            ("grok-4.3", None),
+            ("grok-4.3", Some(1_000_000)),
+            ("grok-4.7", None),
+            ("gpt-6-luna", Some(1_050_000)),
             ("gemini-2.0-flash", Some(1_048_576)),
             ("qwen3-coder", None),
             ("", None),
