@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use regex::Regex;
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +18,12 @@ pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A turn that has everything a confirmation summary needs.
 pub const SUMMARY: &str = "## Confirmation Summary\n\n**Objective**: one thing.\n**Deliverables**: a file.\n\
                            **Constraints**: none.\n**Tools required**: shell_exec.\n**Unknowns**: none.\n";
+
+/// A secret that the environment of every command in these tests holds, and that nothing may say or keep.
+const CANARY: &str = "canary-d5f0c2b9a7e14386fe";
+
+/// The largest file that is searched for the canary: journals are far smaller.
+const SEARCHED_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Everything that one test has of the world.
 pub struct TestHome {
@@ -33,6 +40,8 @@ pub struct Said {
 
 impl Said {
     fn of(output: &Output) -> Self {
+        let said = [&output.stdout[..], &output.stderr].concat();
+        assert!(!holds_canary(&said), "a secret of the environment was said:\n{}", String::from_utf8_lossy(&said));
         Self {
             // A death by signal is no exit code; nothing here expects one from a command it waits for.
             code: output.status.code().unwrap_or(-1),
@@ -55,6 +64,35 @@ impl Said {
         assert!(said.contains(text), "`{text}` is not in:\n{said}");
         self
     }
+}
+
+/// Whatever a test left behind, nothing of it holds a secret of the environment.
+impl Drop for TestHome {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            check_no_canary(self.folder.path());
+        }
+    }
+}
+
+fn check_no_canary(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
+            check_no_canary(&path);
+        } else if kind.is_ok_and(|kind| kind.is_file())
+            && entry.metadata().is_ok_and(|metadata| metadata.len() <= SEARCHED_BYTES_MAX)
+        {
+            let holds = fs::read(&path).is_ok_and(|content| holds_canary(&content));
+            assert!(!holds, "{} holds a secret of the environment", path.display());
+        }
+    }
+}
+
+fn holds_canary(bytes: &[u8]) -> bool {
+    static CANARY_BYTES: LazyLock<regex::bytes::Regex> =
+        LazyLock::new(|| regex::bytes::Regex::new(CANARY).expect("a plain text is a pattern"));
+    CANARY_BYTES.is_match(bytes)
 }
 
 impl TestHome {
@@ -105,6 +143,7 @@ impl TestHome {
             ("HOME", self.path("")),
             ("ADJUTANT_HOME", self.path("home")),
             ("LANG", "C.UTF-8".into()),
+            ("CANARY_API_KEY", CANARY.into()),
         ])
     }
 
