@@ -29,11 +29,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import anthropic
+import openai
 import pydantic
 import typing_extensions
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from google import genai
 from google.genai import types as gemini
+from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "wire"
 KEY = "key-for-the-test"
@@ -220,7 +223,100 @@ class Gemini:
     has_same_body = True
 
 
-FORMATS = {"anthropic": Anthropic(), "gemini": Gemini()}
+class OpenaiResponses:
+    """The Responses API."""
+
+    free = ("parameters",)
+    ends = {"completed": "end_turn", "max_output_tokens": "max_tokens", "content_filter": "refusal"}
+
+    def fits(self, request):
+        fit(request["body"], ResponseCreateParamsStreaming)
+
+    def ask(self, url, body):
+        text, thinking, calls, declined, response = "", "", [], "", None
+        with openai.OpenAI(base_url=url, api_key=KEY, max_retries=0) as client:
+            for event in client.responses.create(**body):
+                if event.type == "error":
+                    raise openai.OpenAIError(event.message)
+                elif event.type == "response.output_text.delta":
+                    text += event.delta
+                elif event.type == "response.refusal.delta":
+                    declined += event.delta
+                elif event.type == "response.reasoning_summary_text.delta":
+                    thinking += event.delta
+                elif event.type == "response.output_item.done" and event.item.type == "function_call":
+                    args = json.loads(event.item.arguments)
+                    calls.append({"id": event.item.call_id, "name": event.item.name, "args": args})
+                elif event.type in ("response.completed", "response.incomplete"):
+                    response = event.response
+        end = self.ends[response.incomplete_details.reason if response.incomplete_details else response.status]
+        counts, taken_in = response.usage, response.usage.input_tokens_details
+        return {
+            "text": text or declined,
+            "thinking": thinking,
+            "calls": calls,
+            "stop": "refusal" if declined else "tool_use" if calls and end == "end_turn" else end,
+            "usage": {
+                "input_tokens": counts.input_tokens - taken_in.cached_tokens - taken_in.cache_write_tokens,
+                "cache_read_tokens": taken_in.cached_tokens,
+                "cache_write_tokens": taken_in.cache_write_tokens,
+                "output_tokens": counts.output_tokens,
+                "reasoning_tokens": counts.output_tokens_details.reasoning_tokens,
+            },
+        }
+
+    failure = openai.OpenAIError
+    any_body = {"model": "gpt-test", "input": "go", "stream": True}
+
+
+class OpenaiChat:
+    """Chat Completions, as OpenAI speaks it."""
+
+    free = ("parameters",)
+    ends = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
+
+    def fits(self, request):
+        fit(request["body"], CompletionCreateParamsStreaming)
+
+    def ask(self, url, body):
+        text, declined, calls, reason, counts = "", "", {}, None, None
+        with openai.OpenAI(base_url=url, api_key=KEY, max_retries=0) as client:
+            for chunk in client.chat.completions.create(**body):
+                counts = chunk.usage or counts
+                for choice in chunk.choices:
+                    reason = choice.finish_reason or reason
+                    text += choice.delta.content or ""
+                    declined += choice.delta.refusal or ""
+                    for piece in choice.delta.tool_calls or []:
+                        call = calls.setdefault(piece.index, {"id": "", "name": "", "args": ""})
+                        call["id"] += piece.id or ""
+                        call["name"] += piece.function.name or ""
+                        call["args"] += piece.function.arguments or ""
+        prompt, completion = (getattr(counts, f"{kind}_tokens_details", None) for kind in ("prompt", "completion"))
+        cached = prompt and prompt.cached_tokens
+        return {
+            "text": text or declined,
+            "thinking": "",
+            "calls": [{**call, "args": json.loads(call["args"] or "{}")} for call in calls.values()],
+            "stop": "refusal" if declined else self.ends[reason],
+            "usage": counts and {
+                "input_tokens": counts.prompt_tokens - (cached or 0),
+                "cache_read_tokens": cached,
+                "output_tokens": counts.completion_tokens,
+                "reasoning_tokens": completion and completion.reasoning_tokens,
+            } or {},
+        }
+
+    failure = openai.OpenAIError
+    any_body = {"model": "gpt-test", "messages": [{"role": "user", "content": "go"}], "stream": True}
+
+
+FORMATS = {
+    "anthropic": Anthropic(),
+    "gemini": Gemini(),
+    "openai-chat": OpenaiChat(),
+    "openai-responses": OpenaiResponses(),
+}
 
 
 class Server:

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use adjutant_agents::anthropic::Messages;
 use adjutant_agents::api::{Step, Wire};
 use adjutant_agents::gemini::Gemini;
+use adjutant_agents::openai::{Chat, Responses};
 use adjutant_agents::sse;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_ports::{Delta, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest};
@@ -19,7 +20,12 @@ use serde_json::{Map, Value, json};
 
 /// The formats, by the folders of their files. A new one is a line here and one in `tests/sdk/check.py`.
 fn formats() -> Vec<(&'static str, Box<dyn Wire>, &'static str)> {
-    vec![("anthropic", Box::new(Messages), "claude-test"), ("gemini", Box::new(Gemini), "gemini-test")]
+    vec![
+        ("anthropic", Box::new(Messages), "claude-test"),
+        ("gemini", Box::new(Gemini), "gemini-test"),
+        ("openai-responses", Box::new(Responses), "gpt-test"),
+        ("openai-chat", Box::new(Chat::openai()), "gpt-test"),
+    ]
 }
 
 /// The turns that requests are written for, by their names.
@@ -154,30 +160,36 @@ fn a_stream_comes_to_the_same_wherever_its_bytes_are_cut() {
         assert!(!streams.is_empty(), "{format} has no streams");
         for path in streams {
             let stream = fs::read_to_string(&path).unwrap();
-            let whole = read(&*wire, stream.as_bytes(), 0);
-            check(&path.with_extension("json"), &whole);
+            let events = events(stream.as_bytes(), 0);
+            check(&path.with_extension("json"), &read(&*wire, &events));
             // Not every official client bears a comment, so these are not in the files.
             let commented = format!(": keep-alive\n\n{}", stream.replace("\n\n", "\n\n: keep-alive\n\n"));
             for stream in [&commented, &stream.replace('\n', "\r\n"), &stream] {
                 for cut in 0..=stream.len() {
-                    assert_eq!(read(&*wire, stream.as_bytes(), cut), whole, "{} cut at {cut}", path.display());
+                    // The same events are the same reply: a reading has nothing else to go by.
+                    assert_eq!(self::events(stream.as_bytes(), cut), events, "{} cut at {cut}", path.display());
                 }
             }
         }
     }
 }
 
-/// What a stream cut at `cut` comes to, in a form that other clients can be compared with.
-fn read(wire: &dyn Wire, stream: &[u8], cut: usize) -> Value {
+/// The events of a stream cut at `cut`.
+fn events(stream: &[u8], cut: usize) -> Vec<sse::Event> {
     let mut reader = sse::Reader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
     reader.push(rest, &mut events).unwrap();
+    events
+}
+
+/// What a stream comes to, in a form that other clients can be compared with.
+fn read(wire: &dyn Wire, events: &[sse::Event]) -> Value {
     let mut reading = wire.reading(&turn("", Vec::new(), &[]));
     let (mut shown, mut thinking) = (String::new(), String::new());
     let mut is_done = false;
-    for event in &events {
+    for event in events {
         match reading.read(event) {
             Step::Nothing => {}
             Step::Show(Delta::Text(piece)) => shown.push_str(&piece),
