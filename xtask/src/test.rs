@@ -48,6 +48,8 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
     }
     let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     check::run(&Step::cargo("lints", &lints), tally)?;
+    // Built with the whole workspace, a crate may use what only another one asked for.
+    check::run(&Step::cargo("the program alone", &["check", "--package", "adjutant", "--locked"]), tally)?;
     let docs = Step::cargo("documentation", &["doc", "--workspace", "--no-deps", "--locked"]);
     check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
     if answers(&["nextest", "--version"]) {

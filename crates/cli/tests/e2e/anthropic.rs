@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
@@ -132,6 +133,55 @@ fn a_brief_is_run_to_its_report_by_a_model() {
     assert_eq!(fs::read_to_string(home.path("work/out.txt")).expect("written"), "größe\n");
     let counted = home.journal(RUN).into_iter().find(|event| event["type"] == "agent_reply").expect("a reply");
     assert_eq!((&counted["usage"]["input_tokens"], &counted["usage"]["output_tokens"]), (&json!(5), &json!(9)));
+}
+
+/// Like `work`, but the first time that work is asked for the stream stops after its first words.
+fn serve_with_one_stall() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let mut stalled = None;
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let (head, body) = request(&stream);
+            let answer = work(&head, &body);
+            let is_work = body["messages"].to_string().contains("This is phase 1");
+            if is_work && stalled.is_none() {
+                let whole = reply("I begin.\n", None);
+                let stop = whole.find("event: content_block_stop").expect("an end of the text");
+                stream.write_all(&whole.as_bytes()[..stop]).expect("the client reads");
+                stalled = Some(stream);
+            } else {
+                stream.write_all(answer.as_bytes()).expect("the client reads");
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn an_interruption_and_a_kill_in_mid_stream_leave_a_run_that_goes_on() {
+    for (signal, code) in [(Signal::INT, 4), (Signal::KILL, -1)] {
+        let home = TestHome::new();
+        home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
+        home.write("go.json", r#"["go"]"#);
+        let url = serve_with_one_stall();
+        let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &*url)];
+        let args =
+            ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--answers", "../go.json"];
+        let mut running = home.start_with(&args, &variables);
+        running.until("I begin.");
+        running.signal(signal);
+        running.finish().expect_code(code);
+        assert!(!home.path("work/out.txt").exists(), "nothing of a reply that broke off is carried out");
+        home.write("ok.json", r#"["ok"]"#);
+        let resumed =
+            home.adjutant(&["resume", RUN, "--answers", "../ok.json"]).envs(variables).output().expect("it starts");
+        assert_eq!(resumed.status.code(), Some(0), "{}", String::from_utf8_lossy(&resumed.stdout));
+        assert_eq!(fs::read_to_string(home.path("work/out.txt")).expect("written"), "größe\n");
+        let calls = home.journal(RUN).iter().filter(|event| event["type"] == "tool_call").count();
+        assert_eq!(calls, 1);
+    }
 }
 
 #[test]

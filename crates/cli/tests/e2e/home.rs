@@ -188,7 +188,13 @@ impl TestHome {
 
     /// Starts the binary with its stdin and stdout piped.
     pub fn start(&self, args: &[&str]) -> Running {
+        self.start_with(args, &[])
+    }
+
+    /// Starts the binary with its stdin and stdout piped and these variables in its environment.
+    pub fn start_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut command = self.adjutant(args);
+        command.envs(variables.iter().copied());
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
