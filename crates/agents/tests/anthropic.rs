@@ -1,20 +1,18 @@
 //! The adapter of the Messages API against a server on loopback: what is sent, what comes of streams that
 //! are cut, stall or fail, and that a turn can be cancelled.
 
-use std::sync::Mutex;
+mod loopback;
+
 use std::time::Duration;
 
 use adjutant_agents::anthropic::Messages;
 use adjutant_agents::api::{self, ApiAgent, Settings};
 use adjutant_host::http::Proxies;
-use adjutant_ports::{
-    Agent, AgentFailure, CancellationToken, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest,
-};
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinHandle;
+use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Reply, Stop};
+use loopback::{HEADS, answer, bind, check_failure, request, serve, stall, turn};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 
 const KEY: &str = "sk-ant-canary-0123456789";
 
@@ -33,12 +31,6 @@ fn events() -> Vec<String> {
     events.map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).into()
 }
 
-/// A head that announces a stream up to the end of the connection, and one that announces more than comes.
-const HEADS: [&str; 2] = [
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000000\r\n\r\n",
-];
-
 /// A stream of one text that ends for this reason.
 fn finished(reason: &str, text: &str) -> String {
     let mut events = events();
@@ -46,46 +38,6 @@ fn finished(reason: &str, text: &str) -> String {
     events[4] = events[4].replace("two", "");
     events[6] = events[6].replace("end_turn", reason);
     HEADS[0].to_owned() + &events.concat()
-}
-
-fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
-}
-
-/// Reads one request: its head, and its body as JSON.
-async fn request(stream: &mut TcpStream) -> (String, Value) {
-    let mut read = Vec::new();
-    loop {
-        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "the request broke off");
-        let Some(end) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { continue };
-        let head = String::from_utf8(read[..end].to_vec()).unwrap().to_ascii_lowercase();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-        let body = &read[end + 4..];
-        if body.len() == length.parse::<usize>().unwrap() {
-            return (head, serde_json::from_slice(body).unwrap());
-        }
-    }
-}
-
-async fn bind() -> (TcpListener, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    (listener, url)
-}
-
-/// A server that gives one answer to each connection, in order; ends with the requests that it got.
-async fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<(String, Value)>>) {
-    let (listener, url) = bind().await;
-    let serving = tokio::spawn(async move {
-        let mut requests = Vec::new();
-        for answer in answers {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            requests.push(request(&mut stream).await);
-            stream.write_all(answer.as_bytes()).await.unwrap();
-        }
-        requests
-    });
-    (url, serving)
 }
 
 fn agent(base_url: &str) -> ApiAgent {
@@ -104,38 +56,8 @@ fn agent(base_url: &str) -> ApiAgent {
     .unwrap()
 }
 
-fn turn() -> TurnRequest {
-    let brief = OutgoingMessage { role: OutgoingRole::User, text: "the brief".to_owned(), calls: Vec::new() };
-    TurnRequest {
-        turn: 1,
-        attempt: 1,
-        turns_left_out: 0,
-        system: "orders".to_owned(),
-        messages: vec![brief],
-        tools: [].into(),
-        output_max: None,
-    }
-}
-
-/// Takes a turn: what was shown, and what came of it. No failure ever holds the key.
 async fn take(agent: &ApiAgent) -> (String, Result<Reply, AgentFailure>) {
-    let shown = Mutex::new(String::new());
-    let show = |delta: Delta| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(&text),
-        Delta::Thinking(_) => {}
-    };
-    let reply = agent.turn(&turn(), &show, CancellationToken::new()).await;
-    if let Err(failure) = &reply {
-        assert!(!failure.message.contains(KEY), "{failure}");
-    }
-    (shown.into_inner().unwrap(), reply)
-}
-
-#[track_caller]
-fn check_failure(reply: Result<Reply, AgentFailure>, kind: FailureKind, said: &str) {
-    let failure = reply.unwrap_err();
-    assert_eq!(failure.kind, kind, "{failure}");
-    assert!(failure.message.contains(said), "{failure}");
+    loopback::take(agent, KEY).await
 }
 
 #[tokio::test]
@@ -230,25 +152,14 @@ async fn text_is_shown_as_it_arrives() {
     assert_eq!(reply.unwrap().text, "one two");
 }
 
-/// A server that sends the first events and then nothing; says when the client has gone.
-async fn stall(count: usize) -> (String, mpsc::Receiver<()>) {
-    let (listener, url) = bind().await;
-    let (gone, is_gone) = mpsc::channel(1);
-    tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        request(&mut stream).await;
-        stream.write_all((HEADS[0].to_owned() + &events()[..count].concat()).as_bytes()).await.unwrap();
-        let mut rest = Vec::new();
-        // A connection that is reset has ended, too.
-        stream.read_to_end(&mut rest).await.ok();
-        gone.send(()).await.unwrap();
-    });
-    (url, is_gone)
+/// The first events of the reply.
+fn begun() -> String {
+    HEADS[0].to_owned() + &events()[..3].concat()
 }
 
 #[tokio::test]
 async fn a_cancelled_turn_ends_and_closes_its_connection() {
-    let (url, mut is_gone) = stall(3).await;
+    let (url, mut is_gone) = stall(begun()).await;
     let agent = agent(&url);
     let cancel = CancellationToken::new();
     let reply = agent.turn(&turn(), &|_| cancel.cancel(), cancel.clone()).await;
@@ -267,7 +178,7 @@ async fn a_turn_that_is_cancelled_before_it_begins_sends_nothing() {
 
 #[tokio::test]
 async fn a_stream_that_stalls_is_given_up_at_the_idle_limit() {
-    let (url, mut is_gone) = stall(3).await;
+    let (url, mut is_gone) = stall(begun()).await;
     let agent = agent(&url);
     // From the first text on the clock stands still, and jumps when nothing is left to do.
     let reply = agent.turn(&turn(), &|_| tokio::time::pause(), CancellationToken::new()).await;

@@ -6,8 +6,9 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::anthropic::{KEY, serve, work};
+use crate::anthropic::{KEY, work};
 use crate::home::{RUN, SUMMARY, TestHome, brief};
+use crate::loopback::serve;
 
 /// Runs the binary with these variables; its exit code, stdout and stderr.
 fn with(home: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::anthropic::{KEY, run, serve, without_key, work};
+use crate::anthropic::{KEY, run, without_key, work};
 use crate::home::{RUN, TestHome, files};
+use crate::loopback::serve;
 
 fn key_file(home: &TestHome, text: &str, mode: u32) {
     let path = home.write("home/keys.toml", text);

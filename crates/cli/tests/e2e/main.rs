@@ -15,6 +15,7 @@ mod hostile;
 mod keys;
 mod killed;
 mod limits;
+mod loopback;
 mod openai;
 mod readme;
 mod recorded;

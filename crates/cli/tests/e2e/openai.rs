@@ -5,8 +5,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::anthropic::{KEY, REPORT, serve, without_key};
+use crate::anthropic::{KEY, REPORT, without_key};
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief};
+use crate::loopback::serve;
 
 /// An adapter of one of the formats, and where it has its key and its address from.
 struct Adapter {
@@ -63,8 +64,8 @@ fn check_results(replies: usize, results: &[(&Value, &Value)]) {
 }
 
 fn work_over_responses(head: &str, body: &Value) -> String {
-    assert!(head.starts_with("post /responses http/1.1\r\n"), "{head}");
-    assert!(head.contains(&format!("authorization: bearer {KEY}\r\n")), "{head}");
+    assert!(head.starts_with("POST /responses HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains(&format!("authorization: Bearer {KEY}\r\n")), "{head}");
     assert_eq!((&body["model"], &body["store"]), (&json!("gpt-test"), &json!(false)));
     assert!(body["instructions"].as_str().is_some_and(|orders| !orders.is_empty()), "{body}");
     let input = body["input"].as_array().expect("items");
@@ -93,8 +94,8 @@ fn work_over_responses(head: &str, body: &Value) -> String {
 }
 
 fn work_over_chat(head: &str, body: &Value) -> String {
-    assert!(head.starts_with("post /chat/completions http/1.1\r\n"), "{head}");
-    assert!(head.contains(&format!("authorization: bearer {KEY}\r\n")), "{head}");
+    assert!(head.starts_with("POST /chat/completions HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains(&format!("authorization: Bearer {KEY}\r\n")), "{head}");
     assert_eq!((&body["model"], &body["messages"][0]["role"]), (&json!("gpt-test"), &json!("system")));
     let messages = body["messages"].as_array().expect("messages");
     let replies = messages.iter().filter(|message| message["role"] == "assistant").count();
@@ -191,7 +192,7 @@ fn without_a_key_nothing_begins_and_three_ways_are_said() {
 fn a_compatible_server_of_ones_own_is_sent_no_key_if_there_is_none() {
     let home = TestHome::new();
     let answer = |head: &str, _: &Value| {
-        assert!(!head.contains("authorization"), "{head}");
+        assert!(!head.to_ascii_lowercase().contains("authorization"), "{head}");
         refuse("400 Bad Request", &json!("in its words"))
     };
     run(&home, COMPAT.id, &MODEL, &[(COMPAT.base_url, &serve(answer))]).expect_code(1).expect_text("in its words");

@@ -15,7 +15,7 @@ const BRIEF: &str = "mode: auto\nauthorized_costs:\n  - filesystem_write";
 fn recorded() -> (TestHome, String) {
     let home = prepared(&["go", "n"]);
     let args = ["--adapter", "gemini", "--model", "gemini-test", "--record", "../run.jsonl"];
-    let url = gemini::serve(gemini::work);
+    let url = crate::loopback::serve(gemini::work);
     let mut command = home.adjutant(&[&["run", "../brief.md", "--answers", "../answers.json"][..], &args].concat());
     let output = command.env("GEMINI_API_KEY", gemini::KEY).env("GOOGLE_GEMINI_BASE_URL", url).output();
     let output = output.expect("it starts");
