@@ -29,6 +29,8 @@ const REPLY_SHARE: u64 = 4;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     weights: Vec<Weight>,
+    /// The weight of those that are sent.
+    sent: u64,
     /// What the tools weigh where they are offered.
     tools: u64,
     /// The first message that is still sent, besides the standing orders.
@@ -92,8 +94,12 @@ impl Context {
                         *weight = Weight { tokens: FOLDED_TOKENS, kind: Kind::Folded };
                     }
                 }
+                self.weigh();
             }
-            Body::ContextCut { first, .. } => self.first = *first as usize,
+            Body::ContextCut { first, .. } => {
+                self.first = *first as usize;
+                self.weigh();
+            }
             _ => {}
         }
     }
@@ -181,14 +187,21 @@ impl Context {
     }
 
     fn push(&mut self, kind: Kind, bytes: u64) {
-        self.weights.push(Weight { tokens: bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS, kind });
+        let tokens = bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS;
+        self.weights.push(Weight { tokens, kind });
+        self.sent = self.sent.saturating_add(tokens);
+    }
+
+    /// Weighs anew what is sent, since something less is.
+    fn weigh(&mut self) {
+        let first = self.first;
+        let is_sent = |(index, weight): &(usize, &Weight)| *index >= first || weight.kind == Kind::System;
+        self.sent = self.weights.iter().enumerate().filter(is_sent).map(|(_, weight)| weight.tokens).sum();
     }
 
     /// The weight of a request, in tokens as they are guessed.
     fn weight(&self, tools: bool) -> u64 {
-        let is_sent = |(index, weight): &(usize, &Weight)| *index >= self.first || weight.kind == Kind::System;
-        let said: u64 = self.weights.iter().enumerate().filter(is_sent).map(|(_, weight)| weight.tokens).sum();
-        said + if tools { self.tools } else { 0 }
+        self.sent.saturating_add(if tools { self.tools } else { 0 })
     }
 
     /// Tokens as they are guessed, by the measure of what the provider last counted. A count that is off by more
