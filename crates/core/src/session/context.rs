@@ -196,7 +196,12 @@ impl Context {
     fn weigh(&mut self) {
         let first = self.first;
         let is_sent = |(index, weight): &(usize, &Weight)| *index >= first || weight.kind == Kind::System;
-        self.sent = self.weights.iter().enumerate().filter(is_sent).map(|(_, weight)| weight.tokens).sum();
+        self.sent = self
+            .weights
+            .iter()
+            .enumerate()
+            .filter(is_sent)
+            .fold(0, |sum: u64, (_, weight)| sum.saturating_add(weight.tokens));
     }
 
     /// The weight of a request, in tokens as they are guessed.
