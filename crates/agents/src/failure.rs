@@ -116,7 +116,7 @@ impl Verdict {
                     Fix::Key => format!("check the key in {key_source}"),
                     Fix::Quota => format!("check the credit and the limits of the account of {key_source}"),
                     Fix::Permission => format!("check what the key in {key_source} may do"),
-                    Fix::Model => "check the model's name, given with --model".to_owned(),
+                    Fix::Model => "check the model's name, given with --model, and the base URL".to_owned(),
                 };
                 (FailureKind::Permanent, None, format!("{why}; {hint}"))
             }
@@ -132,14 +132,22 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
     match failed {
         Failed::Status { status, headers, body } => {
             let said = Said::read(body);
-            let why = format!("{} (status {status})", said.message(body));
+            let why = match headers.get("location").filter(|_| (300..400).contains(&status)) {
+                Some(to) => format!(
+                    "the server redirects to `{}` (status {status}), which is not followed: check the base URL",
+                    shortened(to)
+                ),
+                None => format!("{} (status {status})", said.message(body)),
+            };
             let by_header = match headers.get("x-should-retry").map(String::as_str) {
                 Some("true") if by_status(status) != Meaning::Busy => Some(Meaning::Mishap),
                 Some("false") if matches!(by_status(status), Meaning::Busy | Meaning::Mishap) => Some(Meaning::Request),
                 _ => None,
             };
             let meaning = said.meaning(EXACT).or(by_header).unwrap_or_else(|| by_status(status));
-            meaning.verdict(why, wait(headers, now).or(said.wait))
+            // No wait at all is no wish: the usual one follows.
+            let asked = wait(headers, now).or(said.wait).filter(|wait| !wait.is_zero());
+            meaning.verdict(why, asked)
         }
         Failed::InStream { body } => {
             let said = Said::read(body);
@@ -375,9 +383,17 @@ fn asked_wait(message: &str) -> Option<Duration> {
     }
 }
 
+/// The longest wait that is told apart from a longer one: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A number of seconds, which may have a fraction; `None` if it is no length of time.
 fn seconds(text: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
+    let seconds: f64 = text.trim().parse().ok()?;
+    // Longer than any length of time is at least as long as the longest.
+    if seconds.is_finite() && seconds > LONGEST.as_secs_f64() {
+        return Some(LONGEST);
+    }
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 #[cfg(test)]
@@ -574,12 +590,14 @@ mod tests {
             (&[("retry-after", "7")][..], Some(7_000)),
             (&[("retry-after", " 0.25 ")], Some(250)),
             (&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], Some(37_000)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:48:00 GMT")], Some(0)),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:48:00 GMT")], None),
+            (&[("retry-after", "0")], None),
             (&[("retry-after", "7"), ("retry-after-ms", "1500")], Some(1_500)),
             (&[("retry-after", "7"), ("retry-after-ms", "soon")], Some(7_000)),
             (&[("retry-after", "-1")], None),
             (&[("retry-after", "NaN")], None),
-            (&[("retry-after", "1e300")], None),
+            (&[("retry-after", "1e300")], Some(31_536_000_000)),
+            (&[("retry-after", "99999999999999999999999")], Some(31_536_000_000)),
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "")], None),
             (&[], None),

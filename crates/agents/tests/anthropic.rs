@@ -56,6 +56,22 @@ fn agent(base_url: &str) -> ApiAgent {
     .unwrap()
 }
 
+/// A reply with one call more than any turn may have.
+fn many_calls() -> String {
+    let block = |index: usize| {
+        let block = json!({ "type": "tool_use", "id": format!("c{index}"), "name": "read", "input": {} });
+        let event = json!({ "type": "content_block_start", "index": index, "content_block": block });
+        format!("event: content_block_start\ndata: {event}\n\n")
+    };
+    HEADS[0].to_owned() + &events()[0] + &(0..129).map(block).collect::<String>() + &events()[6..].concat()
+}
+
+/// A stream that goes on and on.
+fn endless() -> String {
+    let much = events()[2].replace("one ", &"x".repeat(3_000_000));
+    HEADS[0].to_owned() + &events()[..2].concat() + &much.repeat(7)
+}
+
 async fn take(agent: &ApiAgent) -> (String, Result<Reply, AgentFailure>) {
     loopback::take(agent, KEY).await
 }
@@ -109,6 +125,10 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (finished("refusal", "I won't"), FailureKind::Permanent, "declined to answer: I won't"),
         (finished("end_turn", " "), FailureKind::Transient, "the reply was empty"),
         (finished("max_tokens", ""), FailureKind::Permanent, "output_tokens_max"),
+        (answer("200 OK", "content-type: text/html\r\n", "<html>"), FailureKind::Transient, "check the base URL"),
+        (answer("307 Temporary", "location: http://x/y\r\n", ""), FailureKind::Permanent, "redirects to `http://x/y`"),
+        (many_calls(), FailureKind::Transient, "129 calls in one turn"),
+        (endless(), FailureKind::Transient, "far longer than the reply was allowed"),
         (HEADS[0].to_owned() + "<html>no events</html>", FailureKind::Transient, "ended before the reply did"),
         (
             format!("{}{}event: error\ndata: {}\n\n", HEADS[0], events()[..3].concat(), error("overloaded_error")),
@@ -190,7 +210,7 @@ async fn a_stream_that_stalls_is_given_up_at_the_idle_limit() {
 async fn nobody_listening_is_worth_another_attempt() {
     let (listener, url) = bind().await;
     drop(listener);
-    check_failure(take(&agent(&url)).await.1, FailureKind::Transient, "no reply came");
+    check_failure(take(&agent(&url)).await.1, FailureKind::Unreached, "no reply came");
 }
 
 #[tokio::test]

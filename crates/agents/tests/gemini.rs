@@ -218,7 +218,7 @@ async fn a_stream_that_stalls_is_given_up_at_the_idle_limit() {
 async fn nobody_listening_is_worth_another_attempt() {
     let (listener, url) = bind().await;
     drop(listener);
-    check_failure(take(&agent(&url)).await.1, FailureKind::Transient, "no reply came");
+    check_failure(take(&agent(&url)).await.1, FailureKind::Unreached, "no reply came");
 }
 
 #[tokio::test]

@@ -162,6 +162,13 @@ impl Equipment {
                 ),
             });
         }
+        if let Some(key) = &self.key
+            && !key.secret.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            let what =
+                format!("the key from {} holds a space, a line break or another character that no key has", key.source);
+            return unusable(what, "copy the key anew, as one line".to_owned());
+        }
         if self.model.is_none() {
             let hint = format!("name one with --model, or `model` under `[adapters.{id}]`");
             return unusable("it has no default model".to_owned(), hint);

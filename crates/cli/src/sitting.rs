@@ -74,6 +74,13 @@ impl Sitting {
         for stranger in settings::strangers(&supplies.keys) {
             eprintln!("warning: {stranger}");
         }
+        let falls_back_on_script = options.fallback.iter().any(|agent| agent.adapter == scripted::ADAPTER_ID);
+        if falls_back_on_script && options.script.is_none() {
+            // The built-in script does nothing and says so: a failure would end as a success.
+            return Err(Failure::usage("`scripted` can't take over from another agent without a script")
+                .hint("name a script with --script, or take it off the fallback list")
+                .into());
+        }
         let agents = options.agents().into_iter().map(|named| agent(&supplies, &named, options.script.as_deref()));
         let agents = agents.collect::<anyhow::Result<_>>()?;
         let tools = NativeTools::open(
@@ -373,7 +380,8 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
             }
             Some((QuestionKind::Limit, question)) => {
                 let what = question.options.first().map(|offer| offer.changes.as_str()).unwrap_or_default();
-                format!("go on: adjutant resume {run_id} --extend 10 ({what})")
+                let amount = if what.contains("steps") { "10" } else { "N" };
+                format!("go on: adjutant resume {run_id} --extend {amount} ({what})")
             }
             _ => format!("go on: adjutant resume {run_id}"),
         }),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use adjutant_core::budget::{Budget, Metric};
 use adjutant_core::gate::Category;
-use adjutant_core::inbox::QuestionKind;
+use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::detect::Sensitivities;
@@ -18,7 +18,7 @@ use adjutant_core::session::{
     AgentLimits, BUSY_ATTEMPTS_MAX, Mode, OUTPUT_TOKENS_MAX, Session, Setup, TURN_ATTEMPTS_MAX,
 };
 use adjutant_core::tool::{ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome};
+use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::json;
 use simulator::{Ended, Plan, Said, World, call, kind, simulate};
@@ -153,6 +153,27 @@ fn when_all_have_failed_a_person_is_asked_and_a_retry_begins_with_the_first() {
     let ended = run(&setup, &world(&script, &[("failure", &["retry"]), GO]));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     assert_eq!(asked(&ended), [0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn work_never_begins_on_a_summary_that_was_not_given() {
+    for after in 0..30 {
+        let cancelled = World {
+            messages: vec![(after, Message::Cancel)],
+            ..world(&good(), &[("confirmation", &["go", "go"]), ("step", &["ok", "ok"])])
+        };
+        let ended = run(&setup(), &cancelled);
+        let before_work = ended
+            .journal
+            .iter()
+            .take_while(|event| !matches!(event.body, Body::PhaseEnter { phase, .. } if phase == PhaseName::Execute));
+        let replies = before_work.filter(|event| kind(&event.body) == "agent_reply").count();
+        let has_begun = ended
+            .journal
+            .iter()
+            .any(|event| matches!(event.body, Body::PhaseEnter { phase, .. } if phase == PhaseName::Execute));
+        assert!(has_begun && replies > 0, "cancelled after {after} events: {:?}", ended.kinds());
+    }
 }
 
 #[test]

@@ -29,6 +29,14 @@ pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
 /// of silence are no long thought; clients of today wait between one minute and six.
 pub const IDLE_MAX: Duration = Duration::from_secs(120);
 
+/// The most calls in one turn: far more than any model makes, and few enough to be judged and shown.
+const CALLS_MAX: usize = 128;
+
+/// The most bytes of a stream: so many, and so many more for each token that the reply may have. An event of one
+/// token has a few hundred.
+const STREAM_BYTES_MIN: usize = 1024 * 1024;
+const STREAM_BYTES_PER_TOKEN: usize = 1024;
+
 /// The most bytes of an error's body that are read. Errors of the APIs have a few hundred.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
@@ -105,10 +113,17 @@ impl ApiAgent {
         let mut reader = sse::Reader::default();
         let mut events = Vec::new();
         let mut reading = self.wire.reading(turn);
+        let bytes_max = STREAM_BYTES_MIN + self.output_max(turn) as usize * STREAM_BYTES_PER_TOKEN;
+        let mut bytes_read = 0;
         loop {
             let why = match tokio::time::timeout(self.settings.idle_max, incoming.chunk()).await {
-                Ok(Ok(Some(bytes))) => reader.push(&bytes, &mut events).err().map(|error| error.to_string()),
-                Ok(Ok(None)) => Some("the stream ended before the reply did".to_owned()),
+                Ok(Ok(Some(bytes))) => {
+                    bytes_read += bytes.len();
+                    let too_much = || "the stream is far longer than the reply was allowed to be".to_owned();
+                    let unreadable = reader.push(&bytes, &mut events).err().map(|error| error.to_string());
+                    unreadable.or_else(|| (bytes_read > bytes_max).then(too_much))
+                }
+                Ok(Ok(None)) => Some(ended(&incoming)),
                 Ok(Err(error)) => Some(error.to_string()),
                 Err(_) => Some(self.silence()),
             };
@@ -136,6 +151,10 @@ impl ApiAgent {
         if reply.stop == Stop::Refusal {
             return Err(self.judged(Failed::Declined { said: &reply.text }));
         }
+        if reply.calls.len() > CALLS_MAX {
+            let why = format!("it asks for {} calls in one turn, and {CALLS_MAX} is the most", reply.calls.len());
+            return Err(self.broken(true, &why));
+        }
         if reply.text.trim().is_empty() && reply.calls.is_empty() {
             return Err(self.judged(Failed::Empty { is_cut: reply.stop == Stop::MaxTokens }));
         }
@@ -145,8 +164,7 @@ impl ApiAgent {
     fn request(&self, turn: &TurnRequest) -> Request {
         let mut headers = self.wire.headers(&self.settings.key);
         headers.extend([("content-type", "application/json".to_owned()), ("accept", "text/event-stream".to_owned())]);
-        let output_tokens_max =
-            turn.output_max.map_or(self.settings.output_tokens_max, |most| most.min(self.settings.output_tokens_max));
+        let output_tokens_max = self.output_max(turn);
         let (base, path) = (self.settings.base_url.trim_end_matches('/'), self.wire.path(&self.settings.model));
         Request {
             url: format!("{base}{path}"),
@@ -158,11 +176,19 @@ impl ApiAgent {
         }
     }
 
+    /// The most tokens of the reply to this turn.
+    fn output_max(&self, turn: &TurnRequest) -> u32 {
+        let own = self.settings.output_tokens_max;
+        turn.output_max.map_or(own, |most| most.min(own))
+    }
+
     /// The failure of an exchange without an answer.
     fn unanswered(&self, error: &FetchError) -> AgentFailure {
         match error {
             FetchError::Timeout(_) => self.broken(false, &self.silence()),
-            FetchError::Failed { .. } => self.broken(false, &error.to_string()),
+            FetchError::Failed { .. } => {
+                AgentFailure { kind: FailureKind::Unreached, ..self.broken(false, &error.to_string()) }
+            }
             FetchError::InvalidUrl { .. }
             | FetchError::InvalidRequest { .. }
             | FetchError::Scheme { .. }
@@ -224,6 +250,16 @@ impl Agent for ApiAgent {
             }
         })
     }
+}
+
+/// What to say of a stream that ended: an answer of another kind is no stream that broke.
+fn ended(incoming: &Incoming) -> String {
+    let kind = incoming.headers.get("content-type").map_or("no type", String::as_str);
+    if kind.contains("event-stream") {
+        return "the stream ended before the reply did".to_owned();
+    }
+    let kind: String = kind.chars().take(60).collect();
+    format!("the answer is `{kind}` and no stream of events: check the base URL")
 }
 
 /// The body of an error, as far as it comes: one that breaks off still has its status.

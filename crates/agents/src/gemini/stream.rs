@@ -124,7 +124,8 @@ impl Fold {
     }
 
     fn call(&self, call: &Value) -> Result<ToolCall, String> {
-        let name = call["name"].as_str().filter(|name| !name.is_empty()).ok_or("a call without a name")?;
+        // An empty one is no tool, which the agent is told.
+        let name = call["name"].as_str().ok_or("a call without a name")?;
         if call["willContinue"] == true || call.get("partialArgs").is_some() {
             return Err("a call in pieces, which was not asked for".to_owned());
         }

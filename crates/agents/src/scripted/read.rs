@@ -443,6 +443,7 @@ const STOPS: &[(&str, Stop)] = &[
 
 const FAILURES: &[(&str, FailureKind)] = &[
     ("transient", FailureKind::Transient),
+    ("unreached", FailureKind::Unreached),
     ("busy", FailureKind::Busy),
     ("too_long", FailureKind::TooLong),
     ("permanent", FailureKind::Permanent),

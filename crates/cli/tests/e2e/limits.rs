@@ -44,7 +44,7 @@ fn a_limit_ends_the_sitting_with_5_and_extend_adds_to_it() {
         .expect_code(5)
         .expect_text("! limit reached: 3 turns of 3 turns")
         .expect_text("How many more turns?")
-        .expect_text("--extend 10 (the run may use so many more turns)");
+        .expect_text("--extend N (the run may use so many more turns)");
     // Nothing is refilled by a resume alone.
     home.run(&["resume", RUN]).expect_code(5);
     home.run(&["resume", RUN, "--extend", "1"]).expect_code(5).expect_text("4 turns of 4 turns");
@@ -89,4 +89,13 @@ fn old_results_are_folded_in_what_is_sent_and_kept_in_the_journal() {
     let results: Vec<_> = journal.iter().filter(|event| event["type"] == "tool_result").collect();
     assert_eq!(results.len(), 6);
     assert!(results.iter().all(|result| result["content"].as_str().is_some_and(|content| content.len() > 8_000)));
+}
+
+#[test]
+fn a_script_that_is_not_there_takes_over_from_nobody() {
+    let home = TestHome::new();
+    home.write("brief.md", "---\nproject: e2e\n---\n\n# Objective\n\nA.\n\n# Deliverables\n\nB.\n");
+    let args =
+        ["run", "../brief.md", "--adapter", "openai-compat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"];
+    home.run(&[&args[..], &["--fallback", "scripted"]].concat()).expect_code(2).expect_text("without a script");
 }

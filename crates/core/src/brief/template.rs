@@ -41,7 +41,7 @@ authorized_costs: []
 # adapter: scripted
 # script: demo.script
 # Who takes the turns if the adapter can't, in this order.
-# fallback: [scripted]
+# fallback: [gemini, "openai:gpt-4.1"]
 # model: NAME
 # The most steps of a session.
 # max_steps: 30

@@ -78,7 +78,7 @@ impl Spending {
             }
             Body::AgentFailed { slot, kind, .. } => match kind {
                 // The provider did not begin with it.
-                FailureKind::Busy | FailureKind::TooLong | FailureKind::Permanent => {
+                FailureKind::Unreached | FailureKind::Busy | FailureKind::TooLong | FailureKind::Permanent => {
                     self.reserved.remove(&key(*slot));
                 }
                 // It may have read all of it, and said something that nobody got.

@@ -71,6 +71,10 @@ impl Session {
         if mode != Some(chosen) {
             return self.record(Body::ModeSet { mode: chosen });
         }
+        // Nothing was said that could be accepted.
+        if summary.is_none() {
+            return self.say(MessageKind::Nudge, 0, prompts::no_summary());
+        }
         self.leave(PhaseName::Execute, "intake accepted")
     }
 }

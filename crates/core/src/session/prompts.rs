@@ -41,6 +41,13 @@ pub(super) fn nudge() -> String {
         .to_owned()
 }
 
+/// The request for a confirmation summary after a turn that was cancelled.
+pub(super) fn no_summary() -> String {
+    "Your turn was cancelled before there was a Confirmation Summary. Give it now: the heading `## Confirmation Summary` \
+     and its five parts. Nothing else can happen before it."
+        .to_owned()
+}
+
 /// What the operator wants changed in the summary.
 pub(super) fn correction(text: &str) -> String {
     format!(
@@ -214,6 +221,7 @@ pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, la
         text.push_str(&format!(" The brief's deadline, {deadline}, has already passed."));
     }
     let mut options = vec![match mode {
+        _ if summary.is_none() => Offer::new(Choice::Accept, "go", "the agent is asked for its summary again"),
         Some(mode) => Offer::new(Choice::Accept, "go", &format!("the work begins, in {mode} mode")),
         None => Offer::new(Choice::Accept, "go", "the work begins; you are asked between steps"),
     }];

@@ -35,9 +35,11 @@ impl Failed {
         let most = match self.kind {
             FailureKind::Permanent => 0,
             FailureKind::Busy if is_last => BUSY_ATTEMPTS_MAX,
-            FailureKind::Busy | FailureKind::Transient | FailureKind::TooLong | FailureKind::Cancelled => {
-                TURN_ATTEMPTS_MAX
-            }
+            FailureKind::Busy
+            | FailureKind::Transient
+            | FailureKind::Unreached
+            | FailureKind::TooLong
+            | FailureKind::Cancelled => TURN_ATTEMPTS_MAX,
         };
         failures >= most || self.retry_after_ms.is_some_and(|asked| asked > WAIT_ASKED_MAX_MS)
     }

@@ -358,8 +358,14 @@ impl State {
         self.owed = role == MessageRole::User;
         self.asked = None;
         match kind {
-            MessageKind::Nudge => self.nudges += 1,
-            MessageKind::Correction => self.nudges = 0,
+            MessageKind::Nudge => {
+                self.nudges += 1;
+                self.held = false;
+            }
+            MessageKind::Correction => {
+                self.nudges = 0;
+                self.held = false;
+            }
             MessageKind::KickOff | MessageKind::Continue => {
                 self.step = step;
                 self.rounds = 0;
@@ -481,7 +487,7 @@ impl State {
             // another attempt is simply due.
             FailureKind::Cancelled if turn.cancelled => self.held = true,
             FailureKind::Cancelled => {}
-            FailureKind::Transient | FailureKind::Busy | FailureKind::TooLong => {
+            FailureKind::Transient | FailureKind::Unreached | FailureKind::Busy | FailureKind::TooLong => {
                 turn.failures += 1;
                 turn.failed = Some(failed);
             }

@@ -617,6 +617,8 @@ pub enum Stop {
 pub enum FailureKind {
     /// Another attempt may work: a broken stream, a time limit, a mishap at the provider.
     Transient,
+    /// The provider was not reached, so that nothing can have come of the request.
+    Unreached,
     /// The provider has no room now: a rate limit or overload. Never a sign that the agent is stuck.
     Busy,
     /// The request is longer than the model's window: a shorter one may work.

@@ -89,6 +89,7 @@ fn what_nobody_counted_is_as_much_as_was_sent_and_said() {
 #[test]
 fn a_failure_costs_what_it_may_have_cost() {
     for (kind, tokens) in [
+        (FailureKind::Unreached, 0),
         (FailureKind::Busy, 0),
         (FailureKind::TooLong, 0),
         (FailureKind::Permanent, 0),
