@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 
 use adjutant_agents::ApiAgent;
 use adjutant_agents::anthropic::Messages;
-use adjutant_agents::api::{IDLE_MAX, OUTPUT_TOKENS_MAX, Settings};
+use adjutant_agents::api::{IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Settings};
 use adjutant_core::id::RunId;
-use adjutant_host::http::Proxies;
 use adjutant_ports::{Agent, CancellationToken, Delta, OutgoingMessage, OutgoingRole, TurnRequest};
 use adjutant_store::{FileJournal, Home, Owner};
 use anyhow::{Context, ensure};

@@ -11,7 +11,8 @@ mod wire;
 
 use std::time::Duration;
 
-use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Proxies, Request};
+pub use adjutant_host::http::Proxies;
+use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Request};
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
 use jiff::Timestamp;
 use thiserror::Error;
