@@ -6,6 +6,7 @@
 mod adapters;
 mod anthropic;
 mod decide;
+mod example_over_apis;
 mod exit_codes;
 mod first_run;
 mod gemini;
