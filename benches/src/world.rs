@@ -14,7 +14,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::{Mode, Session};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
-use adjutant_core::trace::{Body, Entry, Event, Outcome, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions, RunStart, TRACE_VERSION, Versions};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, Journal, Operator, Pending, Prepared, Progress,
     Settled, Tools,
@@ -52,7 +52,7 @@ pub fn options(workdir: &Path, mode: Mode) -> RunOptions {
         mode: Some(mode),
         workdir: workdir.display().to_string(),
         max_steps: u32::MAX,
-        adapter: "scripted".to_owned(),
+        agent: AgentOptions { adapter: "scripted".to_owned(), ..AgentOptions::default() },
         ..RunOptions::default()
     }
 }

@@ -366,12 +366,7 @@ impl Settings {
             workdir: path(&self.workdir.value),
             no_shell: self.no_shell.value,
             max_steps: self.max_steps.value,
-            adapter: self.adapter.value.clone(),
-            model: own.model,
-            base_url: own.base_url,
-            window: own.window,
-            output_tokens_max: own.output_tokens_max,
-            prices: own.prices,
+            agent: own,
             fallback: self
                 .fallback
                 .iter()

@@ -165,7 +165,7 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
         options.script = Some(absolute(script));
     }
     if let Some(base_url) = &args.base_url {
-        options.base_url = Some(base_url.clone());
+        options.agent.base_url = Some(base_url.clone());
     }
     Ok(options)
 }

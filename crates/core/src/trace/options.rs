@@ -40,23 +40,9 @@ pub struct RunOptions {
     pub no_shell: bool,
     /// How many steps a session may take before a person is asked.
     pub max_steps: u32,
-    /// The adapter.
-    pub adapter: String,
-    /// The model, where it is fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Where its API is, where that is not its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// The tokens of its window, where they are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<u64>,
-    /// The most tokens of one reply, where that is fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens_max: Option<u32>,
-    /// What its tokens cost, where the operator said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prices: Option<Prices>,
+    /// Who takes the turns.
+    #[serde(flatten)]
+    pub agent: AgentOptions,
     /// Who takes the turns if the adapter can't, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<AgentOptions>,
@@ -117,14 +103,6 @@ impl RunOptions {
     /// The agents of the run: its own first, then those to fall back on. Their places are what a request names.
     #[must_use]
     pub fn agents(&self) -> Vec<AgentOptions> {
-        let own = AgentOptions {
-            adapter: self.adapter.clone(),
-            model: self.model.clone(),
-            base_url: self.base_url.clone(),
-            window: self.window,
-            output_tokens_max: self.output_tokens_max,
-            prices: self.prices,
-        };
-        std::iter::once(own).chain(self.fallback.iter().cloned()).collect()
+        std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).collect()
     }
 }

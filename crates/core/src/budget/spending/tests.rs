@@ -10,7 +10,7 @@ const PRICES: Prices =
 fn begun() -> Spending {
     let mut spending = Spending::default();
     let options = RunOptions {
-        prices: Some(PRICES),
+        agent: AgentOptions { prices: Some(PRICES), ..AgentOptions::default() },
         fallback: vec![AgentOptions { adapter: "other".to_owned(), ..AgentOptions::default() }],
         ..RunOptions::default()
     };

@@ -8,8 +8,8 @@ use crate::inbox::{Choice, Message, Offer, Question, QuestionKind};
 use crate::session::Mode;
 use crate::trace::read::{Trace, read_bytes};
 use crate::trace::{
-    Body, Call, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RunOptions,
-    RunStart, Stop, TRACE_VERSION, Usage, Versions, wire,
+    AgentOptions, Body, Call, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection,
+    RunOptions, RunStart, Stop, TRACE_VERSION, Usage, Versions, wire,
 };
 use crate::view::list::ListRow;
 use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tools, trace, transcript};
@@ -20,8 +20,7 @@ fn run_start() -> Body {
         workdir: "orchard".into(),
         no_shell: false,
         max_steps: 30,
-        adapter: "scripted".into(),
-        model: Some("small".into()),
+        agent: AgentOptions { adapter: "scripted".into(), model: Some("small".into()), ..AgentOptions::default() },
         script: None,
         detectors: BTreeMap::new(),
         ..RunOptions::default()
