@@ -88,9 +88,7 @@ impl Supplies {
         let model = model.or_else(|| {
             first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
         });
-        // What others serve under a provider's name may have another window.
-        let of_provider = model.as_ref().filter(|_| adapter.base_url.is_some());
-        let known = of_provider.and_then(|model| adjutant_agents::window(&model.value));
+        let known = known_window(&adapter, model.as_ref().map(|model| model.value.as_str()));
         Equipment {
             key,
             model,
@@ -110,6 +108,12 @@ impl Supplies {
             adapter,
         }
     }
+}
+
+/// The window of a provider's own model, in tokens, by its name. What others serve under that name may have
+/// another.
+pub fn known_window(adapter: &Adapter, model: Option<&str>) -> Option<u64> {
+    model.filter(|_| adapter.base_url.is_some()).and_then(adjutant_agents::window)
 }
 
 fn or_else<T: Clone>(setting: Option<&Setting<T>>, default: T) -> Sourced<T> {

@@ -19,6 +19,7 @@ use adjutant_store::config::{self, AdapterConfig, Config, Notice};
 use adjutant_store::keys::{self, Keys};
 use anyhow::Context;
 
+use crate::equipment::known_window;
 use crate::failure::Failure;
 use crate::sitting;
 
@@ -402,11 +403,16 @@ impl Settings {
             .or_else(|| adapter.as_ref().and_then(|adapter| adapter.base_url_variable).and_then(variable))
             .or_else(|| config.base_url.as_ref().map(|set| set.value.clone()));
         let own = adapter.as_ref().and_then(|adapter| adapter.base_url);
+        // The default too: a later version may have another, and a resume goes on with the same model.
+        let model = model
+            .or_else(|| config.model.as_ref().map(|set| set.value.clone()))
+            .or_else(|| adapter.as_ref().and_then(|adapter| adapter.model).map(str::to_owned));
+        let known = adapter.as_ref().and_then(|adapter| known_window(adapter, model.as_deref()));
         AgentOptions {
             adapter: named.to_owned(),
-            model: model.or_else(|| config.model.as_ref().map(|set| set.value.clone())),
+            model,
             base_url: base_url.filter(|url| Some(url.as_str()) != own),
-            window: config.window.as_ref().map(|set| set.value),
+            window: config.window.as_ref().map(|set| set.value).or(known),
             output_tokens_max: config.output_tokens_max.as_ref().map(|set| set.value),
             prices: Some(config.prices()).filter(|prices| !prices.is_empty()),
         }

@@ -11,6 +11,7 @@ mod wire;
 
 use std::time::Duration;
 
+pub use adjutant_core::session::OUTPUT_TOKENS_MAX;
 pub use adjutant_host::http::Proxies;
 use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Request};
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
@@ -21,10 +22,6 @@ use crate::failure::{self, Failed};
 use crate::sse;
 pub use names::{changed_names, wire_name};
 pub use wire::{Reading, Step, Wire, malformed_or};
-
-/// The most tokens of one reply if nothing else is said: what every model of today takes, and more than the
-/// longest patch of a step needs.
-pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
 
 /// How long nothing may come if nothing else is said. The APIs send something while they work, so two minutes
 /// of silence are no long thought; clients of today wait between one minute and six.

@@ -102,3 +102,19 @@ fn a_run_goes_through_the_proxy_that_the_environment_names() {
     let socks = [("ANTHROPIC_API_KEY", KEY), ("http_proxy", "socks5://127.0.0.1:1")];
     run(&home, &socks).expect_code(2).expect_text("http_proxy");
 }
+
+#[test]
+fn the_window_and_the_default_of_a_providers_model_are_on_record() {
+    let home = TestHome::new();
+    home.write("brief.md", crate::home::brief("mode: auto"));
+    let mut command = home.adjutant(&["run", "../brief.md", "--adapter", "anthropic"]);
+    let output = command.env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", serve(declined)).output();
+    assert_eq!(output.expect("it starts").status.code(), Some(1));
+    let journal = home.journal(RUN);
+    let options = &journal.iter().find(|event| event["type"] == "run_start").expect("a beginning")["options"];
+    assert_eq!((&options["model"], &options["window"]), (&json!("claude-sonnet-4-6"), &json!(200_000)));
+}
+
+fn declined(_: &str, _: &serde_json::Value) -> String {
+    "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()
+}
