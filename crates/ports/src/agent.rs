@@ -113,3 +113,11 @@ pub struct AgentFailure {
     /// How long the provider asks to wait before another attempt; whoever waits sets the limit.
     pub retry_after: Option<Duration>,
 }
+
+impl AgentFailure {
+    /// The turn ended because it was cancelled.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self { kind: FailureKind::Cancelled, message: "the turn was cancelled".to_owned(), retry_after: None }
+    }
+}

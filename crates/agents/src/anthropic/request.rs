@@ -7,7 +7,7 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-use crate::api::wire_name;
+use crate::api::{has_words, wire_name};
 
 /// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
 ///
@@ -82,10 +82,6 @@ fn call(call: &ToolCall) -> Value {
 
 fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
-}
-
-fn has_words(text: &str) -> bool {
-    !text.trim().is_empty()
 }
 
 /// Marks the last of some blocks: everything up to there is to be cached.

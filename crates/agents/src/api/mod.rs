@@ -239,11 +239,7 @@ impl Agent for ApiAgent {
         Box::pin(async move {
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(AgentFailure {
-                    kind: FailureKind::Cancelled,
-                    message: "the turn was cancelled".to_owned(),
-                    retry_after: None,
-                }),
+                () = cancel.cancelled() => Err(AgentFailure::cancelled()),
                 reply = self.exchange(request, deltas) => reply,
             }
         })
@@ -258,6 +254,11 @@ fn ended(incoming: &Incoming) -> String {
     }
     let kind: String = kind.chars().take(60).collect();
     format!("the answer is `{kind}` and no stream of events: check the base URL")
+}
+
+/// Whether there is anything in a text. The APIs refuse a message without a word in it.
+pub(crate) fn has_words(text: &str) -> bool {
+    !text.trim().is_empty()
 }
 
 /// The body of an error, as far as it comes: one that breaks off still has its status.

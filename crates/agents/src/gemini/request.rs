@@ -8,6 +8,7 @@ use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
 use super::{model, names};
+use crate::api::has_words;
 
 /// What the API takes as the signature of a call that the model's provider did not sign, from its page on
 /// thought signatures.
@@ -125,10 +126,6 @@ fn put_id(value: &mut Value, call_id: &str) {
 
 fn text(text: &str) -> Value {
     json!({ "text": text })
-}
-
-fn has_words(text: &str) -> bool {
-    !text.trim().is_empty()
 }
 
 #[cfg(test)]

@@ -38,11 +38,6 @@ pub(super) fn arguments(call: &ToolCall) -> String {
     if call.args.is_object() { call.args.to_string() } else { "{}".to_owned() }
 }
 
-/// Whether there is anything in a text. The formats refuse a message without a word in it.
-pub(super) fn has_words(text: &str) -> bool {
-    !text.trim().is_empty()
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use std::sync::Arc;

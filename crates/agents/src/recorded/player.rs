@@ -135,11 +135,7 @@ impl Agent for RecordedAgent {
     ) -> Pending<'a, Result<Reply, AgentFailure>> {
         Box::pin(async move {
             if cancel.is_cancelled() {
-                return Err(AgentFailure {
-                    kind: FailureKind::Cancelled,
-                    message: "the turn was cancelled".to_owned(),
-                    retry_after: None,
-                });
+                return Err(AgentFailure::cancelled());
             }
             self.play(request, deltas)
         })

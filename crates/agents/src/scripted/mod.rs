@@ -14,7 +14,7 @@ mod script;
 use std::time::Duration;
 
 use adjutant_core::tool::ToolCall;
-use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
+use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, Pending, Reply, Stop, TurnRequest};
 
 pub use read::{ScriptError, Spot};
 pub use script::{DELAY_MS_MAX, Script};
@@ -54,12 +54,12 @@ impl ScriptedAgent {
         if let Some(delay) = turn.map(|turn| turn.delay_ms).filter(|delay| *delay > 0) {
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Err(cancelled()),
+                () = cancel.cancelled() => return Err(AgentFailure::cancelled()),
                 () = tokio::time::sleep(Duration::from_millis(delay)) => {}
             }
         }
         if cancel.is_cancelled() {
-            return Err(cancelled());
+            return Err(AgentFailure::cancelled());
         }
         let Some(turn) = turn else {
             return Ok(Reply { text: String::new(), calls: Vec::new(), usage: None, stop: Stop::EndTurn });
@@ -73,7 +73,7 @@ impl ScriptedAgent {
         }
         for piece in turn.stream.pieces(&turn.text) {
             if cancel.is_cancelled() {
-                return Err(cancelled());
+                return Err(AgentFailure::cancelled());
             }
             deltas(Delta::Text(piece.to_owned()));
         }
@@ -128,10 +128,6 @@ impl Fail {
     fn strikes(&self, attempt: u32) -> bool {
         self.times.is_none_or(|times| attempt <= times)
     }
-}
-
-fn cancelled() -> AgentFailure {
-    AgentFailure { kind: FailureKind::Cancelled, message: "the turn was cancelled".to_owned(), retry_after: None }
 }
 
 #[cfg(test)]

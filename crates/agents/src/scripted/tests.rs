@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use adjutant_ports::{OutgoingMessage, OutgoingRole, Usage};
+use adjutant_ports::{FailureKind, OutgoingMessage, OutgoingRole, Usage};
 use serde_json::json;
 
 use super::*;

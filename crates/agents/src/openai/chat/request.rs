@@ -8,8 +8,9 @@ use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
 use super::server::{Ids, Server, Silence};
+use crate::api::has_words;
 use crate::api::wire_name;
-use crate::openai::history::{arguments, has_words, in_order, told};
+use crate::openai::history::{arguments, in_order, told};
 
 /// How many letters and digits an id has where their number is given.
 const SHORT_ID_CHARS: usize = 9;

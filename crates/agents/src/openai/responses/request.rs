@@ -7,8 +7,9 @@ use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
+use crate::api::has_words;
 use crate::api::wire_name;
-use crate::openai::history::{arguments, has_words, in_order, told};
+use crate::openai::history::{arguments, in_order, told};
 
 /// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens, thinking
 /// included.
