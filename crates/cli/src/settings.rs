@@ -95,6 +95,10 @@ pub struct Sourced<T> {
 pub struct Settings {
     pub mode: Option<Sourced<Mode>>,
     pub workdir: Sourced<PathBuf>,
+    /// The operator's home folder; empty if it is not known.
+    pub home: String,
+    /// Our own home.
+    pub runtime_home: String,
     pub no_shell: Sourced<bool>,
     pub max_steps: Sourced<u32>,
     pub adapter: Sourced<String>,
@@ -293,6 +297,8 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         adapter,
         script,
         workdir,
+        home: variable("HOME").unwrap_or_default(),
+        runtime_home: current.join(home.root()).display().to_string(),
         detectors,
         base_url: first([set(typed.base_url.clone(), "--base-url")]),
         fallback,
@@ -365,6 +371,8 @@ impl Settings {
         RunOptions {
             mode: self.mode.as_ref().map(|mode| mode.value),
             workdir: path(&self.workdir.value),
+            home: self.home.clone(),
+            runtime_home: self.runtime_home.clone(),
             no_shell: self.no_shell.value,
             max_steps: self.max_steps.value,
             agent: own,

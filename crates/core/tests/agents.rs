@@ -42,6 +42,7 @@ fn setup() -> Setup {
         standing_orders: "orders".to_owned(),
         brief: "the whole brief".to_owned(),
         authorized: Vec::new(),
+        places: adjutant_core::gate::Places::default(),
         scope_locked: false,
         deadline: None,
         mode: Some(Mode::Auto),

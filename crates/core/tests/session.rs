@@ -44,6 +44,7 @@ fn setup(authorized: &[&str]) -> Setup {
         standing_orders: "orders".to_owned(),
         brief: "brief".to_owned(),
         authorized: authorized.iter().copied().map(Category::new).collect(),
+        places: adjutant_core::gate::Places::default(),
         scope_locked: false,
         deadline: None,
         mode: Some(Mode::Auto),

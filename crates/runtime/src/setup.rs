@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use adjutant_core::brief::Brief;
+use adjutant_core::gate::Places;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, standing_orders};
 use adjutant_core::tool::ToolSpecs;
@@ -29,6 +30,11 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         standing_orders: standing_orders::text().to_owned(),
         brief: brief.render(),
         authorized: brief.authorized_costs.clone(),
+        places: Places {
+            workdir: options.workdir.clone(),
+            home: options.home.clone(),
+            runtime_home: options.runtime_home.clone(),
+        },
         scope_locked: brief.scope_locked,
         deadline: brief.deadline.map(|deadline| (deadline.to_string(), deadline.ends_at())),
         mode: options.mode,

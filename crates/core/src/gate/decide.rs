@@ -7,6 +7,7 @@ use super::category::Category;
 use super::decision::{Request, judge};
 use super::effects::effects_of;
 use super::native;
+use super::places::Places;
 use super::role_limit::RoleLimit;
 use crate::role::Role;
 
@@ -23,10 +24,11 @@ struct Input {
     shell_disabled: bool,
     #[serde(default)]
     role: Value,
+    places: Option<Places>,
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// role?}` and gives `{decision, required, missing, layer, reason, would_allow}`.
+/// role?, places?}` and gives `{decision, required, missing, layer, reason, would_allow}`.
 ///
 /// `role` is one of [`Role::WORDS`], or a role `{name, may_hold, may_read}`.
 /// `null` counts as absent for all but `tool` and the two flags.
@@ -41,7 +43,7 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let decision = judge(&Request {
         tool: &input.tool,
         categories: &categories,
-        effects: &effects_of(&input.tool, &input.arguments),
+        effects: &effects_of(&input.tool, &input.arguments, &input.places.unwrap_or_default()),
         role: role.as_ref(),
         authorized: &input.authorized_costs.unwrap_or_default(),
         approved_for_run: &input.session_approved.unwrap_or_default(),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::authorization;
 use super::category::{Category, SHELL_EXEC};
+use super::effect::Effect;
 use super::role_limit::RoleLimit;
 
 /// What the gate says to one tool call, from mild to strict.
@@ -110,9 +111,9 @@ pub struct Request<'a> {
     pub tool: &'a str,
     /// The categories that every call to it needs.
     pub categories: &'a [Category],
-    /// The categories read from the call's arguments: what [`effects_of`](super::effects_of) says, and
+    /// What the call would do, read from its arguments: what [`effects_of`](super::effects_of) says, and
     /// whatever else the caller knows of the call.
-    pub effects: &'a [Category],
+    pub effects: &'a [Effect],
     /// The limit of the role that calls; none in a session without roles.
     pub role: Option<&'a RoleLimit>,
     /// The brief's `authorized_costs`.
@@ -175,7 +176,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
 
 fn required(request: &Request<'_>) -> Vec<Category> {
     let mut required: Vec<Category> = Vec::new();
-    for category in request.categories.iter().chain(request.effects) {
+    for category in request.categories.iter().chain(request.effects.iter().map(|effect| &effect.category)) {
         if !required.contains(category) {
             required.push(category.clone());
         }

@@ -8,41 +8,83 @@
 
 use serde_json::Value;
 
-use super::category::{CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, GIT_WRITE};
+use super::category::{
+    CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH,
+};
+use super::effect::{Act, Effect, Target, Verdict};
+use super::places::Places;
 
-/// The categories that a call to `tool` with `args` needs in addition to the tool's own.
+/// What a call to `tool` with `args` would do beyond what the tool's own categories say.
 ///
 /// `apply_patch` with a file deleted needs `filesystem_delete`; `http_fetch` with a method other than
 /// GET, HEAD or OPTIONS needs `external_message`, since it may say or change something outside; a
-/// write to a CI file needs `ci_modify`, one to git's own folder `git_write`. For other tools there is nothing to read.
+/// write to a CI file needs `ci_modify`, one to git's own folder `git_write`. Files written are effects too.
 #[must_use]
-pub fn effects_of(tool: &str, args: &Value) -> Vec<Category> {
+pub fn effects_of(tool: &str, args: &Value, places: &Places) -> Vec<Effect> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
-    let mut effects = Vec::new();
-    let mut add = |is_needed: bool, category: &str| {
-        if is_needed {
-            effects.push(Category::new(category));
-        }
-    };
     match tool {
-        "apply_patch" => {
-            let diff = text("diff");
-            add(deletes_file(diff), FILESYSTEM_DELETE);
-            add(patched_paths(diff).any(is_ci_file), CI_MODIFY);
-            add(patched_paths(diff).any(is_gits_own), GIT_WRITE);
-        }
-        "write_file" => {
-            add(is_ci_file(text("path")), CI_MODIFY);
-            add(is_gits_own(text("path")), GIT_WRITE);
-        }
-        "http_fetch" => {
-            let method = text("method");
-            let reads = ["", "GET", "HEAD", "OPTIONS"].iter().any(|reading| method.eq_ignore_ascii_case(reading));
-            add(!reads, EXTERNAL_MESSAGE);
-        }
-        _ => {}
+        "apply_patch" => patch(text("diff"), places),
+        "write_file" => written(text("path"), places),
+        "http_fetch" => request(text("method"), text("url")),
+        _ => Vec::new(),
+    }
+}
+
+fn patch(diff: &str, places: &Places) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if deletes_file(diff) {
+        effects.push(Effect {
+            verdict: Verdict::Destructive,
+            category: Category::new(FILESYSTEM_DELETE),
+            act: Act::Other,
+            matched: "+++ /dev/null".to_owned(),
+            reason: "the patch deletes a file".to_owned(),
+        });
+    }
+    for path in patched_paths(diff).filter(|path| *path != "/dev/null") {
+        let in_workdir = path.strip_prefix("a/").or(path.strip_prefix("b/")).unwrap_or(path);
+        effects.extend(written(in_workdir, places));
     }
     effects
+}
+
+/// A file that is created or changed.
+fn written(path: &str, places: &Places) -> Vec<Effect> {
+    let target = Target { path: places.plain(".", path), is_pattern: false, is_recursive: false };
+    let effect = |category: &str, verdict, reason: &str| Effect {
+        verdict,
+        category: Category::new(category),
+        act: Act::Write(target.clone()),
+        matched: path.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let mut effects = vec![effect(FILESYSTEM_WRITE, Verdict::Safe, "writes a file")];
+    if is_ci_file(path) {
+        effects.push(effect(CI_MODIFY, Verdict::Ask, "changes what continuous integration runs"));
+    }
+    if is_gits_own(path) {
+        effects.push(effect(GIT_WRITE, Verdict::Ask, "changes git's own folder"));
+    }
+    effects
+}
+
+fn request(method: &str, url: &str) -> Vec<Effect> {
+    let reads = ["", "GET", "HEAD", "OPTIONS"].iter().any(|reading| method.eq_ignore_ascii_case(reading));
+    let (verdict, category, reason) = if reads {
+        (Verdict::Ask, HTTP_FETCH, "fetches from the network")
+    } else {
+        (Verdict::External, EXTERNAL_MESSAGE, "may say or change something outside")
+    };
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = after_scheme.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    vec![Effect {
+        verdict,
+        category: Category::new(category),
+        act: Act::Contact { host: host.to_owned() },
+        matched: format!("{method} {url}").trim().to_owned(),
+        reason: reason.to_owned(),
+    }]
 }
 
 fn deletes_file(diff: &str) -> bool {
@@ -122,8 +164,9 @@ mod tests {
 
     #[track_caller]
     fn check(tool: &str, args: Value, expected: &[&str]) {
-        let effects = effects_of(tool, &args);
-        let names: Vec<_> = effects.iter().map(Category::as_str).collect();
+        let own = super::super::native::categories(tool).expect("a native tool");
+        let effects = super::super::effect::categories(&effects_of(tool, &args, &Places::default()));
+        let names: Vec<_> = effects.iter().filter(|category| !own.contains(category)).map(Category::as_str).collect();
         assert_eq!(names, expected, "{tool} {args}");
     }
 

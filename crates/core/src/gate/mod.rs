@@ -13,8 +13,10 @@ pub mod authorization;
 pub mod category;
 mod decide;
 mod decision;
+pub mod effect;
 mod effects;
 pub mod native;
+mod places;
 mod role_limit;
 pub mod secrets;
 
@@ -24,5 +26,7 @@ mod tests;
 pub use category::Category;
 pub use decide::decide;
 pub use decision::{Answer, Decision, Finding, Layer, OneOrMore, Request, judge, strictest};
+pub use effect::{Act, Effect, Target, Verdict};
 pub use effects::effects_of;
+pub use places::Places;
 pub use role_limit::{RoleLimit, RoleScope};

@@ -221,6 +221,10 @@ fn some_role() -> impl Strategy<Value = Option<RoleLimit>> {
     prop_oneof![Just(None), built_in, defined]
 }
 
+fn some_effect(category: Category) -> Effect {
+    Effect { verdict: Verdict::Ask, category, act: Act::Other, matched: String::new(), reason: "acts".to_owned() }
+}
+
 proptest! {
     #[test]
     fn more_authority_never_makes_an_answer_stricter_and_never_lifts_a_refusal(
@@ -228,6 +232,7 @@ proptest! {
         authorized in some_categories(), approved in some_categories(), call_is_approved in any::<bool>(),
         more in some_categories(), to_brief in any::<bool>(),
     ) {
+        let effects: Vec<Effect> = effects.into_iter().map(some_effect).collect();
         let before = Request {
             tool: "apply_patch",
             categories: &needed,

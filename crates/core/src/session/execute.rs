@@ -184,7 +184,7 @@ impl Session {
         let decision = gate::judge(&gate::Request {
             tool: &tool.name,
             categories: &tool.categories,
-            effects: &gate::effects_of(&tool.name, &call.call.args),
+            effects: &gate::effects_of(&tool.name, &call.call.args, &self.setup.places),
             role: self.setup.role.as_ref(),
             authorized: &self.setup.authorized,
             approved_for_run: &self.state.approved_for_run,

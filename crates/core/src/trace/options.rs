@@ -35,6 +35,12 @@ pub struct RunOptions {
     pub mode: Option<Mode>,
     /// The folder that tools work in.
     pub workdir: String,
+    /// The operator's home folder; empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub home: String,
+    /// Our own home, with journals, keys and profiles.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub runtime_home: String,
     /// Whether `shell_exec` is switched off.
     #[serde(default)]
     pub no_shell: bool,

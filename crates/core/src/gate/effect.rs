@@ -1,0 +1,88 @@
+//! One thing that a call would do: a file deleted, a host contacted, commits published.
+//!
+//! Effects are read from a call's arguments (`effects.rs`), of a command line by [`shell`](super::shell) or by
+//! rules for one tool. They are facts for the gate: whether a fact is allowed is decided in `decision.rs`.
+
+use serde::Serialize;
+
+use super::category::Category;
+
+/// How much an effect matters, from mild to strict. A whole command line counts as its strictest effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It reads, or works on what is easily made anew.
+    Safe,
+    /// Neither destroys nor leaves the machine, but nobody should find out afterwards: packages, rights.
+    Ask,
+    /// What it does can't be read beforehand.
+    Opaque,
+    /// It reaches others: published, sent, deployed.
+    External,
+    /// Something is lost: deleted, overwritten, discarded, killed.
+    Destructive,
+}
+
+/// One effect of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Effect {
+    /// How much it matters.
+    pub verdict: Verdict,
+    /// What has to be authorized for it.
+    pub category: Category,
+    /// What is done to what.
+    #[serde(flatten)]
+    pub act: Act,
+    /// The part of the call that it was read from, as written; shortened where it is long.
+    pub matched: String,
+    /// What the effect is, as half a sentence: `deletes files`.
+    pub reason: String,
+}
+
+/// What is done to what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum Act {
+    /// A file is created or changed.
+    Write(Target),
+    /// A file's whole content is replaced or lost.
+    Overwrite(Target),
+    /// A file or folder is removed.
+    Delete(Target),
+    /// A host is contacted.
+    Contact {
+        /// Its name or address as written, without port and user; `?` if it can't be known.
+        host: String,
+    },
+    /// Anything that has neither a path nor a host.
+    Other,
+}
+
+/// The files that an effect is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// The path in plain form: relative to the workdir if it lies inside (`.` is the workdir itself), absolute
+    /// otherwise; `?` if it can't be known.
+    pub path: String,
+    /// Whether the path is a pattern (`*`, `?`, `[`), so that it stands for every path that it matches.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_pattern: bool,
+    /// Whether all that lies below is meant too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_recursive: bool,
+}
+
+/// What a target is called whose path can't be known.
+pub const UNKNOWN: &str = "?";
+
+/// The categories of `effects`, each once, in order.
+#[must_use]
+pub fn categories(effects: &[Effect]) -> Vec<Category> {
+    let mut categories: Vec<Category> = Vec::new();
+    for effect in effects {
+        if !categories.contains(&effect.category) {
+            categories.push(effect.category.clone());
+        }
+    }
+    categories
+}
