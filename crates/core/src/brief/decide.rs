@@ -7,6 +7,7 @@ use super::problem::Problem;
 use super::reading::{Reading, read};
 use super::sections::Sections;
 use super::values::{CliBridge, OptionValue, RoleAdapter};
+use crate::gate::ScopeWords;
 
 /// Judges a brief: `{text}` in, its verdict out.
 ///
@@ -111,6 +112,7 @@ fn front_matter(front: &FrontMatter) -> Value {
     object.insert("project".to_owned(), json!(front.project.as_deref().unwrap_or_default()));
     put(&mut object, "brief_id", front.brief_id.as_deref());
     put(&mut object, "deadline", front.deadline.as_deref());
+    put(&mut object, "scope", front.scope.as_ref().map(scope));
     object.insert("scope_locked".to_owned(), json!(front.scope_locked));
     put(&mut object, "mode", front.mode.map(|mode| mode.as_str()));
     object.insert("authorized_costs".to_owned(), json!(front.authorized_costs));
@@ -144,6 +146,14 @@ fn front_matter(front: &FrontMatter) -> Value {
     });
     put(&mut object, "budgets", budgets.filter(|budgets| !budgets.is_empty()));
     Value::Object(object)
+}
+
+fn scope(words: &ScopeWords) -> Value {
+    if let Some(paths) = &words.paths {
+        return json!(paths);
+    }
+    let lists = words.lists().map(|(kind, list)| (kind.to_owned(), json!(list)));
+    Value::Object(lists.collect())
 }
 
 fn cli(cli: &CliBridge) -> Value {

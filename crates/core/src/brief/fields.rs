@@ -10,8 +10,10 @@ use super::list_fields::{authorized_costs, mcp_servers, texts};
 use super::node::{Map, Node, Value};
 use super::problem::{Problem, Problems};
 use super::role_fields;
+use super::scope_field::scope;
 use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, RoleAdapter};
 use super::whitespace::trim;
+use crate::gate::ScopeWords;
 use crate::nearest::did_you_mean;
 use crate::session::Mode;
 use crate::session::detect::{Detector, Sensitivity};
@@ -25,6 +27,8 @@ pub struct FrontMatter {
     pub brief_id: Option<String>,
     /// The last day, which need not be one.
     pub deadline: Option<String>,
+    /// What the brief is about; absent if it does not say. Ours.
+    pub scope: Option<ScopeWords>,
     /// Whether the agent is held to the brief's scope.
     pub scope_locked: bool,
     /// How far the agent goes before it asks.
@@ -62,10 +66,10 @@ pub struct FrontMatter {
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 20] = [
-    "project", "brief_id", "deadline", "scope_locked", "mode", "authorized_costs", "workdir", "adapter", "model",
-    "fallback", "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli", "roles",
-    "role_adapters", "budgets",
+const FIELDS: [&str; 21] = [
+    "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
+    "model", "fallback", "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli",
+    "roles", "role_adapters", "budgets",
 ];
 
 impl FrontMatter {
@@ -78,6 +82,7 @@ impl FrontMatter {
             project: map.get("project").and_then(|field| field.node.text()).map(str::to_owned),
             brief_id: text(map, "brief_id", problems),
             deadline: text(map, "deadline", problems),
+            scope: scope(map, problems),
             scope_locked: only_true(map, "scope_locked", problems),
             mode: mode(map, problems),
             authorized_costs: authorized_costs(map, problems),

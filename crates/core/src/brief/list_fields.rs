@@ -82,9 +82,12 @@ pub(super) fn mcp_servers(map: &Map, problems: &mut Problems<'_>) -> Vec<McpServ
 
 /// The items of a list that are text and not blank, trimmed, with a warning for each other one.
 pub(super) fn texts<'a>(map: &'a Map, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a Node)> {
-    let Some(node) = map.get(field).map(|field| &field.node) else {
-        return Vec::new();
-    };
+    let node = map.get(field).map(|field| &field.node);
+    node.map(|node| texts_of(node, field, problems)).unwrap_or_default()
+}
+
+/// The items of the list `node` that are text and not blank, trimmed, with a warning for each other one.
+pub(super) fn texts_of<'a>(node: &'a Node, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a Node)> {
     let Some(items) = node.items() else {
         if !node.is_blank() {
             let written = problems.text_at(node.at);

@@ -22,6 +22,7 @@ mod render;
 mod role_fields;
 mod rules;
 mod scalar;
+mod scope_field;
 mod sections;
 mod template;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::problem::{At, Problem, Problems};
 use super::rules;
 use super::sections::{Sections, read_sections};
 use super::values::{Budgets, CliBridge, Deadline, McpServer, RoleAdapter, day};
-use crate::gate::Category;
+use crate::gate::{Category, Scope};
 use crate::id::{BriefId, Slug};
 use crate::role::Role;
 use crate::session::Mode;
@@ -27,6 +27,8 @@ pub struct Brief {
     pub brief_id: Option<BriefId>,
     /// The last day on which it is in time; absent if there is none.
     pub deadline: Option<Deadline>,
+    /// What the brief is about; it holds nothing if the brief does not say.
+    pub scope: Scope,
     /// Whether the agent is held to the brief's scope.
     pub scope_locked: bool,
     /// How far the agent goes before it asks; absent if the operator is to be asked.
@@ -165,6 +167,7 @@ impl Brief {
             project: front.project.as_ref()?.parse().ok()?,
             brief_id: front.brief_id.as_ref().map(|id| id.parse()).transpose().ok()?,
             deadline: front.deadline.as_deref().and_then(day).map(Deadline::on),
+            scope: front.scope.as_ref().map(Scope::new).unwrap_or_default(),
             scope_locked: front.scope_locked,
             mode: front.mode,
             authorized_costs: front.authorized_costs.iter().map(Category::new).collect(),

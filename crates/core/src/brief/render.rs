@@ -22,6 +22,10 @@ impl Brief {
         if let Some(deadline) = &self.deadline {
             line("deadline", deadline);
         }
+        for (kind, list) in self.scope.words().lists() {
+            let key = if kind == "paths" { "scope".to_owned() } else { format!("scope.{kind}") };
+            line(&key, &if list.is_empty() { "nothing".to_owned() } else { list.join(", ") });
+        }
         line("scope_locked", &self.scope_locked);
         if let Some(mode) = &self.mode {
             line("mode", mode);

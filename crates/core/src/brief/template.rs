@@ -25,6 +25,9 @@ project: {project}
 brief_id: {today}-{suffix}
 # How far the agent goes before it asks: gated (after every step) or auto. Leave it out to be asked.
 mode: gated
+# What this brief is about, as paths or as a map of files, folders, hosts and services: what lies outside is
+# asked for, or refused if the scope is locked.
+# scope: [src, docs/*.md]
 # Whether the agent is held to what this brief is about.
 scope_locked: true
 

@@ -99,6 +99,8 @@ fn a_brief_without_a_slip_has_no_problems() {
     check("cli:\n  mcp_forward: false\n  binary: codex\n  args: [--print, x]", &[]);
     check("adapter: scripted\nscript: demo.script\nmodel: m\nmax_steps: 5", &[]);
     check("detectors:\n  banned_phrases: disabled\n  blocker: loose", &[]);
+    check("scope: [src, 'docs/*.md']", &[]);
+    check("scope:\n  files: [a]\n  folders:\n    - src\n  hosts: ['*.example.org']\n  services: []", &[]);
     check("mcp_servers:\n  - git=mcp-git --root=/x\ninherit_memory: true\nlearned_profile: orchard", &[]);
 }
 
@@ -231,6 +233,28 @@ fn what_the_peer_drops_silently_is_dropped_with_a_warning() {
         Sensitivity::Loose,
     );
     check("roles: 5", &["W 3:8 roles"]);
+}
+
+#[test]
+fn a_scope_that_cannot_be_read_lets_nothing_in() {
+    let inside = |brief: &Brief| ["src/a", "b"].map(|path| brief.scope.covers_path(path));
+    check_value("", inside, [true, true]);
+    check_value("scope:", inside, [true, true]);
+    check_value("scope:\n  - src", inside, [true, false]);
+    check_value("scope:\n  hosts: [x]", inside, [true, true]);
+    for (written, expected, problem) in [
+        ("scope: src", [true, false], "W 3:8 scope"),
+        ("scope: 7", [false, false], "W 3:8 scope"),
+        ("scope:\n  files: b", [false, true], "W 4:10 scope.files"),
+        ("scope:\n  folders: true", [false, false], "W 4:12 scope.folders"),
+        ("scope: [src, '[']", [true, false], "W 3:14 scope"),
+        ("scope:\n  files: [b]\n  hosts: [https://x.org/y]", [false, true], "W 5:11 scope.hosts"),
+    ] {
+        check(written, &[problem]);
+        check_value(written, inside, expected);
+    }
+    check("scope:\n  file: [src]", &["W 4:3 scope.file", "W 4:3 scope"]);
+    check_value("scope:\n  file: [src]", inside, [false, false]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod effects;
 pub mod native;
 mod places;
 mod role_limit;
+pub mod scope;
 pub mod secrets;
 
 #[cfg(test)]
@@ -30,3 +31,4 @@ pub use effect::{Act, Effect, Target, Verdict};
 pub use effects::effects_of;
 pub use places::Places;
 pub use role_limit::{RoleLimit, RoleScope};
+pub use scope::{Scope, ScopeWords};
