@@ -87,7 +87,7 @@ impl Sitting {
             Path::new(&options.workdir),
             Options {
                 shell: if options.no_shell { Shell::Disabled } else { Shell::Enabled },
-                hosts: hosts(home)?,
+                hosts: Hosts::load(&home.root().join("http-allow.json")),
                 environment: std::env::vars_os().collect(),
             },
         )
@@ -282,16 +282,6 @@ fn api_agent(equipment: Equipment) -> anyhow::Result<ApiAgent> {
         )
     })?;
     agent.with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))
-}
-
-/// The hosts that may be fetched from: the list in the home, closed if it can't be read.
-fn hosts(home: &Home) -> anyhow::Result<Hosts> {
-    let path = home.root().join("http-allow.json");
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(Hosts::parse(Some(&text))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Hosts::parse(None)),
-        Err(error) => Err(error).with_context(|| format!("can't read the host list `{}`", path.display())),
-    }
 }
 
 /// The values of the runtime's own secrets are masked wherever they turn up.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use adjutant_core::session::OUTPUT_TOKENS_MAX;
 pub use adjutant_host::http::Proxies;
-use adjutant_host::http::{FetchError, Hosts, HttpClient, Incoming, Request};
+use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Incoming, Request};
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
 use jiff::Timestamp;
 use thiserror::Error;
@@ -171,6 +171,7 @@ impl ApiAgent {
             body: Some(self.wire.body(turn, &self.settings.model, output_tokens_max).to_string()),
             timeout: self.settings.idle_max,
             bytes_max: ERROR_BYTES_MAX,
+            body_kind: BodyKind::Any,
         }
     }
 

@@ -61,8 +61,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         // Mapped, and translated: the well-known prefix.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
-        // 6to4.
-        [0x2002, high, low, ..] => carried(high, low),
+        // 6to4, whose relays are gone (RFC 7526): what still answers there is not what the address says.
+        [0x2002, ..] => false,
         // Teredo, benchmarking, ORCHID, documentation.
         [0x2001, 0..=0x01ff | 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
         // Only 2000::/3 is handed out at all.
@@ -77,10 +77,44 @@ mod tests {
     #[test]
     fn inside_is_told_from_outside() {
         let inside = [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1",
-            "100.127.255.255", "0.0.0.0", "255.255.255.255", "224.0.0.1", "192.0.0.8", "198.18.0.1", "::", "::1",
-            "fe80::1", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
-            "2002:7f00:1::", "2001:db8::1", "2001::1", "::127.0.0.1", "64:ff9b:1::1", "fec0::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "100.127.255.255",
+            "0.0.0.0",
+            "255.255.255.255",
+            "224.0.0.1",
+            "192.0.0.8",
+            "198.18.0.1",
+            "::",
+            "::1",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "::127.0.0.1",
+            "64:ff9b:1::1",
+            "fec0::1",
+            "2002:808:808::1",
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+            "64:ff9b::a9fe:a9fe",
+            "240.0.0.1",
+            "192.0.0.170",
+            "192.88.99.1",
+            "100::1",
+            "ff0e::1",
+            "::ffff:0:127.0.0.1",
+            "3fff::1",
         ];
         for address in inside {
             assert!(!is_public(address.parse().unwrap()), "{address}");

@@ -1,14 +1,23 @@
 //! The list of hosts that may be reached.
 
 use std::net::IpAddr;
+use std::path::Path;
+use std::{fs, io};
 
+use reqwest::Url;
 use thiserror::Error;
+
+use super::plain_host;
+
+/// The longest list that is read, in bytes: anything longer is something else.
+const LIST_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The hosts that may be reached.
 ///
 /// The file is a JSON array of strings, as the peer's `http-allow.json`: a host, or `*.base` for a host and
-/// everything under it. Ours adds `private:` before a host (not before `*.`): it may then also resolve to a
-/// private or local address.
+/// everything under it. Ours adds two words before a host (not before `*.`): `http://`, so that it may be spoken
+/// to without TLS, and `private:`, so that it may also resolve to a private or local address. What is private
+/// seldom has a certificate, so `private:` includes `http`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
     /// Every public host: there is no list.
@@ -24,10 +33,12 @@ pub enum Hosts {
 pub enum HostRule {
     /// This host.
     Exact {
-        /// Its name or address, in lower case.
+        /// Its name or address as addresses are compared: in lower case, a name beyond ASCII in its ASCII form.
         host: String,
         /// Whether it may have a private address.
         private: bool,
+        /// Whether it may be spoken to by plain `http`.
+        plain: bool,
     },
     /// A host and everything under it.
     Under(String),
@@ -76,28 +87,50 @@ impl Hosts {
         }
     }
 
-    /// Whether `host` is listed by its very name, which is what plain `http` needs.
+    /// The list in the file at `path`. No file means no list; one that is there and can't be read allows nothing.
+    #[must_use]
+    pub fn load(path: &Path) -> Self {
+        let broken = |why: &dyn std::fmt::Display| {
+            Self::Broken(BadHosts(format!("the list `{}` can't be read: {why}", path.display())))
+        };
+        match fs::symlink_metadata(path) {
+            // A link to nowhere is there: whoever made it meant a list.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Any,
+            Err(error) => broken(&error),
+            Ok(_) => match fs::metadata(path) {
+                Ok(found) if !found.is_file() => broken(&"it is not a file"),
+                Ok(found) if found.len() > LIST_BYTES_MAX => broken(&"it is too long"),
+                Ok(_) => fs::read_to_string(path).map_or_else(|error| broken(&error), |text| Self::parse(Some(&text))),
+                Err(error) => broken(&error),
+            },
+        }
+    }
+
+    /// Whether `host` is listed by its very name, so that any of its ports may be spoken to.
     #[must_use]
     pub fn names(&self, host: &str) -> bool {
-        self.exact(host).is_some()
+        self.exact(host, |_, _| true)
+    }
+
+    /// Whether `host` may be spoken to by plain `http`.
+    #[must_use]
+    pub fn allows_plain(&self, host: &str) -> bool {
+        self.exact(host, |_, plain| plain)
     }
 
     /// Whether `host` may have a private or local address.
     #[must_use]
     pub fn allows_private(&self, host: &str) -> bool {
-        self.exact(host) == Some(true)
+        self.exact(host, |private, _| private)
     }
 
-    fn exact(&self, wanted: &str) -> Option<bool> {
-        let Self::Listed(rules) = self else {
-            return None;
-        };
-        let mut found = rules.iter().filter_map(|rule| match rule {
-            HostRule::Exact { host, private } if host == wanted => Some(*private),
-            HostRule::Exact { .. } | HostRule::Under(_) => None,
-        });
-        let first = found.next()?;
-        Some(first || found.any(|private| private))
+    /// Whether an entry is this very host, and is what `wanted` says of its two words.
+    fn exact(&self, wanted_host: &str, wanted: impl Fn(bool, bool) -> bool) -> bool {
+        let Self::Listed(rules) = self else { return false };
+        rules.iter().any(|rule| match rule {
+            HostRule::Exact { host, private, plain } => host == wanted_host && wanted(*private, *plain),
+            HostRule::Under(_) => false,
+        })
     }
 
     /// What is wrong with the list, to be put behind a refusal; empty if nothing is.
@@ -110,21 +143,29 @@ impl Hosts {
 }
 
 fn rule(entry: &str) -> Result<HostRule, BadHosts> {
-    let bad = || BadHosts(format!("`{entry}` is no host, `*.base` or `private:host`"));
-    let is_host = |host: &str| {
-        let is_name = host
-            .split('.')
-            .all(|label| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_'));
-        is_name || host.parse::<IpAddr>().is_ok()
-    };
-    let (private, host) = match entry.strip_prefix("private:") {
-        Some(host) => (true, host.trim()),
+    let bad = || BadHosts(format!("`{entry}` is no host, `*.base`, `http://host` or `private:host`"));
+    let (private, rest) = match entry.strip_prefix("private:") {
+        Some(rest) => (true, rest.trim()),
         None => (false, entry),
     };
+    let (plain, host) = match rest.strip_prefix("http://") {
+        Some(host) => (true, host),
+        None => (private, rest),
+    };
     match host.strip_prefix("*.") {
-        Some(base) if !private && is_host(base) => Ok(HostRule::Under(base.to_owned())),
-        None if is_host(host) => Ok(HostRule::Exact { host: host.to_owned(), private }),
-        Some(_) | None => Err(bad()),
+        Some(base) if !plain => Ok(HostRule::Under(compared(base).ok_or_else(bad)?)),
+        None => Ok(HostRule::Exact { host: compared(host).ok_or_else(bad)?, private, plain }),
+        Some(_) => Err(bad()),
+    }
+}
+
+/// A listed host as those of addresses are compared with it; none if it is no name and no number.
+fn compared(host: &str) -> Option<String> {
+    let is_name = |label: &str| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    match host.parse::<IpAddr>() {
+        Ok(address) => Some(address.to_string()),
+        Err(_) if host.split('.').all(is_name) => plain_host(&Url::parse(&format!("https://{host}/")).ok()?),
+        Err(_) => None,
     }
 }
 
@@ -161,6 +202,9 @@ mod tests {
             r#"["*.", "api.dev"]"#,
             r#"["https://api.dev", "api.dev"]"#,
             r#"["private:*.dev", "api.dev"]"#,
+            r#"["http://*.dev", "api.dev"]"#,
+            r#"["api.dev/", "api.dev"]"#,
+            r#"["api.dev:443", "api.dev"]"#,
         ] {
             check(list, "api.dev", false);
         }
@@ -176,5 +220,35 @@ mod tests {
                 && !Hosts::Any.allows_private("localhost")
         );
         assert!(hosts.names("api.dev") && !hosts.names("x.lan") && !Hosts::Any.names("api.dev"));
+        assert!(hosts.allows_plain("localhost") && !hosts.allows_plain("api.dev") && !hosts.allows_plain("x.lan"));
+        let hosts = Hosts::of(["http://old.dev", "old.dev", "private:http://10.0.0.1"]);
+        assert!(hosts.allows_plain("old.dev") && !hosts.allows_private("old.dev") && hosts.allows_private("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_listed_host_is_compared_in_the_form_that_addresses_have() {
+        check(r#"["b\u00fccher.dev"]"#, "xn--bcher-kva.dev", true);
+        check(r#"["*.b\u00fccher.dev"]"#, "a.xn--bcher-kva.dev", true);
+        check(r#"["0:0:0:0:0:0:0:1"]"#, "::1", true);
+        check(r#"["0x7f.1"]"#, "127.0.0.1", true);
+    }
+
+    #[test]
+    fn fail_closed_allow_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        assert_eq!(Hosts::load(&path("absent")), Hosts::Any);
+        fs::write(path("good"), r#"["api.dev"]"#).unwrap();
+        assert!(Hosts::load(&path("good")).allows("api.dev"));
+        fs::write(path("empty"), "").unwrap();
+        fs::write(path("torn"), r#"["api.dev", "#).unwrap();
+        fs::write(path("binary"), [0xff, 0xfe]).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        std::os::unix::fs::symlink(path("nowhere"), path("link")).unwrap();
+        fs::write(path("long"), " ".repeat(LIST_BYTES_MAX as usize + 1)).unwrap();
+        for name in ["empty", "torn", "binary", "folder", "link", "long"] {
+            let hosts = Hosts::load(&path(name));
+            assert!(matches!(hosts, Hosts::Broken(_)) && !hosts.allows("api.dev"), "{name}: {hosts:?}");
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Hosts {
         }
         let is_web = matches!(parsed.scheme(), "http" | "https");
         let host = plain_host(&parsed).filter(|_| is_web).ok_or_else(bad)?;
-        Ok(Self::Listed(vec![HostRule::Exact { host, private: true }]))
+        Ok(Self::Listed(vec![HostRule::Exact { host, private: true, plain: true }]))
     }
 }
 

@@ -5,13 +5,16 @@
 //! only as far as allowed. Proxies are used by [`HttpClient::for_api`] alone, and only those it is given.
 
 mod address;
+mod content;
 mod hosts;
 mod incoming;
 mod proxies;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +33,17 @@ pub use proxies::{BadProxy, Proxies};
 /// The most redirects that are followed: what the peer documents and doesn't enforce.
 pub const REDIRECTS_MAX: usize = 5;
 
+/// The first port that is nobody's by its number: below it stand mail, shells and name servers, which would take
+/// an agent's words for their own protocol.
+const FREE_PORT_FIRST: u16 = 1024;
+
+/// Headers that say where a request goes, or where it ends: they are the connection's, not an agent's. Another
+/// `host` would reach a server that shares its address with one that is listed.
+const RESERVED_HEADERS: [&str; 12] = [
+    "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
+    "proxy-connection", "proxy-authorization", "accept-encoding",
+];
+
 /// One request.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -45,6 +59,17 @@ pub struct Request {
     pub timeout: Duration,
     /// The most bytes of the answer's body that are read, after decompression.
     pub bytes_max: usize,
+    /// What the body may be.
+    pub body_kind: BodyKind,
+}
+
+/// What an answer's body may be. One that is something else is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// Anything.
+    Any,
+    /// Text, as its content type says; without one, as its first bytes say.
+    Text,
 }
 
 /// An answer.
@@ -75,13 +100,42 @@ pub enum FetchError {
         /// Which part.
         what: String,
     },
-    /// Not `https`, and not `http` to a host that is listed by its name.
-    #[error("`{scheme}` is not allowed for `{host}`: only https is, and http for hosts that are listed by name")]
+    /// Not `https`, and not `http` to a host that is listed for it.
+    #[error(
+        "`{scheme}` is not allowed for `{host}`: only https is, and http for hosts that are listed as `http://{host}`"
+    )]
     Scheme {
         /// The scheme.
         scheme: String,
         /// The host.
         host: String,
+    },
+    /// It holds a user or a password.
+    #[error("the address of `{host}` holds a user or a password: send what identifies you in a header")]
+    UserInfo {
+        /// The host.
+        host: String,
+    },
+    /// A port of something that is not the web.
+    #[error(
+        "port {port} of `{host}` is not allowed: only 80, 443 and those from 1024 on are, and any of a host that is \
+         listed by name"
+    )]
+    Port {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// The answer is no text.
+    #[error("`{host}` answers with status {status} and {what}, and only text is read")]
+    NotText {
+        /// The host.
+        host: String,
+        /// The status.
+        status: u16,
+        /// What it is instead, with its content type.
+        what: String,
     },
     /// The host list doesn't have it.
     #[error("the host `{host}` is not on the list of allowed hosts{why}")]
@@ -124,10 +178,11 @@ impl FetchError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::InvalidUrl { .. } => "INVALID_URL",
+            Self::InvalidUrl { .. } | Self::UserInfo { .. } => "INVALID_URL",
             Self::InvalidRequest { .. } => "INVALID_ARGS",
             Self::Scheme { .. } => "BAD_SCHEME",
-            Self::HostNotAllowed { .. } | Self::PrivateAddress { .. } => "HOST_NOT_ALLOWED",
+            Self::HostNotAllowed { .. } | Self::PrivateAddress { .. } | Self::Port { .. } => "HOST_NOT_ALLOWED",
+            Self::NotText { .. } => "CONTENT_TYPE",
             Self::Timeout(_) => "TIMEOUT",
             Self::Cancelled { .. } => "CANCELLED",
             Self::Redirects(_) | Self::Failed { .. } => "FETCH_ERROR",
@@ -175,9 +230,19 @@ impl HttpClient {
     ///
     /// [`NoClient`] if the system's certificates can't be used.
     pub fn for_api(hosts: Hosts, proxies: Proxies) -> Result<Self, NoClient> {
+        Self::with_lookup(hosts, proxies, system_lookup())
+    }
+
+    /// The same, with names looked up by `lookup` and not by the system. Every connection to a name is one
+    /// look-up, and goes to an address that this look-up gave.
+    ///
+    /// # Errors
+    ///
+    /// [`NoClient`] if the system's certificates can't be used.
+    pub fn with_lookup(hosts: Hosts, proxies: Proxies, lookup: Lookup) -> Result<Self, NoClient> {
         install_provider();
         let hosts = Arc::new(hosts);
-        let resolver = GuardedResolver { hosts: hosts.clone(), proxies: proxies.hosts() };
+        let resolver = GuardedResolver { hosts: hosts.clone(), proxies: proxies.hosts(), lookup };
         // `no_proxy` comes first: without it, the environment's proxies would be used.
         let mut building = reqwest::Client::builder()
             .redirect(Policy::none())
@@ -225,6 +290,9 @@ impl HttpClient {
                 hop.follow(next, response.status());
                 continue;
             }
+            if request.body_kind == BodyKind::Text {
+                content::check(&host, response.status(), response.headers())?;
+            }
             let mut truncated = false;
             while let Some(chunk) = response.chunk().await.map_err(|error| failed(&host, &error))? {
                 let room = request.bytes_max.saturating_sub(body.len());
@@ -233,6 +301,9 @@ impl HttpClient {
                     truncated = true;
                     break;
                 }
+            }
+            if request.body_kind == BodyKind::Text {
+                content::check_body(&host, response.status(), body)?;
             }
             return Ok(Head { status: response.status(), headers: listed(response.headers()), truncated });
         }
@@ -260,15 +331,24 @@ impl HttpClient {
     fn check(&self, url: &Url) -> Result<String, FetchError> {
         let invalid = || FetchError::InvalidUrl { url: url.to_string() };
         let host = plain_host(url).ok_or_else(invalid)?;
+        // What stands before an `@` is read as a host by people, and would be sent to whoever comes after it.
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(FetchError::UserInfo { host });
+        }
         match url.scheme() {
             "https" => {}
-            "http" if self.hosts.names(&host) => {}
+            "http" if self.hosts.allows_plain(&host) => {}
             scheme => {
                 return Err(FetchError::Scheme { scheme: scheme.to_owned(), host });
             }
         }
         if !self.hosts.allows(&host) {
             return Err(FetchError::HostNotAllowed { why: self.hosts.trouble(), host });
+        }
+        if let Some(port) = url.port()
+            && !(matches!(port, 80 | 443) || port >= FREE_PORT_FIRST || self.hosts.names(&host))
+        {
+            return Err(FetchError::Port { host, port });
         }
         if host.parse::<IpAddr>().is_ok_and(|address| !is_public(address)) && !self.hosts.allows_private(&host) {
             return Err(FetchError::PrivateAddress { host });
@@ -297,10 +377,16 @@ impl Hop {
             .map_err(|_| FetchError::InvalidUrl { url: request.url.chars().take(200).collect() })?;
         let invalid = |what: &str| FetchError::InvalidRequest { what: what.chars().take(200).collect() };
         let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| invalid(&format!("the method `{}`", request.method)))?;
+            .ok()
+            // One makes a tunnel, the other has the server repeat what it got, keys included.
+            .filter(|method| !matches!(*method, Method::CONNECT | Method::TRACE))
+            .ok_or_else(|| invalid(&format!("the method `{}`", request.method)))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
             let said = || invalid(&format!("the header `{name}`"));
+            if RESERVED_HEADERS.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
+                return Err(said());
+            }
             headers.insert(
                 HeaderName::from_bytes(name.as_bytes()).map_err(|_| said())?,
                 HeaderValue::from_str(value).map_err(|_| said())?,
@@ -380,6 +466,20 @@ fn sources<'e>(error: &'e reqwest::Error) -> impl Iterator<Item = &'e (dyn std::
 struct GuardedResolver {
     hosts: Arc<Hosts>,
     proxies: Vec<String>,
+    lookup: Lookup,
+}
+
+/// Asks for the addresses of a name.
+pub type Lookup = Arc<dyn Fn(String) -> Looking + Send + Sync>;
+
+/// The answer to a [`Lookup`].
+pub type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// The system's own look-up.
+fn system_lookup() -> Lookup {
+    Arc::new(|host| {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()) })
+    })
 }
 
 /// A name that nothing should ask for.
@@ -398,13 +498,17 @@ impl Resolve for GuardedResolver {
         let is_proxy = self.proxies.contains(&host);
         let may_be_private = is_proxy || self.hosts.allows_private(&host);
         let is_allowed = is_proxy || self.hosts.allows(&host);
+        let looking = (self.lookup)(host);
         Box::pin(async move {
             if !is_allowed {
                 return Err(Unlisted.into());
             }
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-            let allowed: Vec<SocketAddr> =
-                found.into_iter().filter(|address| may_be_private || is_public(address.ip())).collect();
+            let found = looking.await?;
+            let allowed: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|address| may_be_private || is_public(*address))
+                .map(|address| SocketAddr::new(address, 0))
+                .collect();
             if allowed.is_empty() {
                 return Err(OnlyPrivate.into());
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use adjutant_host::http::{FetchError, Hosts, HttpClient, Request, Response};
+use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Request, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,10 +17,11 @@ pub fn request(url: &str) -> Request {
         body: None,
         timeout: Duration::from_secs(60),
         bytes_max: 1000,
+        body_kind: BodyKind::Any,
     }
 }
 
-async fn fetch(hosts: Hosts, request: &Request) -> Result<Response, FetchError> {
+pub async fn fetch(hosts: Hosts, request: &Request) -> Result<Response, FetchError> {
     HttpClient::new(hosts).unwrap().fetch(request, &CancellationToken::new()).await
 }
 
@@ -42,7 +43,7 @@ pub async fn server(answers: Vec<String>) -> (u16, tokio::task::JoinHandle<Vec<S
     (port, serving)
 }
 
-fn loopback() -> Hosts {
+pub fn loopback() -> Hosts {
     Hosts::of(["private:127.0.0.1", "private:localhost"])
 }
 
@@ -50,7 +51,7 @@ pub fn answer(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\nx-a: 1\r\nx-a: 2\r\n\r\n{body}", body.len())
 }
 
-fn moved(to: &str) -> String {
+pub fn moved(to: &str) -> String {
     format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 }
 
@@ -79,9 +80,10 @@ async fn what_must_not_be_reached_is_refused_before_it_is_asked() {
         (Hosts::Any, "https://0x7f.1/", "HOST_NOT_ALLOWED"),
         (Hosts::Any, "https://[::1]/", "HOST_NOT_ALLOWED"),
         (Hosts::Any, "https://[::ffff:169.254.169.254]/", "HOST_NOT_ALLOWED"),
-        (Hosts::Any, "https://user:pw@169.254.169.254/latest", "HOST_NOT_ALLOWED"),
+        (Hosts::Any, "https://user:pw@169.254.169.254/latest", "INVALID_URL"),
         (Hosts::Any, "https://localhost/", "HOST_NOT_ALLOWED"),
-        (Hosts::of(["localhost"]), "http://localhost/", "HOST_NOT_ALLOWED"),
+        (Hosts::of(["localhost"]), "http://localhost/", "BAD_SCHEME"),
+        (Hosts::of(["http://localhost"]), "http://localhost/", "HOST_NOT_ALLOWED"),
     ];
     for (hosts, url, code) in cases {
         let error = fetch(hosts, &request(url)).await.unwrap_err();

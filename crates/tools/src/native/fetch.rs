@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use adjutant_core::tool::{ToolMeta, ToolOutput};
-use adjutant_host::http::{FetchError, HttpClient, Request};
+use adjutant_host::http::{BodyKind, FetchError, HttpClient, Request};
 use adjutant_ports::CancellationToken;
 use serde_json::json;
 
@@ -34,6 +34,7 @@ impl Inner {
             body: args.body,
             timeout: Duration::from_millis(timeout_ms),
             bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
+            body_kind: BodyKind::Text,
         };
         let response = client.fetch(&request, &cancel).await.map_err(|error| match error {
             FetchError::Cancelled { partial } => cancelled(Some(String::from_utf8_lossy(&partial).into_owned())),
