@@ -43,6 +43,7 @@ fn setup() -> Setup {
         brief: "the whole brief".to_owned(),
         authorized: Vec::new(),
         places: adjutant_core::gate::Places::default(),
+        scope: adjutant_core::gate::Scope::default(),
         scope_locked: false,
         deadline: None,
         mode: Some(Mode::Auto),

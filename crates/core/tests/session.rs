@@ -45,6 +45,7 @@ fn setup(authorized: &[&str]) -> Setup {
         brief: "brief".to_owned(),
         authorized: authorized.iter().copied().map(Category::new).collect(),
         places: adjutant_core::gate::Places::default(),
+        scope: adjutant_core::gate::Scope::default(),
         scope_locked: false,
         deadline: None,
         mode: Some(Mode::Auto),

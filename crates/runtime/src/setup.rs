@@ -26,15 +26,17 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
             }
         }
     }
+    let places = Places {
+        workdir: options.workdir.clone(),
+        home: options.home.clone(),
+        runtime_home: options.runtime_home.clone(),
+    };
     Setup {
         standing_orders: standing_orders::text().to_owned(),
         brief: brief.render(),
         authorized: brief.authorized_costs.clone(),
-        places: Places {
-            workdir: options.workdir.clone(),
-            home: options.home.clone(),
-            runtime_home: options.runtime_home.clone(),
-        },
+        scope: brief.scope.placed(&places),
+        places,
         scope_locked: brief.scope_locked,
         deadline: brief.deadline.map(|deadline| (deadline.to_string(), deadline.ends_at())),
         mode: options.mode,

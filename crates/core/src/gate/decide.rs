@@ -6,9 +6,11 @@ use serde_json::Value;
 use super::category::Category;
 use super::decision::{Request, judge};
 use super::effects::effects_of;
+use super::grant::{Grant, Subject};
 use super::native;
 use super::places::Places;
 use super::role_limit::RoleLimit;
+use super::scope::{Scope, ScopeWords};
 use crate::role::Role;
 
 #[derive(Deserialize)]
@@ -25,10 +27,18 @@ struct Input {
     #[serde(default)]
     role: Value,
     places: Option<Places>,
+    grants: Option<Vec<Grant>>,
+    #[serde(default)]
+    scope: Value,
+    #[serde(default)]
+    scope_locked: bool,
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// role?, places?}` and gives `{decision, required, missing, layer, reason, would_allow}`.
+/// role?, places?, grants?, scope?, scope_locked?}` and gives `{decision, required, missing, layer, reason,
+/// would_allow, grants, findings}`.
+///
+/// `scope` is a list of paths or `{files, folders, hosts, services}`; grants count as not over.
 ///
 /// `role` is one of [`Role::WORDS`], or a role `{name, may_hold, may_read}`.
 /// `null` counts as absent for all but `tool` and the two flags.
@@ -40,17 +50,35 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let input = Input::deserialize(input).map_err(|error| format!("can't read the call: {error}"))?;
     let role = role(&input.role)?;
     let categories = native::categories(&input.tool).map_err(|error| error.to_string())?;
+    let places = input.places.unwrap_or_default();
+    let effects = effects_of(&input.tool, &input.arguments, &places);
+    let subject = Subject { tool: &input.tool, args: &input.arguments, effects: &effects };
+    let grants = input.grants.unwrap_or_default();
     let decision = judge(&Request {
         tool: &input.tool,
         categories: &categories,
-        effects: &effects_of(&input.tool, &input.arguments, &input.places.unwrap_or_default()),
+        effects: &effects,
         role: role.as_ref(),
         authorized: &input.authorized_costs.unwrap_or_default(),
         approved_for_run: &input.session_approved.unwrap_or_default(),
+        grants: &grants.iter().filter(|grant| grant.holds_for(&subject)).collect::<Vec<_>>(),
         call_is_approved: input.approved_call,
         shell_is_disabled: input.shell_disabled,
+        places: &places,
+        scope: &scope(&input.scope)?.placed(&places),
+        scope_locked: input.scope_locked,
     });
     serde_json::to_value(decision).map_err(|error| format!("can't write the decision: {error}"))
+}
+
+fn scope(given: &Value) -> Result<Scope, String> {
+    let cant = |error| format!("can't read the scope: {error}");
+    let words = match given {
+        Value::Null => ScopeWords::default(),
+        Value::Array(_) => ScopeWords { paths: Some(Vec::deserialize(given).map_err(cant)?), ..ScopeWords::default() },
+        named => ScopeWords::deserialize(named).map_err(cant)?,
+    };
+    Ok(Scope::new(&words))
 }
 
 fn role(given: &Value) -> Result<Option<RoleLimit>, String> {

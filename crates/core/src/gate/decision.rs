@@ -10,9 +10,13 @@
 use serde::Serialize;
 
 use super::authorization;
-use super::category::{Category, SHELL_EXEC};
-use super::effect::Effect;
+use super::category::{Category, MCP_TOOL, SHELL_EXEC};
+use super::effect::{Act, Effect, UNKNOWN};
+use super::grant::{Grant, Lasts};
+use super::places::Places;
+use super::protected::{Protected, protected};
 use super::role_limit::RoleLimit;
+use super::scope::Scope;
 
 /// What the gate says to one tool call, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -46,6 +50,10 @@ pub enum Layer {
     Role,
     /// What this call would do, and whether that kind of call is possible in this run at all.
     Call,
+    /// What only a yes to this very call may delete or overwrite.
+    Protected,
+    /// The brief's `scope`.
+    Scope,
     /// The brief's `authorized_costs`.
     Brief,
     /// An operator's yes, to this call or for the run.
@@ -63,6 +71,8 @@ impl Layer {
         match self {
             Self::Role => "role",
             Self::Call => "call",
+            Self::Protected => "protected",
+            Self::Scope => "scope",
             Self::Brief => "brief",
             Self::Approval => "approval",
             Self::Grant => "grant",
@@ -72,17 +82,22 @@ impl Layer {
 }
 
 /// What one check found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// What the check says.
     pub answer: Answer,
     /// Which check it is.
     pub layer: Layer,
+    /// The part of the call that it is about, as written; absent where it is about the call as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched: Option<String>,
     /// Why, as a sentence for the operator and the agent.
     pub reason: String,
     /// The categories that this check found missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Category>,
     /// What would allow the call; absent where it is allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub would_allow: Option<String>,
 }
 
@@ -95,13 +110,20 @@ pub struct OneOrMore<T> {
     pub rest: Vec<T>,
 }
 
+impl<T> OneOrMore<T> {
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+}
+
 /// The strictest finding. On a tie the earlier one speaks: its layer is the one to repair first.
 #[must_use]
-pub fn strictest(findings: OneOrMore<Finding>) -> Finding {
+pub fn strictest(findings: &OneOrMore<Finding>) -> &Finding {
     findings
         .rest
-        .into_iter()
-        .fold(findings.first, |strictest, other| if strictest.answer < other.answer { other } else { strictest })
+        .iter()
+        .fold(&findings.first, |strictest, other| if strictest.answer < other.answer { other } else { strictest })
 }
 
 /// Everything that bears on one call.
@@ -120,8 +142,16 @@ pub struct Request<'a> {
     pub authorized: &'a [Category],
     /// What an operator approved for the rest of the run.
     pub approved_for_run: &'a [Category],
+    /// The grants that hold for calls such as this one, in the order in which they are used.
+    pub grants: &'a [&'a Grant],
     /// Whether an operator approved this very call.
     pub call_is_approved: bool,
+    /// Where things are.
+    pub places: &'a Places,
+    /// What the brief is about, its paths in plain form.
+    pub scope: &'a Scope,
+    /// Whether what lies outside the scope is refused instead of asked for.
+    pub scope_locked: bool,
     /// Whether commands are switched off for the run.
     pub shell_is_disabled: bool,
 }
@@ -143,6 +173,11 @@ pub struct Decision {
     /// What would allow the call; absent where it is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_allow: Option<String>,
+    /// The grants that the call would use up a use of; empty where none was needed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<String>,
+    /// What each check found, the deciding one among them.
+    pub findings: Vec<Finding>,
 }
 
 impl Decision {
@@ -155,22 +190,45 @@ impl Decision {
 
 /// Judges one call.
 ///
-/// Refuses what lies beyond the role's limit and commands where they are switched off; asks for what is
-/// covered neither by default, nor by the brief, nor by an approval; allows the rest. Every required
-/// category must be covered, one that is does not speak for the others.
+/// Refuses what lies beyond the role's limit, commands where they are switched off, and what lies outside a
+/// locked scope; asks for what reaches a protected place or leaves the scope, and for what is covered neither by
+/// default, nor by the brief, nor by an approval, nor by a grant; allows the rest. Every required category must be
+/// covered, one that is does not speak for the others.
 #[must_use]
 pub fn judge(request: &Request<'_>) -> Decision {
     let required = required(request);
-    let mut rest: Vec<Finding> = request.role.and_then(|role| beyond_role(role, &required)).into_iter().collect();
-    rest.extend(without_shell(request, &required));
-    let finding = strictest(OneOrMore { first: coverage(request, &required), rest });
+    let (coverage, grants) = coverage(request, &required);
+    let by_limits = request.role.and_then(|role| beyond_role(role, &required)).into_iter();
+    let by_limits = by_limits.chain(without_shell(request, &required));
+    let by_place = request.effects.iter().filter_map(|effect| on_protected(effect, request));
+    let by_scope = request.effects.iter().filter_map(|effect| outside_scope(effect, request));
+    let by_service = required.iter().filter_map(|category| outside_services(category, request));
+    // What the operator approved is told behind what the call as a whole rests on.
+    let (approved, mut findings): (Vec<_>, Vec<_>) = by_limits
+        .chain(by_place)
+        .chain(by_scope)
+        .chain(by_service)
+        .partition(|finding| finding.answer == Answer::Allow);
+    findings.push(coverage);
+    findings.extend(approved);
+    findings.extend(request.effects.iter().filter_map(|effect| of_effect(effect, request)));
+    let all = OneOrMore { first: findings.remove(0), rest: findings };
+    let decided = strictest(&all).clone();
+    let mut missing: Vec<Category> = Vec::new();
+    for category in all.iter().filter(|finding| finding.answer == decided.answer).flat_map(|finding| &finding.missing) {
+        if !missing.contains(category) {
+            missing.push(category.clone());
+        }
+    }
     Decision {
-        answer: finding.answer,
+        answer: decided.answer,
         required,
-        missing: finding.missing,
-        layer: finding.layer,
-        reason: finding.reason,
-        would_allow: finding.would_allow,
+        missing,
+        layer: decided.layer,
+        reason: decided.reason,
+        would_allow: decided.would_allow,
+        grants: if decided.answer == Answer::Allow { grants } else { Vec::new() },
+        findings: all.iter().cloned().collect(),
     }
 }
 
@@ -191,6 +249,7 @@ fn beyond_role(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
     (!scope.in_scope).then(|| Finding {
         answer: Answer::Refuse,
         layer: Layer::Role,
+        matched: None,
         reason: format!("the role `{}` may never {what}", role.name),
         missing: scope.missing,
         would_allow: Some("give the call to a role whose limit includes it, such as `executor`".to_owned()),
@@ -202,40 +261,186 @@ fn without_shell(request: &Request<'_>, required: &[Category]) -> Option<Finding
     (request.shell_is_disabled && runs_commands).then(|| Finding {
         answer: Answer::Refuse,
         layer: Layer::Call,
+        matched: None,
         reason: "SHELL_DISABLED: commands are switched off for this run".to_owned(),
         missing: Vec::new(),
         would_allow: Some("start the run with commands switched on".to_owned()),
     })
 }
 
-/// Who covers what the call requires; of several that were needed, the one that says least is named.
-fn coverage(request: &Request<'_>, required: &[Category]) -> Finding {
-    let allow =
-        |layer, reason| Finding { answer: Answer::Allow, layer, reason, missing: Vec::new(), would_allow: None };
+/// An answer that asks, unless this very call was approved.
+fn ask(request: &Request<'_>, finding: Finding) -> Finding {
+    if !request.call_is_approved {
+        return finding;
+    }
+    Finding { answer: Answer::Allow, missing: Vec::new(), would_allow: None, ..finding }
+}
+
+/// What only a yes to this very call allows, whatever else covers it.
+fn on_protected(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+    let Protected { path, what } = protected(effect, request.places)?;
+    let finding = Finding {
+        answer: Answer::Ask,
+        layer: Layer::Protected,
+        matched: matched(effect),
+        reason: format!("{} {what} (`{path}`), which is protected", acts_on(effect)),
+        missing: Vec::new(),
+        would_allow: Some(
+            "an operator's yes to this very call; no authorization, approval for the run or grant covers it".to_owned(),
+        ),
+    };
+    Some(ask(request, finding))
+}
+
+fn acts_on(effect: &Effect) -> &'static str {
+    match &effect.act {
+        Act::Delete(_) => "this would delete",
+        Act::Overwrite(_) => "this would overwrite",
+        Act::Write(_) => "this would change",
+        Act::Contact { .. } => "this would contact",
+        Act::Other => "this would touch",
+    }
+}
+
+fn outside_scope(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+    let (what, is_known) = match &effect.act {
+        Act::Write(target) | Act::Overwrite(target) | Act::Delete(target) => {
+            if request.scope.covers_target(target) {
+                return None;
+            }
+            (target.path.as_str(), target.path != UNKNOWN)
+        }
+        Act::Contact { host } if !request.scope.covers_host(host) => (host.as_str(), host != UNKNOWN),
+        Act::Contact { .. } | Act::Other => return None,
+    };
+    let outside = if is_known {
+        format!("{} `{what}`, which lies outside the brief's scope", acts_on(effect))
+    } else {
+        format!("{} something that can't be known, so it may lie outside the brief's scope", acts_on(effect))
+    };
+    Some(beyond_scope(request, outside, matched(effect), is_known))
+}
+
+fn outside_services(category: &Category, request: &Request<'_>) -> Option<Finding> {
+    let server = category.as_str().strip_prefix(MCP_TOOL)?.strip_prefix(':')?.split(':').next()?;
+    let outside = format!("this would use the tool server `{server}`, which lies outside the brief's scope");
+    (!request.scope.covers_service(server)).then(|| beyond_scope(request, outside, None, true))
+}
+
+/// A locked scope refuses what is known to lie outside; what can't be known is asked for all the same.
+fn beyond_scope(request: &Request<'_>, reason: String, matched: Option<String>, is_known: bool) -> Finding {
+    let is_refused = request.scope_locked && is_known;
+    let way_out = if is_refused {
+        "a brief whose `scope` names it"
+    } else {
+        "an operator's yes to this very call, or a brief whose `scope` names it"
+    };
+    let finding = Finding {
+        answer: if is_refused { Answer::Refuse } else { Answer::Ask },
+        layer: Layer::Scope,
+        matched,
+        reason,
+        missing: Vec::new(),
+        would_allow: Some(way_out.to_owned()),
+    };
+    if is_refused { finding } else { ask(request, finding) }
+}
+
+fn matched(effect: &Effect) -> Option<String> {
+    (!effect.matched.is_empty()).then(|| effect.matched.clone())
+}
+
+fn allowed(layer: Layer, reason: String) -> Finding {
+    Finding { answer: Answer::Allow, layer, matched: None, reason, missing: Vec::new(), would_allow: None }
+}
+
+/// Who covers what the call requires; of several that were needed, the one that says least is named. With it the
+/// grants that are needed for it.
+fn coverage(request: &Request<'_>, required: &[Category]) -> (Finding, Vec<String>) {
+    let without = |finding| (finding, Vec::new());
     let by_brief = authorization::check(required, request.authorized, &[]);
     if required.iter().all(Category::is_default_allowed) {
-        return allow(Layer::Default, "the call needs no authorization".to_owned());
+        return without(allowed(Layer::Default, "the call needs no authorization".to_owned()));
     }
     if by_brief.allowed {
-        return allow(Layer::Brief, format!("the brief authorizes {}", list(required)));
+        return without(allowed(Layer::Brief, format!("the brief authorizes {}", list(required))));
     }
     let by_run = authorization::check(required, request.authorized, request.approved_for_run);
     if by_run.allowed {
-        return allow(Layer::Approval, format!("{} approved for the run", is_or_are(&by_brief.missing)));
+        return without(allowed(Layer::Approval, format!("{} approved for the run", is_or_are(&by_brief.missing))));
     }
     if request.call_is_approved {
-        return allow(Layer::Approval, "this call was approved".to_owned());
+        return without(allowed(Layer::Approval, "this call was approved".to_owned()));
     }
+    let (missing, grants) = by_grants(request, &by_run.missing);
+    if missing.is_empty() {
+        let reason = format!("{} granted: {}", is_or_are(&by_run.missing), ids(&grants));
+        return (allowed(Layer::Grant, reason), grants);
+    }
+    without(not_covered(missing, None))
+}
+
+/// What no grant covers, and the grants that cover the rest, each once. Of several the first is used, one for
+/// this call only before others.
+fn by_grants(request: &Request<'_>, missing: &[Category]) -> (Vec<Category>, Vec<String>) {
+    let mut used: Vec<String> = Vec::new();
+    let mut left = Vec::new();
+    for category in missing {
+        let covering = || request.grants.iter().filter(|grant| grant.covers(category));
+        let grant = covering().find(|grant| grant.lasts == Lasts::ThisCall).or_else(|| covering().next());
+        match grant {
+            Some(grant) if used.contains(&grant.grant_id) => {}
+            Some(grant) => used.push(grant.grant_id.clone()),
+            None => left.push(category.clone()),
+        }
+    }
+    (left, used)
+}
+
+fn not_covered(missing: Vec<Category>, matched: Option<(String, &str)>) -> Finding {
+    let (matched, does) = matched.map_or((None, String::new()), |(matched, does)| (Some(matched), format!("{does}: ")));
     Finding {
         answer: Answer::Ask,
         layer: Layer::Brief,
-        reason: format!("{} not authorized by the brief or approved for the run", is_or_are(&by_run.missing)),
+        matched,
+        reason: format!("{does}{} not authorized by the brief or approved for the run", is_or_are(&missing)),
         would_allow: Some(format!(
             "an operator's yes to this call or for the run, or {} in the brief's `authorized_costs`",
-            list(&by_run.missing)
+            list(&missing)
         )),
-        missing: by_run.missing,
+        missing,
     }
+}
+
+/// Who covers one effect. Of an effect for which the tool's own categories speak, it only says that it is missing.
+fn of_effect(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+    if effect.category.is_default_allowed() {
+        return None;
+    }
+    let needed = std::slice::from_ref(&effect.category);
+    let by = |layer, reason: &str| {
+        let reason = format!("{}: `{}` {reason}", effect.reason, effect.category);
+        let is_told = request.categories.contains(&effect.category);
+        (!is_told).then(|| Finding { matched: matched(effect), ..allowed(layer, reason) })
+    };
+    if authorization::check(needed, request.authorized, &[]).allowed {
+        return by(Layer::Brief, "is authorized by the brief");
+    }
+    if authorization::check(needed, &[], request.approved_for_run).allowed {
+        return by(Layer::Approval, "is approved for the run");
+    }
+    if request.call_is_approved {
+        return by(Layer::Approval, "is approved for this call");
+    }
+    let (missing, grants) = by_grants(request, needed);
+    if missing.is_empty() {
+        return by(Layer::Grant, &format!("is granted: {}", ids(&grants)));
+    }
+    Some(not_covered(missing, Some((effect.matched.clone(), &effect.reason))))
+}
+
+fn ids(grants: &[String]) -> String {
+    grants.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn list(categories: &[Category]) -> String {

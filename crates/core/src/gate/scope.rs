@@ -7,6 +7,7 @@
 //! Begin with [`Scope::covers_path`]; what the gate makes of it is in `decision.rs`.
 
 use globset::{GlobBuilder, GlobMatcher};
+use serde::Deserialize;
 
 use super::effect::{Target, UNKNOWN};
 use super::places::Places;
@@ -21,7 +22,8 @@ pub struct Scope {
 }
 
 /// The words of a scope as a brief has them. A list that is there and empty lets nothing in.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ScopeWords {
     /// Paths, each with all that lies below: what stands in a plain list.
     pub paths: Option<Vec<String>>,

@@ -170,8 +170,12 @@ fn of_two_refusals_the_role_speaks_first() {
         role: Some(&planner),
         authorized: &[],
         approved_for_run: &[],
+        grants: &[],
         call_is_approved: false,
         shell_is_disabled: true,
+        places: &Places::default(),
+        scope: &Scope::default(),
+        scope_locked: false,
     };
     assert!(judge(&request).is_fatal());
     let decision = judge(&Request { role: None, ..request });
@@ -180,8 +184,15 @@ fn of_two_refusals_the_role_speaks_first() {
 
 #[test]
 fn the_strictest_finding_speaks_and_of_equals_the_first() {
-    let finding = |answer, layer| Finding { answer, layer, reason: String::new(), missing: vec![], would_allow: None };
-    let speaks = |first, rest| strictest(OneOrMore { first, rest }).layer;
+    let finding = |answer, layer| Finding {
+        answer,
+        layer,
+        matched: None,
+        reason: String::new(),
+        missing: vec![],
+        would_allow: None,
+    };
+    let speaks = |first, rest| strictest(&OneOrMore { first, rest }).layer;
     let allow = finding(Answer::Allow, Layer::Default);
     let ask = finding(Answer::Ask, Layer::Brief);
     let refuse = finding(Answer::Refuse, Layer::Call);
@@ -221,40 +232,250 @@ fn some_role() -> impl Strategy<Value = Option<RoleLimit>> {
     prop_oneof![Just(None), built_in, defined]
 }
 
-fn some_effect(category: Category) -> Effect {
-    Effect { verdict: Verdict::Ask, category, act: Act::Other, matched: String::new(), reason: "acts".to_owned() }
+fn some_target() -> impl Strategy<Value = Target> {
+    let paths = ["?", ".", "*", ".git/config", "src/a", "src/*", "/", "/etc", "/home/bob/x", "..", "~", "/tmp/x"];
+    (proptest::sample::select(paths.to_vec()), any::<bool>()).prop_map(|(path, is_recursive)| Target {
+        path: path.to_owned(),
+        is_pattern: path != "?" && path.contains('*'),
+        is_recursive,
+    })
+}
+
+fn some_act() -> impl Strategy<Value = Act> {
+    let hosts = proptest::sample::select(vec!["example.org", "evil.net", "?"]);
+    prop_oneof![
+        Just(Act::Other),
+        hosts.prop_map(|host| Act::Contact { host: host.to_owned() }),
+        some_target().prop_map(Act::Write),
+        some_target().prop_map(Act::Overwrite),
+        some_target().prop_map(Act::Delete),
+    ]
+}
+
+fn some_effects() -> impl Strategy<Value = Vec<Effect>> {
+    let names: Vec<&str> = STATIC.iter().map(|(name, _)| *name).collect();
+    let effect = (proptest::sample::select(names), some_act()).prop_map(|(category, act)| Effect {
+        verdict: Verdict::Ask,
+        category: Category::new(category),
+        act,
+        matched: "x".to_owned(),
+        reason: "acts".to_owned(),
+    });
+    proptest::collection::vec(effect, 0..4)
+}
+
+fn some_scope() -> impl Strategy<Value = Scope> {
+    let some = |texts: &[&str]| Some(texts.iter().map(|&text| text.to_owned()).collect());
+    let scopes = [
+        ScopeWords::default(),
+        ScopeWords { paths: some(&["src"]), ..ScopeWords::default() },
+        ScopeWords { paths: some(&[]), hosts: some(&["example.org"]), ..ScopeWords::default() },
+        ScopeWords { services: some(&["git"]), ..ScopeWords::default() },
+    ];
+    proptest::sample::select(scopes.map(|words| Scope::new(&words)).to_vec())
+}
+
+fn some_grants() -> impl Strategy<Value = Vec<Grant>> {
+    let lasts = proptest::sample::select(vec![Lasts::ThisCall, Lasts::ThisRun, Lasts::Persistent]);
+    let grant = (some_categories(), lasts, 0u8..4).prop_map(|(categories, lasts, id)| Grant {
+        grant_id: id.to_string(),
+        action: "a".to_owned(),
+        categories,
+        tool: None,
+        command: None,
+        path: None,
+        lasts,
+        until: None,
+        uses: None,
+        granted_at: jiff::Timestamp::UNIX_EPOCH,
+    });
+    proptest::collection::vec(grant, 0..3)
+}
+
+/// A request that owns what it is about.
+#[derive(Debug, Clone)]
+struct Case {
+    needed: Vec<Category>,
+    effects: Vec<Effect>,
+    role: Option<RoleLimit>,
+    authorized: Vec<Category>,
+    approved: Vec<Category>,
+    grants: Vec<Grant>,
+    call_is_approved: bool,
+    shell_is_disabled: bool,
+    scope: Scope,
+    scope_locked: bool,
+}
+
+impl Case {
+    fn judged(&self) -> Decision {
+        judge(&Request {
+            tool: "apply_patch",
+            categories: &self.needed,
+            effects: &self.effects,
+            role: self.role.as_ref(),
+            authorized: &self.authorized,
+            approved_for_run: &self.approved,
+            grants: &self.grants.iter().collect::<Vec<_>>(),
+            call_is_approved: self.call_is_approved,
+            shell_is_disabled: self.shell_is_disabled,
+            places: &Places { workdir: "/home/op/w".to_owned(), home: "/home/op".to_owned(), ..Places::default() },
+            scope: &self.scope,
+            scope_locked: self.scope_locked,
+        })
+    }
+}
+
+fn some_case() -> impl Strategy<Value = Case> {
+    let lists = (some_categories(), some_categories(), some_categories(), some_grants());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (lists, some_effects(), some_role(), some_scope(), flags).prop_map(
+        |((needed, authorized, approved, grants), effects, role, scope, flags)| Case {
+            needed,
+            effects,
+            role,
+            authorized,
+            approved,
+            grants,
+            call_is_approved: flags.0,
+            shell_is_disabled: flags.1,
+            scope,
+            scope_locked: flags.2,
+        },
+    )
 }
 
 proptest! {
     #[test]
     fn more_authority_never_makes_an_answer_stricter_and_never_lifts_a_refusal(
-        needed in some_categories(), effects in some_categories(), role in some_role(), shell_is_disabled in any::<bool>(),
-        authorized in some_categories(), approved in some_categories(), call_is_approved in any::<bool>(),
-        more in some_categories(), to_brief in any::<bool>(),
+        case in some_case(), more in some_categories(), more_grants in some_grants(),
     ) {
-        let effects: Vec<Effect> = effects.into_iter().map(some_effect).collect();
-        let before = Request {
-            tool: "apply_patch",
-            categories: &needed,
-            effects: &effects,
-            role: role.as_ref(),
-            authorized: &authorized,
-            approved_for_run: &approved,
-            call_is_approved,
-            shell_is_disabled,
-        };
-        let authorized_after: Vec<_> = authorized.iter().chain(more.iter().filter(|_| to_brief)).cloned().collect();
-        let approved_after: Vec<_> = approved.iter().chain(more.iter().filter(|_| !to_brief)).cloned().collect();
-        let after = Request { authorized: &authorized_after, approved_for_run: &approved_after, ..before };
-        let (before, after, yes) = (judge(&before), judge(&after), judge(&Request { call_is_approved: true, ..before }));
-        prop_assert!(after.answer <= before.answer);
-        prop_assert_ne!(yes.answer, Answer::Ask);
-        if before.answer == Answer::Refuse {
-            prop_assert_eq!(&after, &before);
-            prop_assert_eq!(&yes, &before);
+        let before = case.judged();
+        let extended = |list: &[Category]| list.iter().chain(&more).cloned().collect();
+        let grants = case.grants.iter().chain(&more_grants).cloned().collect();
+        let richer = [
+            Case { authorized: extended(&case.authorized), ..case.clone() },
+            Case { approved: extended(&case.approved), ..case.clone() },
+            Case { grants, ..case.clone() },
+            Case { scope: Scope::default(), ..case.clone() },
+            Case { scope_locked: false, ..case.clone() },
+        ];
+        for after in richer.iter().map(Case::judged) {
+            prop_assert!(after.answer <= before.answer);
         }
+        for after in richer[..3].iter().map(Case::judged) {
+            prop_assert!(before.answer != Answer::Refuse || after.answer == Answer::Refuse);
+        }
+        let yes = Case { call_is_approved: true, ..case.clone() }.judged();
+        prop_assert_ne!(yes.answer, Answer::Ask);
+        prop_assert_eq!(before.answer == Answer::Refuse, yes.answer == Answer::Refuse);
         prop_assert_eq!(before.answer == Answer::Allow, before.would_allow.is_none());
     }
+
+    #[test]
+    fn one_more_effect_never_loosens(case in some_case(), more in some_effects(), at in 0usize..4) {
+        let mut effects = case.effects.clone();
+        effects.splice(at.min(effects.len())..at.min(effects.len()), more);
+        let with_more = Case { effects, ..case.clone() }.judged();
+        prop_assert!(with_more.answer >= case.judged().answer);
+    }
+
+    #[test]
+    fn no_wildcard_covers_a_protected_place(case in some_case()) {
+        let everything = vec![Category::new("*")];
+        let grants = [Lasts::ThisCall, Lasts::ThisRun, Lasts::Persistent].map(|lasts| Grant {
+            grant_id: "all".to_owned(), action: "all".to_owned(), categories: everything.clone(), tool: None,
+            command: None, path: None, lasts, until: None, uses: None, granted_at: jiff::Timestamp::UNIX_EPOCH,
+        });
+        let all = Case {
+            authorized: everything.clone(), approved: everything, grants: grants.to_vec(), role: None,
+            call_is_approved: false, shell_is_disabled: false, scope: Scope::default(), ..case
+        };
+        let places = Places { workdir: "/home/op/w".to_owned(), home: "/home/op".to_owned(), ..Places::default() };
+        let reached = all.effects.iter().filter_map(|effect| protected::protected(effect, &places)).collect::<Vec<_>>();
+        let decision = all.judged();
+        prop_assert_eq!(decision.answer, if reached.is_empty() { Answer::Allow } else { Answer::Ask });
+        // Each place is named, so that a yes is a yes to it.
+        for place in reached {
+            let named = |finding: &Finding| finding.layer == Layer::Protected && finding.reason.contains(&place.path);
+            prop_assert!(decision.findings.iter().any(named));
+        }
+    }
+
+    #[test]
+    fn the_decision_is_its_strictest_finding(case in some_case()) {
+        let decision = case.judged();
+        prop_assert_eq!(decision.findings.iter().map(|finding| finding.answer).max(), Some(decision.answer));
+        let speaks = |finding: &Finding| finding.answer == decision.answer && finding.reason == decision.reason;
+        prop_assert!(decision.findings.iter().any(speaks));
+    }
+}
+
+#[test]
+fn each_effect_that_nothing_covers_has_a_finding_with_its_place() {
+    let args = json!({"diff": "--- a/.travis.yml\n+++ /dev/null\n"});
+    let decision = decide(&json!({"tool": "apply_patch", "arguments": args, "authorized_costs": ["filesystem_write"]}));
+    let found: Vec<(Value, Value)> = decision.unwrap()["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| (finding["matched"].clone(), finding["missing"].clone()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Value::Null, json!(["filesystem_delete", "ci_modify"])),
+            (json!("+++ /dev/null"), json!(["filesystem_delete"])),
+            (json!(".travis.yml"), json!(["ci_modify"])),
+        ]
+    );
+}
+
+#[test]
+fn what_lies_outside_the_scope_asks_or_is_refused_if_it_is_locked() {
+    let write = |path: &str, more: Value| {
+        let mut input = json!({
+            "tool": "write_file", "arguments": {"path": path}, "authorized_costs": ["*"], "scope": ["src"],
+        });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    check(write("src/a", json!({"scope_locked": true})), json!({"decision": "allow", "layer": "brief"}));
+    check(write("b", json!({})), json!({"decision": "ask", "layer": "scope"}));
+    check(write("src/../b", json!({"session_approved": ["*"]})), json!({"decision": "ask", "layer": "scope"}));
+    check(write("b", json!({"approved_call": true})), json!({"decision": "allow", "layer": "brief"}));
+    check(
+        write("b", json!({"scope_locked": true, "approved_call": true})),
+        json!({"decision": "refuse", "layer": "scope", "would_allow": "a brief whose `scope` names it"}),
+    );
+    let fetch = json!({"tool": "http_fetch", "arguments": {"url": "https://evil.net"}, "authorized_costs": ["*"], "scope": {"hosts": ["example.org"]}});
+    check(fetch, json!({"decision": "ask", "layer": "scope"}));
+    let git =
+        json!({"tool": "git:log", "authorized_costs": ["*"], "scope": {"services": ["other"]}, "scope_locked": true});
+    check(git, json!({"decision": "refuse", "layer": "scope"}));
+}
+
+#[test]
+fn a_grant_covers_only_what_it_was_given_for() {
+    let call = |grants: Value| json!({"tool": "apply_patch", "arguments": {"diff": "--- a/x\n+++ /dev/null\n"}, "grants": grants});
+    let grant = |id: &str, categories: &[&str], more: Value| {
+        let mut grant = json!({
+            "grant_id": id, "action": "a", "categories": categories, "scope": "this_session",
+            "granted_at": "2024-05-06T08:00:00Z",
+        });
+        grant.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        grant
+    };
+    let both = [grant("w", &["filesystem_write"], json!({})), grant("d", &["filesystem_delete"], json!({}))];
+    check(call(json!(both)), json!({"decision": "allow", "layer": "grant", "grants": ["w", "d"]}));
+    // S5: one that covers one of two missing categories lets nothing through.
+    check(call(json!([both[1]])), json!({"decision": "ask", "missing": ["filesystem_write"], "grants": null}));
+    check(
+        call(json!([grant("o", &["filesystem_write", "filesystem_delete"], json!({"tool": "write_file"}))])),
+        json!({"decision": "ask", "missing": ["filesystem_write", "filesystem_delete"]}),
+    );
+    let once = grant("once", &["filesystem_write"], json!({"scope": "this_call"}));
+    check(call(json!([both[0], both[1], once])), json!({"grants": ["once", "d"]}));
 }
 
 #[test]

@@ -181,16 +181,8 @@ impl Session {
 
     /// The gate's word on one call.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
-        let decision = gate::judge(&gate::Request {
-            tool: &tool.name,
-            categories: &tool.categories,
-            effects: &gate::effects_of(&tool.name, &call.call.args, &self.setup.places),
-            role: self.setup.role.as_ref(),
-            authorized: &self.setup.authorized,
-            approved_for_run: &self.state.approved_for_run,
-            call_is_approved: false,
-            shell_is_disabled: self.setup.shell_disabled,
-        });
+        let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
+        let decision = self.decision(tool, &effects);
         let allowed = decision.answer == gate::Answer::Allow;
         self.record(Body::AuthCheckFired {
             layer: decision.layer.as_str().to_owned(),
@@ -201,6 +193,24 @@ impl Session {
             call: Some(call.number),
             missing: decision.missing.iter().map(ToString::to_string).collect(),
             would_allow: decision.would_allow,
+        })
+    }
+
+    /// What the gate says to a call with these effects, by what holds now.
+    fn decision(&self, tool: &ToolSpec, effects: &[gate::Effect]) -> gate::Decision {
+        gate::judge(&gate::Request {
+            tool: &tool.name,
+            categories: &tool.categories,
+            effects,
+            role: self.setup.role.as_ref(),
+            authorized: &self.setup.authorized,
+            approved_for_run: &self.state.approved_for_run,
+            grants: &[],
+            call_is_approved: false,
+            shell_is_disabled: self.setup.shell_disabled,
+            places: &self.setup.places,
+            scope: &self.setup.scope,
+            scope_locked: self.setup.scope_locked,
         })
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Mode;
 use super::detect::Sensitivities;
 use crate::budget::Budget;
-use crate::gate::{Category, Places, RoleLimit};
+use crate::gate::{Category, Places, RoleLimit, Scope};
 use crate::tool::ToolSpecs;
 
 /// How many steps a session takes before a person is asked (the peer's number).
@@ -46,6 +46,8 @@ pub struct Setup {
     pub authorized: Vec<Category>,
     /// Where things are.
     pub places: Places,
+    /// What the brief is about, its paths in plain form.
+    pub scope: Scope,
     /// Whether nothing may be added to the brief while it is worked on.
     pub scope_locked: bool,
     /// The brief's deadline as it was written, and the moment at which it has passed.
