@@ -13,6 +13,7 @@ use super::category::{
 };
 use super::effect::{Act, Effect, Target, Verdict};
 use super::places::Places;
+use crate::patch::{self, Named};
 
 /// What a call to `tool` with `args` would do beyond what the tool's own categories say.
 ///
@@ -23,14 +24,14 @@ use super::places::Places;
 pub fn effects_of(tool: &str, args: &Value, places: &Places) -> Vec<Effect> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
     match tool {
-        "apply_patch" => patch(text("diff"), places),
+        "apply_patch" => patched(text("diff"), places),
         "write_file" => written(text("path"), places),
         "http_fetch" => request(text("method"), text("url")),
         _ => Vec::new(),
     }
 }
 
-fn patch(diff: &str, places: &Places) -> Vec<Effect> {
+fn patched(diff: &str, places: &Places) -> Vec<Effect> {
     let mut effects = Vec::new();
     if deletes_file(diff) {
         effects.push(Effect {
@@ -45,12 +46,28 @@ fn patch(diff: &str, places: &Places) -> Vec<Effect> {
         let in_workdir = path.strip_prefix("a/").or(path.strip_prefix("b/")).unwrap_or(path);
         effects.extend(written(in_workdir, places));
     }
+    // What the lines above don't show: names with escapes, and files that only a `diff --git` line names.
+    let Named { written: paths, deleted } = patch::named(diff);
+    for path in paths {
+        let more = written(&path, places);
+        let is_new =
+            |more: &Effect| !effects.iter().any(|told| (&told.category, &told.act) == (&more.category, &more.act));
+        let new: Vec<_> = more.into_iter().filter(is_new).collect();
+        effects.extend(new);
+    }
+    effects.extend(deleted.iter().map(|path| Effect {
+        verdict: Verdict::Destructive,
+        category: Category::new(FILESYSTEM_DELETE),
+        act: Act::Delete(target(path, places)),
+        matched: path.clone(),
+        reason: "the patch deletes a file".to_owned(),
+    }));
     effects
 }
 
 /// A file that is created or changed.
 fn written(path: &str, places: &Places) -> Vec<Effect> {
-    let target = Target { path: places.plain(".", path), is_pattern: false, is_recursive: false };
+    let target = target(path, places);
     let effect = |category: &str, verdict, reason: &str| Effect {
         verdict,
         category: Category::new(category),
@@ -66,6 +83,10 @@ fn written(path: &str, places: &Places) -> Vec<Effect> {
         effects.push(effect(GIT_WRITE, Verdict::Ask, "changes git's own folder"));
     }
     effects
+}
+
+fn target(path: &str, places: &Places) -> Target {
+    Target { path: places.plain(".", path), is_pattern: false, is_recursive: false }
 }
 
 fn request(method: &str, url: &str) -> Vec<Effect> {
@@ -189,6 +210,11 @@ mod tests {
             json!({"diff": "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n--- a/y\n+++ /dev/null\n"}),
             &[FILESYSTEM_DELETE],
         );
+        check(
+            "apply_patch",
+            json!({"diff": "--- a/x\n+++ \"\\057dev/null\"\n@@ -1 +0,0 @@\n-a\n"}),
+            &[FILESYSTEM_DELETE],
+        );
     }
 
     #[test]
@@ -207,6 +233,13 @@ mod tests {
         check("write_file", json!({"path": ".gitignore"}), &[]);
         check("apply_patch", json!({"diff": "--- a/.circleci/config.yml\n+++ b/.circleci/config.yml\n"}), &[CI_MODIFY]);
         check("apply_patch", json!({"diff": "--- a/.travis.yml\n+++ /dev/null\n"}), &[FILESYSTEM_DELETE, CI_MODIFY]);
+        for diff in [
+            "--- /dev/null\n+++ \"b/.git\\150ub/workflows/a.yml\"\n@@ -0,0 +1 @@\n+b\n",
+            "diff --git a/.github/workflows/a.yml b/.github/workflows/a.yml\nnew file mode 100644\n",
+            "diff --git a/x b/.github/workflows/a.yml\nsimilarity index 100%\nrename from x\nrename to \".git\\150ub/workflows/a.yml\"\n",
+        ] {
+            check("apply_patch", json!({"diff": diff}), &[CI_MODIFY]);
+        }
         check("apply_patch", json!({"diff": "rename from a.yml\nrename to .github/workflows/a.yml\n"}), &[CI_MODIFY]);
     }
 

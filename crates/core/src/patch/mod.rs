@@ -12,6 +12,7 @@
 
 mod decide;
 mod fuzzy;
+mod named;
 mod parse;
 mod path;
 mod place;
@@ -23,6 +24,7 @@ mod text;
 mod tests;
 
 pub use decide::decide;
+pub use named::{Named, named};
 pub use place::Fit;
 pub use plan::{Lookup, Mode, Plan, PlannedFile, PlannedHunk, plan};
 pub use reject::{Nearest, RejectCode, Rejected};

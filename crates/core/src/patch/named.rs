@@ -1,0 +1,37 @@
+//! The files that a patch names, for whoever judges it before it is applied.
+
+use super::parse::{Operation, parse};
+use super::path::{checked, meanings};
+
+/// The files that a patch names, in plain form, each once. Where a header may mean two paths, both are here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Those that would be created, changed or moved.
+    pub written: Vec<String>,
+    /// Those that would be deleted.
+    pub deleted: Vec<String>,
+}
+
+/// The files that `patch` names, read as [`plan`](super::plan) reads it. Of a patch that can't be read nothing
+/// is named: it changes nothing either. A path that no patch may touch is left out, for the same reason.
+#[must_use]
+pub fn named(patch: &str) -> Named {
+    let mut all = Named::default();
+    for part in parse(patch).unwrap_or_default() {
+        let (written, deleted) = match &part.operation {
+            Operation::Edit { old, new } => (vec![old, new], None),
+            Operation::Create { new } => (vec![new], None),
+            Operation::Delete { old } => (Vec::new(), Some(old)),
+            Operation::Rename { from, to } => (vec![from, to], None),
+            Operation::Copy { to, .. } => (vec![to], None),
+        };
+        let paths = |name: &String| meanings(name, part.git).into_iter().filter_map(|path| checked(&path).ok());
+        all.written.extend(written.into_iter().flat_map(&paths));
+        all.deleted.extend(deleted.into_iter().flat_map(&paths));
+    }
+    for paths in [&mut all.written, &mut all.deleted] {
+        paths.sort_unstable();
+        paths.dedup();
+    }
+    all
+}
