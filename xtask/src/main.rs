@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask test` checks everything that a change must pass, `cargo xtask
-//! bench` measures what the budgets promise.
+//! bench` measures what the budgets promise, `cargo xtask fuzz` looks for input that core's readers can't bear.
 //!
 //! One file per command. `check.rs` runs a step and shows what it took, `tally.rs` counts test results,
 //! `licences.rs` compares licences with `deny.toml`, `clients.rs` our wire formats with the official clients.
@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod clients;
+mod fuzz;
 mod licences;
 mod tally;
 mod test;
@@ -39,6 +40,17 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Feed core's readers made-up input, looking for what must not happen
+    ///
+    /// Builds the targets of `fuzz/` with coverage, then runs each. What fails is saved and named. The corpus
+    /// alone is gone through by every `cargo xtask test`.
+    Fuzz {
+        /// How long each target runs
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only this one: `brief`, `patch`, `trace`
+        target: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -46,5 +58,6 @@ fn main() -> ExitCode {
         Command::Test => test::run(test::steps),
         Command::Clients => test::run(clients::check),
         Command::Bench { args } => bench::run(&args),
+        Command::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
     }
 }

@@ -98,9 +98,9 @@ fn dependencies_between_our_crates_point_one_way() {
 }
 
 /// The members beside `crates/`: who works on the project needs its program, not its crates, and only the
-/// benchmarks measure crates from within.
+/// benchmarks measure crates from within, and only fuzzing calls readers directly.
 const BESIDE_MAY_NAME: &[(&str, &[&str])] =
-    &[("xtask", &[]), ("benches", &["core", "ports", "store", "agents", "tools", "runtime"])];
+    &[("xtask", &[]), ("fuzz", &["core"]), ("benches", &["core", "ports", "store", "agents", "tools", "runtime"])];
 
 #[test]
 fn members_beside_the_crates_name_only_what_they_may() {
@@ -205,10 +205,12 @@ fn the_map_shows_every_folder_and_no_other() {
 }
 
 #[test]
-fn the_lock_file_names_no_source_but_the_public_registry() {
-    for line in read(&root().join("Cargo.lock")).lines() {
-        let Some(source) = line.strip_prefix("source = ") else { continue };
-        assert_eq!(source, "\"registry+https://github.com/rust-lang/crates.io-index\"");
+fn the_lock_files_name_no_source_but_the_public_registry() {
+    for lock in ["Cargo.lock", "fuzz/coverage/Cargo.lock"] {
+        for line in read(&root().join(lock)).lines() {
+            let Some(source) = line.strip_prefix("source = ") else { continue };
+            assert_eq!(source, "\"registry+https://github.com/rust-lang/crates.io-index\"");
+        }
     }
 }
 

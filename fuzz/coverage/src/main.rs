@@ -1,0 +1,22 @@
+//! Runs one fuzzing target under libFuzzer: the one that `FUZZ_TARGET` names. `cargo xtask fuzz` builds and
+//! starts it.
+
+#![no_main]
+
+use std::sync::OnceLock;
+
+use adjutant_fuzz::{Target, target};
+use libfuzzer_sys::fuzz_target;
+
+/// libFuzzer calls back without an argument of ours.
+static TARGET: OnceLock<Target> = OnceLock::new();
+
+fn chosen() -> Target {
+    let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
+    target(&name).unwrap_or_else(|| {
+        eprintln!("FUZZ_TARGET names no target: `{name}`");
+        std::process::exit(2)
+    })
+}
+
+fuzz_target!(|bytes: &[u8]| (TARGET.get_or_init(chosen).check)(bytes));
