@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// The kinds of questions, as an answers file names them.
-const KINDS: [QuestionKind; 7] = [
+const KINDS: [QuestionKind; 8] = [
+    QuestionKind::Permission,
     QuestionKind::Confirmation,
     QuestionKind::Step,
     QuestionKind::Destructive,

@@ -109,7 +109,7 @@ impl Grant {
     /// Whether it is for calls such as `subject`, whichever categories they need.
     ///
     /// A command is compared whole, without regard to white space outside of quotes: a pattern of commands would
-    /// cover what is appended to one. A path must match for each path and host that the call touches, and a call
+    /// cover what is appended to one. It holds for the workdir and the shell that are taken by default only. A path must match for each path and host that the call touches, and a call
     /// that touches none does not match.
     #[must_use]
     pub fn holds_for(&self, subject: &Subject<'_>) -> bool {
@@ -118,7 +118,9 @@ impl Grant {
         }
         if let Some(command) = &self.command {
             let given = subject.args.get("cmd").and_then(Value::as_str);
-            if !given.is_some_and(|given| normalised(given) == *command) {
+            let elsewhere =
+                ["cwd", "shell"].iter().any(|name| subject.args.get(name).is_some_and(|value| !value.is_null()));
+            if elsewhere || !given.is_some_and(|given| normalised(given) == *command) {
                 return false;
             }
         }
@@ -258,6 +260,9 @@ mod tests {
             assert_eq!(call("shell_exec", json!({"cmd": cmd}), &command), holds, "{cmd:?}");
         }
         assert!(!call("shell_exec", json!({"cmd": 7}), &command));
+        assert!(!call("shell_exec", json!({"cmd": "make test", "cwd": "/etc"}), &command));
+        assert!(!call("shell_exec", json!({"cmd": "make test", "shell": "x"}), &command));
+        assert!(call("shell_exec", json!({"cmd": "make test", "cwd": null, "timeout_ms": 5}), &command));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod effect;
 mod effects;
 pub mod grant;
 pub mod native;
+pub mod permission;
 mod places;
 pub mod protected;
 mod role_limit;

@@ -38,6 +38,8 @@ pub enum QuestionKind {
     Deadline,
     /// The agent can't be reached: try again?
     Failure,
+    /// The agent asks for a permission beforehand.
+    Permission,
 }
 
 impl QuestionKind {
@@ -52,6 +54,7 @@ impl QuestionKind {
             Self::Limit => "limit",
             Self::Deadline => "deadline",
             Self::Failure => "failure",
+            Self::Permission => "permission",
         }
     }
 }
@@ -109,6 +112,10 @@ pub enum Choice {
     Extend,
     /// Try again.
     Retry,
+    /// Yes, for as long as was asked.
+    AsAsked,
+    /// Yes, for later runs too; the text may say until which day.
+    Persistent,
 }
 
 /// What an operator says without being asked.

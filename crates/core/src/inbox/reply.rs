@@ -1,6 +1,10 @@
 //! Reads what an operator typed as a choice. The words are the peer's, so that a habit or a script
 //! written for it keeps its meaning; what adds to them is named below.
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
 use super::question::{Choice, QuestionKind};
 use crate::budget::is_amount;
 
@@ -80,11 +84,42 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
             _ => None,
         },
+        QuestionKind::Permission => Some(permission(typed, &word)),
         QuestionKind::Failure => match word.as_str() {
             "retry" | "again" | "y" | "yes" => Some(Reply::plain(Choice::Retry)),
             _ => None,
         },
     }
+}
+
+/// What a reply to a request for a permission means: whatever is not a yes in so many words is a no, an empty
+/// line too (S4).
+fn permission(typed: &str, word: &str) -> Reply {
+    match word {
+        "y" | "yes" => return Reply::plain(Choice::AsAsked),
+        "o" | "once" => return Reply::plain(Choice::Once),
+        "s" => return Reply::plain(Choice::ForRun),
+        "p" => return Reply::plain(Choice::Persistent),
+        "" | "n" | "no" => return Reply::plain(Choice::Deny),
+        _ => {}
+    }
+    if let Some(day) = word.strip_prefix("p ").map(str::trim).filter(|day| day_end(day).is_some()) {
+        return Reply::with(Choice::Persistent, day);
+    }
+    let note = typed.strip_prefix("n:").or_else(|| typed.strip_prefix("no:")).map(str::trim);
+    match note {
+        Some("") => Reply::plain(Choice::Deny),
+        Some(note) => Reply::with(Choice::Deny, note),
+        // What was said instead may help the agent; it is no yes.
+        None => Reply::with(Choice::Deny, typed),
+    }
+}
+
+/// The end of a day in UTC, written `YYYY-MM-DD`; `None` if there is no such day.
+#[must_use]
+pub fn day_end(day: &str) -> Option<Timestamp> {
+    let day: Date = day.parse().ok()?;
+    TimeZone::UTC.to_timestamp(day.tomorrow().ok()?.at(0, 0, 0, 0)).ok()
 }
 
 #[cfg(test)]
@@ -120,6 +155,25 @@ mod tests {
             check(QuestionKind::Destructive, typed, Some(Choice::Deny), None);
         }
         check(QuestionKind::Destructive, "n: keep the folder", Some(Choice::Deny), Some("keep the folder"));
+    }
+
+    #[test]
+    fn s4_an_empty_line_grants_nothing() {
+        let kind = QuestionKind::Permission;
+        for typed in ["", "  ", "n", "No", "n:"] {
+            check(kind, typed, Some(Choice::Deny), None);
+        }
+        check(kind, "n: use git", Some(Choice::Deny), Some("use git"));
+        for typed in ["sure", "ok", "yy", "p tomorrow", "p 2024-02-30", "persistent please"] {
+            check(kind, typed, Some(Choice::Deny), Some(typed));
+        }
+        check(kind, "Y", Some(Choice::AsAsked), None);
+        check(kind, "yes", Some(Choice::AsAsked), None);
+        check(kind, "once", Some(Choice::Once), None);
+        check(kind, "s", Some(Choice::ForRun), None);
+        check(kind, "p", Some(Choice::Persistent), None);
+        check(kind, "P  2024-02-29", Some(Choice::Persistent), Some("2024-02-29"));
+        assert_eq!(day_end("2024-02-29").map(|end| end.to_string()).as_deref(), Some("2024-03-01T00:00:00Z"));
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Phase 1: step by step, every turn read, every call judged.
 
+use jiff::Timestamp;
+
 use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
 use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
 use super::{Mode, prompts};
-use crate::gate;
+use crate::gate::grant::Subject;
+use crate::gate::permission::REQUEST_PERMISSION;
+use crate::gate::{self, Finding};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Command, Key, Next, Slot, Want, What};
 use crate::tool::{ToolEffect, ToolSpec};
@@ -43,6 +47,15 @@ impl Held<'_> {
     /// What the agent announced, as it is put on record.
     pub(super) fn announced(&self) -> Vec<String> {
         if self.declared { vec![OUT_OF_SCOPE.to_owned()] } else { self.acts.clone() }
+    }
+}
+
+impl Session {
+    /// What the gate would ask about a call: what the operator's yes is for.
+    pub(super) fn asked_about(&self, call: &Call) -> Vec<Finding> {
+        let Some(tool) = self.tool(&call.call.name) else { return Vec::new() };
+        let findings = self.decision(call, tool).findings;
+        findings.into_iter().filter(|finding| finding.answer == gate::Answer::Ask).collect()
     }
 }
 
@@ -156,6 +169,8 @@ impl Session {
                 reject(Rejection::Skipped, None)
             }
             Some(Verdict::Allowed | Verdict::Approved) if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
+            Some(Verdict::Allowed) if call.call.name == REQUEST_PERMISSION => Some(self.permission(call)),
+            Some(Verdict::Allowed) if !call.owes.is_empty() => self.consume(call),
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
             Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
@@ -170,6 +185,13 @@ impl Session {
         }
     }
 
+    /// Puts on record that a use of a grant is made.
+    fn consume(&self, call: &Call) -> Option<Next> {
+        let grant_id = call.owes.first()?.clone();
+        let consuming_tool_call_id = call.call.call_id.clone();
+        Some(self.record(Body::PermissionGrantConsumed { grant_id, consuming_tool_call_id, call: call.number }))
+    }
+
     /// How often the same call failed in a row.
     fn failures(&self, call: &Call) -> u32 {
         self.state.failures.get(&same_call(&call.call)).copied().unwrap_or(0)
@@ -181,8 +203,7 @@ impl Session {
 
     /// The gate's word on one call.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
-        let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
-        let decision = self.decision(tool, &effects);
+        let decision = self.decision(call, tool);
         let allowed = decision.answer == gate::Answer::Allow;
         self.record(Body::AuthCheckFired {
             layer: decision.layer.as_str().to_owned(),
@@ -193,19 +214,23 @@ impl Session {
             call: Some(call.number),
             missing: decision.missing.iter().map(ToString::to_string).collect(),
             would_allow: decision.would_allow,
+            grants: decision.grants,
         })
     }
 
-    /// What the gate says to a call with these effects, by what holds now.
-    fn decision(&self, tool: &ToolSpec, effects: &[gate::Effect]) -> gate::Decision {
+    /// What the gate says to a call, by what holds now.
+    pub(super) fn decision(&self, call: &Call, tool: &ToolSpec) -> gate::Decision {
+        let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
+        let subject = Subject { tool: &tool.name, args: &call.call.args, effects: &effects };
+        let now = self.state.now.unwrap_or(Timestamp::MAX);
         gate::judge(&gate::Request {
             tool: &tool.name,
             categories: &tool.categories,
-            effects,
+            effects: &effects,
             role: self.setup.role.as_ref(),
             authorized: &self.setup.authorized,
             approved_for_run: &self.state.approved_for_run,
-            grants: &[],
+            grants: &self.state.grants.for_call(call, &subject, now),
             call_is_approved: false,
             shell_is_disabled: self.setup.shell_disabled,
             places: &self.setup.places,
@@ -312,7 +337,7 @@ impl Session {
         self.state.taken().is_some_and(|taken| taken.is_cut)
     }
 
-    fn tool(&self, name: &str) -> Option<&ToolSpec> {
+    pub(super) fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.setup.tools.iter().find(|tool| tool.name == name)
     }
 }

@@ -204,7 +204,8 @@ impl Session {
             return if held.is_empty() {
                 self.leave(PhaseName::Execute, self.settled_reason(taken))
             } else {
-                self.ask(prompts::held(&held, &taken.text, self.setup.scope_locked))
+                let findings: Vec<_> = held.calls.iter().map(|call| self.asked_about(call)).collect();
+                self.ask(prompts::held(&held, &findings, &taken.text, self.setup.scope_locked))
             };
         };
         let response = match choice {

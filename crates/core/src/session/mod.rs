@@ -14,6 +14,7 @@ mod intake;
 mod machine;
 mod mode;
 mod past;
+mod permission;
 pub mod prompts;
 pub mod replay;
 mod request;

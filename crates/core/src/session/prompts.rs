@@ -1,19 +1,25 @@
 //! The words: what a session says to its agent besides the standing orders, and what it asks the
 //! operator. Whatever comes from outside stands inside a fence and is called what it is.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Mode;
 use super::execute::Held;
 use super::past::Past;
 use super::state::Verdict;
 use crate::budget::Metric;
-use crate::gate::Category;
+use crate::gate::grant::GRANT_DAYS_DEFAULT;
+use crate::gate::permission::PermissionRequest;
+use crate::gate::{Category, Finding, Lasts, Layer};
 use crate::inbox::{Choice, Offer, Question, QuestionKind};
 use crate::trace::Rejection;
+use crate::view::visible_line;
 
 /// How many lines of what was done are said in a runtime state.
 const PAST_LINES_MAX: usize = 120;
+
+/// How many parts of a call are listed in a question, protected places not counted.
+const FOUND_LINES_MAX: usize = 20;
 
 /// How much of a text is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;
@@ -194,6 +200,7 @@ pub(super) fn rejected(rejection: Rejection, tool: &str, note: Option<&str>) -> 
             "This call of `{tool}` was interrupted, and what it did is unknown. It was not repeated. Find out what is \
              there now before you go on."
         ),
+        Rejection::Answered => note.to_owned(),
     }
 }
 
@@ -257,12 +264,17 @@ pub(super) fn step(done: u32, limit: u32, held: bool) -> Question {
 }
 
 /// May this be done?
-pub(super) fn held(held: &Held<'_>, turn: &str, scope_locked: bool) -> Question {
+///
+/// `findings` has what the gate asks about each held call: its parts and targets are named, each protected place
+/// in whole, so that a yes is a yes to them.
+pub(super) fn held(held: &Held<'_>, findings: &[Vec<Finding>], turn: &str, scope_locked: bool) -> Question {
     let mut text = String::new();
-    for call in &held.calls {
+    for (place, call) in held.calls.iter().enumerate() {
         let Some(Verdict::Asked { reason, .. }) = &call.verdict else { continue };
         let args = excerpt(&call.call.args.to_string());
+        let reason = visible_line(reason);
         text.push_str(&format!("The agent wants to call `{}` with\n  {args}\n  {reason}\n", call.call.name));
+        text.push_str(&found(findings.get(place).map_or(&[], Vec::as_slice)));
     }
     if !held.acts.is_empty() {
         text.push_str(&format!("The agent announces something that nothing authorizes ({}):\n", held.acts.join(", ")));
@@ -273,7 +285,8 @@ pub(super) fn held(held: &Held<'_>, turn: &str, scope_locked: bool) -> Question 
     }
     text.push_str("May it?");
     let mut options = vec![Offer::new(Choice::Once, "y", "yes, this once")];
-    if !scope_locked {
+    // A yes for the run is for categories: where none is missing, it would be for nothing.
+    if !scope_locked && (!held.categories().is_empty() || held.calls.is_empty()) {
         options.push(Offer::new(
             Choice::ForRun,
             "Y",
@@ -286,6 +299,90 @@ pub(super) fn held(held: &Held<'_>, turn: &str, scope_locked: bool) -> Question 
         "no; the agent is told and looks for another way (n: <why> tells it why)",
     ));
     question(QuestionKind::Destructive, text, Choice::Deny, options)
+}
+
+/// The parts of a call that are asked about, a line each. What is protected comes first and in whole.
+fn found(findings: &[Finding]) -> String {
+    let (protected, others): (Vec<_>, Vec<_>) = findings
+        .iter()
+        .filter(|finding| finding.matched.is_some())
+        .partition(|finding| finding.layer == Layer::Protected);
+    let left_out = others.len().saturating_sub(FOUND_LINES_MAX);
+    let shown = protected.iter().chain(others.iter().take(FOUND_LINES_MAX));
+    let line = |finding: &&Finding| {
+        let matched = excerpt(&visible_line(finding.matched.as_deref().unwrap_or_default()));
+        format!("  - `{matched}`: {}\n", visible_line(&finding.reason))
+    };
+    let mut text: String = shown.map(line).collect();
+    if left_out > 0 {
+        text.push_str(&format!("  - and {left_out} more\n"));
+    }
+    text
+}
+
+/// May the agent do this later?
+pub(super) fn permission(request: &PermissionRequest, longest: Lasts) -> Question {
+    let categories: Vec<&str> = request.categories.iter().map(Category::as_str).collect();
+    let mut text = format!("The agent asks for a permission ({}):\n{}", categories.join(", "), quoted(&request.action));
+    text.push_str(&format!("because:\n{}", quoted(&request.reasoning)));
+    if let Some(fallback) = &request.fallback {
+        text.push_str(&format!("if not:\n{}", quoted(fallback)));
+    }
+    let mut bound = |what: &str, value: &Option<String>| match value {
+        Some(value) => text.push_str(&format!("  {what}: {}\n", visible_line(value))),
+        None => text.push_str(&format!("  {what}: any\n")),
+    };
+    bound("tool", &request.tool);
+    if request.command.is_some() || request.path.is_none() {
+        bound("command", &request.command);
+    }
+    if request.path.is_some() {
+        bound("paths and hosts", &request.path);
+    }
+    if let Some(uses) = request.uses {
+        text.push_str(&format!("  at most {uses} calls\n"));
+    }
+    text.push_str("May it? An empty line is a no.");
+    let asked = request.lasts.min(longest);
+    let mut options = vec![Offer::new(Choice::AsAsked, "y", &format!("yes, {}", how_long(asked)))];
+    for (lasts, choice, reply) in [
+        (Lasts::ThisCall, Choice::Once, "once"),
+        (Lasts::ThisRun, Choice::ForRun, "s"),
+        (Lasts::Persistent, Choice::Persistent, "p"),
+    ] {
+        if lasts != asked && lasts <= longest {
+            options.push(Offer::new(choice, reply, &format!("yes, {}", how_long(lasts))));
+        }
+    }
+    options.push(Offer::new(Choice::Deny, "n", "no; the agent looks for another way (n: <why> tells it why)"));
+    question(QuestionKind::Permission, text, Choice::Deny, options)
+}
+
+fn how_long(lasts: Lasts) -> String {
+    match lasts {
+        Lasts::ThisCall => "for one call".to_owned(),
+        Lasts::ThisRun => "for the rest of the run".to_owned(),
+        Lasts::Persistent => {
+            format!("for later runs of the project too, for {GRANT_DAYS_DEFAULT} days (p <YYYY-MM-DD>: until that day)")
+        }
+    }
+}
+
+/// What an agent is told that got a permission, in the peer's form.
+pub(super) fn granted(grant_id: &str, lasts: Lasts, note: Option<&str>) -> String {
+    json!({"granted": true, "scope_granted": lasts, "operator_note": note, "grant_id": grant_id}).to_string()
+}
+
+/// What an agent is told that got none, in the peer's form.
+pub(super) fn not_granted(grant_id: &str, note: Option<&str>) -> String {
+    json!({"granted": false, "operator_note": note, "grant_id": grant_id}).to_string()
+}
+
+/// What an agent is told that asks again for what was denied.
+pub(super) fn denied_before() -> String {
+    let note = "The operator denied this very request before and is not asked again. Find another way, or say why you \
+                can't go on.";
+    json!({"granted": false, "operator_note": note}).to_string()
 }
 
 /// What should a blocked agent know?

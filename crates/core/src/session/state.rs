@@ -13,6 +13,7 @@ use super::Mode;
 use super::context::Context;
 use super::detect::Reading;
 use super::past::Past;
+use super::permission::{Asking, Grants};
 use super::retry::Failed;
 use crate::budget::{Metric, Spending};
 use crate::gate::Category;
@@ -57,6 +58,7 @@ pub(super) struct State {
     pub(super) note: Option<String>,
     pub(super) approved_for_run: Vec<Category>,
     pub(super) approved_acts: Vec<String>,
+    pub(super) grants: Grants,
     /// How often each call failed in a row since the operator last said something, by name and arguments.
     pub(super) failures: BTreeMap<String, u32>,
     /// Who is asked for turns: the place in the setup.
@@ -136,6 +138,12 @@ pub(super) struct Call {
     pub(super) call: Arc<ToolCall>,
     pub(super) verdict: Option<Verdict>,
     pub(super) progress: Progress,
+    /// How far its request for a permission has come, if it is one.
+    pub(super) asking: Asking,
+    /// The grants that it was allowed by and that are not yet on record as used.
+    pub(super) owes: Vec<String>,
+    /// The grants of which it has used up a use.
+    pub(super) paid: Vec<String>,
 }
 
 /// What was said to a call.
@@ -212,6 +220,7 @@ impl State {
         self.now = Some(event.at);
         self.spending.apply(event);
         self.context.apply(&event.body);
+        self.grants.apply(event);
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
         }
@@ -283,9 +292,18 @@ impl State {
                 }
             }
             Body::AuthCheckFired {
-                call: Some(number), layer, decision, answer, reason, missing, would_allow, ..
+                call: Some(number),
+                layer,
+                decision,
+                answer,
+                reason,
+                missing,
+                would_allow,
+                grants,
+                ..
             } => {
                 if let Some(call) = self.call_mut(*number) {
+                    call.owes = grants.iter().filter(|id| !call.paid.contains(id)).cloned().collect();
                     call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
                         ("allow", _) => Verdict::Allowed,
                         (_, Some("refuse")) => Verdict::Refused {
@@ -297,6 +315,28 @@ impl State {
                     });
                 }
             }
+            Body::PermissionRequested { grant_id, call, .. } => {
+                self.asking(*call, Asking::Asked { grant_id: grant_id.clone() });
+            }
+            Body::PermissionGranted { grant_id, scope_granted, operator_note, call, .. } => {
+                let (grant_id, note) = (grant_id.clone(), operator_note.clone());
+                self.asking(*call, Asking::Granted { grant_id, lasts: *scope_granted, note });
+            }
+            Body::PermissionDenied { grant_id, operator_note, call } => {
+                let (grant_id, note) = (grant_id.clone(), operator_note.clone());
+                self.asking(*call, Asking::Denied { grant_id, note });
+                let denied = self.call_mut(*call).cloned();
+                if let Some(denied) = denied {
+                    self.grants.deny(&denied);
+                }
+            }
+            Body::PermissionGrantConsumed { grant_id, call, .. } => {
+                if let Some(call) = self.call_mut(*call) {
+                    call.owes.retain(|id| id != grant_id);
+                    call.paid.push(grant_id.clone());
+                }
+            }
+            Body::PermissionRevoked { grant_id, .. } => self.revoked(grant_id),
             Body::Question { slot, question } => {
                 self.asked = Some(Asked {
                     slot: *slot,
@@ -339,6 +379,7 @@ impl State {
             | Body::RunStart(_)
             | Body::RunEnd { .. }
             | Body::AuthCheckFired { call: None, .. }
+            | Body::GrantsLoaded { .. }
             | Body::AnswerIgnored { .. }
             | Body::ToolCall { .. }
             | Body::ContextFolded { .. }
@@ -456,6 +497,9 @@ impl State {
             call: Arc::new(call.clone()),
             verdict: None,
             progress: Progress::Waiting { attempts: 0 },
+            asking: Asking::Not,
+            owes: Vec::new(),
+            paid: Vec::new(),
         });
         let taken = Taken {
             text: text.to_owned(),
@@ -606,6 +650,27 @@ impl State {
                 if call.verdict == Some(Verdict::Allowed) && matches!(call.progress, Progress::Waiting { .. }) {
                     call.verdict = None;
                 }
+            }
+        }
+    }
+
+    fn asking(&mut self, number: u32, asking: Asking) {
+        self.asked = None;
+        if let Some(call) = self.call_mut(number) {
+            call.asking = asking;
+        }
+    }
+
+    /// What rests on a grant that was taken back and has not begun is judged again.
+    fn revoked(&mut self, grant_id: &String) {
+        for call in self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls) {
+            let rests_on_it = call.owes.contains(grant_id) || call.paid.contains(grant_id);
+            if rests_on_it
+                && call.verdict == Some(Verdict::Allowed)
+                && matches!(call.progress, Progress::Waiting { .. })
+            {
+                call.verdict = None;
+                call.owes.clear();
             }
         }
     }

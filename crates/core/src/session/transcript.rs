@@ -1,7 +1,7 @@
 //! What was said in a part, in order: what a request sends and what a reader sees, from the events.
 
 use crate::tool::ToolCall;
-use crate::trace::{Body, Event, MessageRole, PhaseName, wire};
+use crate::trace::{Body, Event, MessageRole, PhaseName, Rejection, wire};
 use jiff::Timestamp;
 
 /// The messages of one part, numbered from 0 in the order in which they were recorded.
@@ -134,9 +134,10 @@ impl Transcript {
                 };
                 self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, text);
             }
-            Body::ToolRejected { call, call_id, name, content, .. } => {
+            Body::ToolRejected { call, call_id, name, content, rejection } => {
                 let (id, name) = self.call(call, call_id, name);
-                self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, content);
+                let is_error = rejection != Rejection::Answered;
+                self.push(at, Speaker::Tool { call_id: id, name, is_error, artifact: None }, content);
             }
             Body::ContextFolded { messages, .. } => {
                 for number in messages {

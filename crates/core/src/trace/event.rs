@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::gate::{Grant, Lasts};
 use crate::inbox::{Choice, Question};
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
@@ -281,6 +282,84 @@ pub enum Body {
         /// What would allow it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         would_allow: Option<String>,
+        /// The grants that it rests on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<String>,
+    },
+    /// What the project keeps of grants, read when a driver took the run up: in place of what was read before.
+    GrantsLoaded {
+        /// Those that are neither revoked nor over.
+        grants: Vec<Grant>,
+    },
+    /// The agent asked for a permission beforehand.
+    PermissionRequested {
+        /// The id of the request, and of the grant that may answer it.
+        grant_id: String,
+        /// What is to be done.
+        action: String,
+        /// The first category that it needs.
+        category: Option<String>,
+        /// How long it was asked for.
+        scope_requested: Lasts,
+        /// Why.
+        reasoning: String,
+        /// What happens without it.
+        fallback: Option<String>,
+        /// The call that asked, by its number in its part.
+        call: u32,
+        /// All categories that it needs.
+        categories: Vec<String>,
+        /// The tool that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The command line that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// The pattern of paths or hosts that it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// For how many calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uses: Option<u32>,
+    },
+    /// The operator said yes.
+    PermissionGranted {
+        /// The id of the request.
+        grant_id: String,
+        /// How long it lasts.
+        scope_granted: Lasts,
+        /// What the operator said with it.
+        operator_note: Option<String>,
+        /// The call that asked.
+        call: u32,
+        /// What was granted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grant: Option<Box<Grant>>,
+    },
+    /// The operator said no.
+    PermissionDenied {
+        /// The id of the request.
+        grant_id: String,
+        /// What the operator said with it.
+        operator_note: Option<String>,
+        /// The call that asked.
+        call: u32,
+    },
+    /// A use of a grant was made.
+    PermissionGrantConsumed {
+        /// The grant.
+        grant_id: String,
+        /// The agent's own name for the call that it was used for.
+        consuming_tool_call_id: String,
+        /// That call's number in its part.
+        call: u32,
+    },
+    /// A grant was taken back.
+    PermissionRevoked {
+        /// The grant.
+        grant_id: String,
+        /// When.
+        revoked_at: Timestamp,
     },
     /// Something was put to the operator (intent).
     Question {
@@ -585,6 +664,8 @@ pub enum Rejection {
     Skipped,
     /// It was going on when its driver died; what it did is unknown.
     EffectUnknown,
+    /// It asked the operator for a permission, and this is the answer.
+    Answered,
 }
 
 /// What is known of the effect of something that was interrupted.
@@ -697,6 +778,8 @@ impl Body {
                 Self::TraceVersion { .. }
                     | Self::RunStart(_)
                     | Self::RunResume { .. }
+                    | Self::GrantsLoaded { .. }
+                    | Self::PermissionRevoked { .. }
                     | Self::AnswerIgnored { .. }
                     | Self::OperatorMessage { .. }
             )

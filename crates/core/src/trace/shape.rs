@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::event::{Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop};
 use super::read::{Fields, items_of, number_of, object_of, text_of};
+use crate::gate::Grant;
 use crate::inbox::{Choice, Message, Question};
 use crate::procedure::Slot;
 use crate::session::Mode;
@@ -181,6 +182,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     number("call").or_absent(),
                     texts("missing").or_absent(),
                     text("would_allow").or_absent(),
+                    texts("grants").or_absent(),
                 ]
             }
         }
@@ -223,11 +225,39 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "chat_session_resumed" => const { &[text("chat_id")] },
         "chat_brief_saved" => const { &[text("chat_id"), text("path")] },
         "permission_requested" => {
-            const { &[text("grant_id"), text("action"), text("category").or_absent(), text("scope_requested")] }
+            const {
+                &[
+                    text("grant_id"),
+                    text("action"),
+                    text("category").or_absent(),
+                    text("scope_requested"),
+                    number("call").or_absent(),
+                    texts("categories").or_absent(),
+                    text("tool").or_absent(),
+                    text("command").or_absent(),
+                    text("path").or_absent(),
+                    number("uses").or_absent(),
+                ]
+            }
         }
-        "permission_granted" => const { &[text("grant_id"), text("scope_granted"), text("operator_note").or_absent()] },
-        "permission_denied" => const { &[text("grant_id"), text("operator_note").or_absent()] },
-        "permission_grant_consumed" => const { &[text("grant_id"), text("consuming_tool_call_id")] },
+        "permission_granted" => {
+            const {
+                &[
+                    text("grant_id"),
+                    text("scope_granted"),
+                    text("operator_note").or_absent(),
+                    number("call").or_absent(),
+                    typed::<Grant>("grant").or_absent(),
+                ]
+            }
+        }
+        "permission_denied" => {
+            const { &[text("grant_id"), text("operator_note").or_absent(), number("call").or_absent()] }
+        }
+        "permission_grant_consumed" => {
+            const { &[text("grant_id"), text("consuming_tool_call_id"), number("call").or_absent()] }
+        }
+        "grants_loaded" => const { &[typed::<Vec<Grant>>("grants")] },
         "permission_revoked" => const { &[text("grant_id"), text("revoked_at")] },
         "bridged_tool_call" => const { &[text("call_id"), text("tool_name"), text("binary")] },
         "bridged_tool_result" => const { &[text("call_id"), flag("is_error"), text("binary")] },

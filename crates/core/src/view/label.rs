@@ -114,6 +114,7 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
         "chat_session_compiled" => ("chat_compile", format!("chat={}  brief={}", w("chat_id"), w("brief_id"))),
         "chat_session_resumed" => ("chat_resume", format!("chat={}", w("chat_id"))),
         "chat_brief_saved" => ("chat_saved", format!("chat={}  path={}", w("chat_id"), w("path"))),
+        "grants_loaded" => ("grants", format!("{} kept by the project", f.count("grants"))),
         "permission_requested" => {
             let category = f.text("category").unwrap_or(Cow::Borrowed("-"));
             let (grant, scope, action) = (w("grant_id"), w("scope_requested"), cut(&w("action"), ACTION_UNITS_MAX));
