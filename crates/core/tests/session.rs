@@ -391,7 +391,7 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
     vec![
         (
             "first run",
-            setup(&["filesystem_write", "shell_exec"]),
+            setup(&["filesystem_write", "shell_exec", "opaque_exec"]),
             world(
                 &[
                     Said::text(SUMMARY),
@@ -407,7 +407,7 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
                     Said::text(DONE),
                     Said::text("bye"),
                 ],
-                &[("confirmation", &["go"]), ("destructive", &["y"])],
+                &[("confirmation", &["go"]), ("destructive", &["y", "y"])],
             ),
         ),
         (

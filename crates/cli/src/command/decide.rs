@@ -30,6 +30,8 @@ enum What {
     Detect,
     /// Judge a tool call: `{tool, arguments, authorized_costs?, session_approved?, approved_call?, shell_disabled?, role?}`
     Gate,
+    /// Read a command line: `{command, cwd?, shell?}` gives `{verdict, categories, effects, findings, runs}`
+    Shell,
     /// Apply a patch to files: `{files, patch}` gives `{files}` or `{rejected}`
     Patch,
 }
@@ -40,6 +42,7 @@ impl What {
             Self::Brief => brief::decide(input),
             Self::Detect => detect::decide(input),
             Self::Gate => gate::decide(input),
+            Self::Shell => gate::shell::decide(input),
             Self::Patch => Ok(patch::decide(input)),
         }
     }

@@ -77,11 +77,16 @@ pub const EXTERNAL_MESSAGE: &str = "external_message";
 /// Act with another user's rights.
 pub const PRIVILEGE: &str = "privilege";
 
+/// Run what can't be read beforehand.
+pub const OPAQUE_EXEC: &str = "opaque_exec";
+/// Arrange that something runs later, or at every start.
+pub const PERSISTENCE: &str = "persistence";
+
 /// How the categories of MCP tools begin: `mcp_tool:<server>:<tool>`.
 pub const MCP_TOOL: &str = "mcp_tool";
 
 /// Every static category with its meaning, in the order in which they are shown.
-pub const STATIC: [(&str, &str); 16] = [
+pub const STATIC: [(&str, &str); 18] = [
     (FILESYSTEM_READ, "read files and folders of the workdir; always allowed"),
     (FILESYSTEM_WRITE, "create and change files"),
     (FILESYSTEM_DELETE, "delete files and folders"),
@@ -98,4 +103,6 @@ pub const STATIC: [(&str, &str); 16] = [
     (DATABASE_WRITE, "change a database"),
     (EXTERNAL_MESSAGE, "say or send something to the outside"),
     (PRIVILEGE, "act with another user's rights"),
+    (OPAQUE_EXEC, "run what can't be read beforehand: scripts, unknown programs, fetched code"),
+    (PERSISTENCE, "arrange that something runs later, or at every start"),
 ];

@@ -3,12 +3,12 @@
 //! Effects are read from a call's arguments (`effects.rs`), of a command line by [`shell`](super::shell) or by
 //! rules for one tool. They are facts for the gate: whether a fact is allowed is decided in `decision.rs`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::category::Category;
 
 /// How much an effect matters, from mild to strict. A whole command line counts as its strictest effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It reads, or works on what is easily made anew.

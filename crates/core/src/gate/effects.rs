@@ -1,8 +1,8 @@
 //! What a call would do beyond its tool's own categories, read from its arguments.
 //!
-//! Only what is certain without reading shell: a patch that deletes a file, a request that does more
-//! than read, a write into a file that says what continuous integration runs. An ordinary edit adds
-//! nothing. Arguments of a wrong type add nothing either: such a call fails before it does anything.
+//! A command line is read by [`shell`](super::shell). Of other calls only what is certain counts: a patch that
+//! deletes a file, a request that does more than read, a write into a file that says what continuous integration
+//! runs. An ordinary edit adds nothing. Arguments of a wrong type add nothing either: such a call fails before it does anything.
 //! Deletions are looked for anywhere in a patch, not only where its counts say that headers stand,
 //! because whoever applies it may be more lenient than whoever judges it.
 
@@ -13,6 +13,7 @@ use super::category::{
 };
 use super::effect::{Act, Effect, Target, Verdict};
 use super::places::Places;
+use super::shell::{self, Dialect, Programs, ShellContext};
 use crate::patch::{self, Named};
 
 /// What a call to `tool` with `args` would do beyond what the tool's own categories say.
@@ -26,9 +27,21 @@ pub fn effects_of(tool: &str, args: &Value, places: &Places) -> Vec<Effect> {
     match tool {
         "apply_patch" => patched(text("diff"), places),
         "write_file" => written(text("path"), places),
+        "shell_exec" => command(text("cmd"), text("cwd"), args.get("shell").and_then(Value::as_str), places),
         "http_fetch" => request(text("method"), text("url")),
         _ => Vec::new(),
     }
+}
+
+/// What a command line would do: all of it, as far as it can be read.
+fn command(line: &str, cwd: &str, shell: Option<&str>, places: &Places) -> Vec<Effect> {
+    let context = ShellContext {
+        shell: shell.map_or(Dialect::Bash, Dialect::of),
+        folder: &places.plain(".", cwd),
+        places,
+        programs: Programs::builtin(),
+    };
+    shell::read(line, &context).effects
 }
 
 fn patched(diff: &str, places: &Places) -> Vec<Effect> {
@@ -132,7 +145,7 @@ fn header_path(header: &str) -> &str {
 }
 
 /// Whether `path` lies in a repository's own folder: a hook there runs commands, a setting names programs.
-fn is_gits_own(path: &str) -> bool {
+pub(super) fn is_gits_own(path: &str) -> bool {
     path.split('/').any(|segment| segment.eq_ignore_ascii_case(".git"))
 }
 
@@ -163,7 +176,7 @@ const CI_FILES: [&str; 11] = [
 
 /// Whether the file at `path` says what continuous integration runs. Case does not count, because to
 /// some file systems it does not.
-fn is_ci_file(path: &str) -> bool {
+pub(super) fn is_ci_file(path: &str) -> bool {
     let mut segments: Vec<String> = Vec::new();
     for segment in path.split(['/', '\\']) {
         match segment {

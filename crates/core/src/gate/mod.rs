@@ -2,12 +2,11 @@
 //!
 //! In: a call, and everything that was authorized, approved or forbidden. Out: a decision that names the
 //! check that decided and what would allow the call. It carries out nothing and asks nobody; what an
-//! operator answered comes in as an approval. It reads no shell yet: what a command line would do is
-//! handed in as effects.
+//! operator answered comes in as an approval.
 //!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
 //! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs.
-//! [`secrets`] keeps secrets out of what agents and journals see.
+//! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
 
 pub mod authorization;
 pub mod category;
@@ -23,6 +22,7 @@ pub mod protected;
 mod role_limit;
 pub mod scope;
 pub mod secrets;
+pub mod shell;
 
 #[cfg(test)]
 mod tests;

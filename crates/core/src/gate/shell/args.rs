@@ -1,0 +1,127 @@
+//! A program's arguments, split into options and operands as its table entry says.
+
+use super::expand::Word;
+use super::programs::{ProgramEntry, Words};
+
+/// What follows a program's name.
+#[derive(Debug, Default)]
+pub(super) struct Args<'a> {
+    /// Options with their values: `-o`, `--output`. Those written in one, as in `-xdf`, stand apart.
+    pub options: Vec<(String, Option<Value<'a>>)>,
+    /// All that are no options.
+    pub operands: Vec<&'a Word>,
+    /// Whether a word may be any option, or several.
+    pub is_unsure: bool,
+    /// Where the command begins that the program runs, if it runs one: the index into all arguments.
+    pub command_at: Option<usize>,
+}
+
+/// An option's value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    /// A word of its own.
+    Word(&'a Word),
+    /// The end of the word that the option is in.
+    Attached(&'a str),
+    /// It can't be known.
+    Unknown,
+}
+
+impl<'a> Value<'a> {
+    /// The text, if it is known.
+    pub(super) fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Word(word) => word.known(),
+            Self::Attached(text) => Some(text),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl<'a> Args<'a> {
+    /// Splits `words`, without the program's name.
+    pub(super) fn of(entry: &ProgramEntry, words: &'a [Word]) -> Self {
+        let mut args = Self::default();
+        let takes_value = |option: &str| {
+            entry.valued.has(option) || entry.code.has(option) || entry.runs.has(option) || entry.writes.has(option)
+        };
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            at += 1;
+            args.is_unsure |= word.splits();
+            let text = word.text();
+            if entry.runs_after == Some(args.operands.len()) && (!text.starts_with('-') || text.len() < 2) {
+                args.command_at = Some(at - 1);
+                return args;
+            }
+            if text == "--" && word.known().is_some() {
+                args.command_at = entry.runs_after.map(|wanted| at + wanted.saturating_sub(args.operands.len()));
+                args.operands.extend(words.get(at..).unwrap_or_default());
+                return args;
+            }
+            if !text.starts_with('-') || text.len() < 2 {
+                args.operands.push(word);
+                if entry.operands_end_options && entry.runs_after.is_none() {
+                    args.operands.extend(words.get(at..).unwrap_or_default());
+                    return args;
+                }
+                continue;
+            }
+            let next = words.get(at).map(Value::Word);
+            let is_known = word.known().is_some();
+            let ending = |text: &'a str| if is_known { Value::Attached(text) } else { Value::Unknown };
+            if let Some((name, value)) =
+                text.split_once('=').filter(|(name, _)| name.starts_with("--") || entry.single_dash)
+            {
+                args.options.push((name.to_owned(), Some(ending(value))));
+            } else if text.starts_with("--") || entry.single_dash || takes_value(text) {
+                args.is_unsure |= !is_known;
+                let value = if takes_value(text) { next } else { None };
+                at += usize::from(value.is_some());
+                args.options.push((text.to_owned(), value));
+            } else {
+                args.is_unsure |= !is_known;
+                let mut letters = text[1..].char_indices();
+                while let Some((index, letter)) = letters.next() {
+                    let option = format!("-{letter}");
+                    if !takes_value(&option) {
+                        args.options.push((option, None));
+                        continue;
+                    }
+                    let rest = &text[1 + index + letter.len_utf8()..];
+                    let value = if rest.is_empty() { next } else { Some(ending(rest)) };
+                    at += usize::from(rest.is_empty() && value.is_some());
+                    args.options.push((option, value));
+                    break;
+                }
+            }
+        }
+        args
+    }
+
+    /// Whether one of `wanted` is there, or a long option that is short for one.
+    pub(super) fn has(&self, wanted: &Words) -> bool {
+        wanted.iter().any(|wanted| self.options.iter().any(|(given, _)| is_short_for(given, wanted)))
+    }
+
+    /// Whether one of `wanted` is there, written in full.
+    pub(super) fn has_exactly(&self, wanted: &Words) -> bool {
+        self.options.iter().any(|(given, _)| wanted.has(given))
+    }
+
+    /// The value of each of the options `wanted`, or of a long option that is short for one.
+    pub(super) fn values<'w>(&'w self, wanted: &'w [&'w str]) -> impl Iterator<Item = Value<'a>> + 'w {
+        let is_wanted = move |given: &str| wanted.iter().any(|wanted| is_short_for(given, wanted));
+        self.options.iter().filter(move |(given, _)| is_wanted(given)).filter_map(|(_, value)| *value)
+    }
+
+    /// Whether one of `wanted` is there.
+    pub(super) fn any(&self, wanted: &[&str]) -> bool {
+        self.options.iter().any(|(given, _)| wanted.iter().any(|wanted| is_short_for(given, wanted)))
+    }
+}
+
+/// Whether the option `given` is `wanted`, or a beginning of it that programs take for the whole.
+fn is_short_for(given: &str, wanted: &str) -> bool {
+    given == wanted || (given.len() > 3 && given.starts_with("--") && wanted.starts_with(given))
+}

@@ -1,0 +1,281 @@
+//! What words become when the shell runs them, as far as that can be proven.
+//!
+//! Whatever a word runs on the way (`$( .. )`, `${x:-$( .. )}`, `<( .. )`) is walked like any other command.
+
+use super::Dialect;
+use super::walk::{Input, Walk};
+use super::word::{self, Piece, Quoted};
+
+/// A word as a program would get it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Word {
+    /// The text; up to the first part that is not known, if there is one.
+    text: String,
+    /// Whether all of it is known.
+    is_unknown: bool,
+    /// Whether it may be several words, or none.
+    splits: bool,
+    /// Whether it stands for the files that it matches.
+    is_pattern: bool,
+    /// Whether any part was put in by the shell.
+    is_computed: bool,
+}
+
+impl Word {
+    /// A word whose text is known.
+    pub(super) fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A word of which nothing is known, not even whether it is one.
+    pub(super) fn unknown() -> Self {
+        Self { is_unknown: true, splits: true, is_computed: true, ..Self::default() }
+    }
+
+    /// An operand that comes from elsewhere: one word of which nothing is known.
+    pub(super) fn unknown_operand() -> Self {
+        Self { is_unknown: true, is_computed: true, ..Self::default() }
+    }
+
+    /// The whole text, if it is known. A pattern's is the pattern.
+    pub(super) fn known(&self) -> Option<&str> {
+        (!self.is_unknown).then_some(self.text.as_str())
+    }
+
+    /// The text as far as it is known.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it may be several words, none, or options.
+    pub(super) fn splits(&self) -> bool {
+        self.is_unknown && self.splits && self.text.is_empty()
+    }
+
+    /// Whether it stands for the files that it matches.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.is_pattern
+    }
+
+    /// Whether the shell computes it, or a part.
+    pub(super) fn is_computed(&self) -> bool {
+        self.is_computed
+    }
+
+    /// This word without the first `len` bytes of its text.
+    pub(super) fn after(&self, len: usize) -> Self {
+        Self { text: self.text.get(len..).unwrap_or_default().to_owned(), ..self.clone() }
+    }
+}
+
+/// Words that are being put together.
+#[derive(Default)]
+struct Builder {
+    done: Vec<Word>,
+    word: Word,
+    begun: bool,
+}
+
+impl Builder {
+    fn add(&mut self, text: &str) {
+        self.begun = true;
+        if !self.word.is_unknown {
+            self.word.text.push_str(text);
+        }
+    }
+
+    /// Adds what a variable or a command gave, outside of quotes: it is split, and may be a pattern.
+    fn add_split(&mut self, text: &str) {
+        let mut parts = text.split([' ', '\t', '\n']).peekable();
+        while let Some(part) = parts.next() {
+            if !part.is_empty() {
+                self.add(part);
+                self.word.is_pattern |= part.contains(['*', '?', '[']);
+                self.word.is_computed = true;
+            }
+            if parts.peek().is_some() {
+                self.end();
+            }
+        }
+    }
+
+    fn unknown(&mut self, quoted: Quoted, may_split: bool) {
+        self.begun = true;
+        self.word.is_unknown = true;
+        self.word.is_computed = true;
+        self.word.splits |= quoted == Quoted::No || may_split;
+    }
+
+    fn end(&mut self) {
+        if self.begun {
+            self.done.push(std::mem::take(&mut self.word));
+        }
+        self.word = Word::default();
+        self.begun = false;
+    }
+}
+
+impl Walk<'_> {
+    /// The words that one raw word becomes.
+    pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
+        if word::is_plain(raw) {
+            return vec![Word::plain(raw)];
+        }
+        let Some(parts) = word::braces(raw) else { return vec![Word::unknown()] };
+        if parts.len() > 1 && self.dialect == Dialect::Sh {
+            return vec![Word::unknown()];
+        }
+        let is_computed = parts.len() > 1;
+        let mut words = Vec::new();
+        for part in parts {
+            let begins = words.len();
+            match word::pieces(&part, self.dialect) {
+                Some(pieces) => words.extend(self.assemble(pieces, false)),
+                None => {
+                    self.opaque(raw, "a word that can't be read");
+                    words.push(Word::unknown());
+                }
+            }
+            for word in words.iter_mut().skip(begins).filter(|_| is_computed) {
+                word.is_computed = true;
+            }
+        }
+        words
+    }
+
+    /// The one word that a raw word becomes where it is neither split nor matched against files: a value.
+    pub(super) fn value(&mut self, raw: &str) -> Word {
+        if word::is_plain(raw) {
+            return Word::plain(raw);
+        }
+        match word::pieces(raw, self.dialect) {
+            Some(pieces) => self.assemble(pieces, true).pop().unwrap_or_default(),
+            None => {
+                self.opaque(raw, "a word that can't be read");
+                Word::unknown()
+            }
+        }
+    }
+
+    /// The text of a here-document that is expanded.
+    pub(super) fn here_document(&mut self, raw: &str) -> Word {
+        match word::here_pieces(raw, self.dialect) {
+            Some(pieces) => self.assemble(pieces, true).pop().unwrap_or_default(),
+            None => {
+                self.opaque(raw, "a here-document that can't be read");
+                Word::unknown()
+            }
+        }
+    }
+
+    fn assemble(&mut self, pieces: Vec<Piece>, is_value: bool) -> Vec<Word> {
+        let mut words = Builder::default();
+        words.begun = is_value;
+        for piece in pieces {
+            match piece {
+                Piece::Text(text, Quoted::Yes) => words.add(&text),
+                Piece::Text(text, Quoted::No) => words.add(&text),
+                Piece::Glob(c) => {
+                    words.add(c.encode_utf8(&mut [0; 4]));
+                    words.word.is_pattern = true;
+                }
+                Piece::Tilde(user) if user == "+" => self.put(&mut words, "PWD", Quoted::Yes),
+                Piece::Tilde(user) if user == "-" => words.unknown(Quoted::Yes, false),
+                Piece::Tilde(user) => words.add(&format!("~{user}")),
+                Piece::Parameter { name, rest, quoted } => {
+                    self.walk_rest(&rest);
+                    let quoted = if is_value { Quoted::Yes } else { quoted };
+                    if rest.is_empty() {
+                        self.put(&mut words, &name, quoted)
+                    } else {
+                        words.unknown(quoted, name == "@")
+                    }
+                }
+                Piece::Command(text, quoted) => {
+                    let output = self.code(&text, Input::None);
+                    let quoted = if is_value { Quoted::Yes } else { quoted };
+                    match output {
+                        Some(text) => self.put_text(&mut words, text.trim_end_matches('\n'), quoted),
+                        None if gives_no_options(&text) => words.unknown(Quoted::Yes, false),
+                        None => words.unknown(quoted, false),
+                    }
+                }
+                Piece::Arithmetic(text) => {
+                    self.arithmetic(&text);
+                    words.unknown(Quoted::Yes, false);
+                }
+                Piece::Process(text) => {
+                    self.code(&text, Input::Unknown);
+                    words.add("/dev/fd/63");
+                }
+            }
+        }
+        words.end();
+        words.done
+    }
+
+    fn put(&mut self, words: &mut Builder, name: &str, quoted: Quoted) {
+        match self.variable(name) {
+            Some(value) => self.put_text(words, &value, quoted),
+            None => words.unknown(quoted, name == "@"),
+        }
+        words.word.is_computed = true;
+    }
+
+    fn put_text(&self, words: &mut Builder, text: &str, quoted: Quoted) {
+        match quoted {
+            Quoted::Yes => words.add(text),
+            Quoted::No if self.splits_as_usual() => words.add_split(text),
+            Quoted::No => words.unknown(quoted, false),
+        }
+        words.word.is_computed = true;
+    }
+
+    /// Walks what may run in `${name...}` after the name.
+    fn walk_rest(&mut self, rest: &str) {
+        if rest.contains(['$', '`', '<', '>']) {
+            self.embedded(rest);
+        }
+    }
+
+    /// Walks what runs in an arithmetic expression.
+    pub(super) fn arithmetic(&mut self, text: &str) {
+        if text.contains(['$', '`']) {
+            self.embedded(text);
+        }
+        // A variable's value is read as an expression again, and an index in it may hold a command.
+        if self.holds_code() {
+            self.opaque(text, "an arithmetic expression over values that may hold commands");
+        }
+    }
+
+    fn embedded(&mut self, text: &str) {
+        match word::here_pieces(text, self.dialect) {
+            Some(pieces) => drop(self.assemble(pieces, true)),
+            None => self.opaque(text, "a substitution that can't be read"),
+        }
+    }
+}
+
+/// Whether what a command prints is a name, a number or a place: nothing that a program would take for an option.
+fn gives_no_options(command: &str) -> bool {
+    const GIVING_NAMES: [&str; 14] = [
+        "git merge-base ",
+        "git rev-parse ",
+        "git describe ",
+        "git branch --show-current",
+        "git symbolic-ref ",
+        "git rev-list ",
+        "pwd",
+        "date",
+        "nproc",
+        "whoami",
+        "id -u",
+        "uname",
+        "mktemp",
+        "hostname",
+    ];
+    let is_simple = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./~^@:%+$\"'=".contains(&byte);
+    let command = command.trim();
+    command.bytes().all(is_simple) && GIVING_NAMES.iter().any(|start| command.starts_with(start))
+}

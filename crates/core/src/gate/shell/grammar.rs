@@ -1,0 +1,307 @@
+//! Reads a line by the grammar of bash or of POSIX sh.
+//!
+//! The grammar is brush's; what it gives is turned into our own tree. Its parser is recursive and has no limit of
+//! its own, so nesting is counted on the tokens before it begins.
+
+use std::rc::Rc;
+
+use brush_parser::ast;
+use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
+
+use super::Dialect;
+use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
+
+/// How deep commands may lie in one another. The parser uses up to 40 KB of stack for each level.
+const NESTING_MAX: usize = 16;
+/// How many substitutions a line may hold: the tokenizer calls itself for each that lies in another.
+const SUBSTITUTIONS_MAX: usize = 200;
+/// How deep substitutions may lie in one another.
+const SUBSTITUTION_NESTING_MAX: usize = 12;
+/// How many tokens a line may have.
+const TOKENS_MAX: usize = 8_192;
+
+/// Why a line can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// It follows no grammar.
+    Malformed,
+    /// It is longer or deeper than anybody writes.
+    TooLarge,
+}
+
+/// The tree of `line`.
+pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
+    if is_too_nested(line) || has_long_number(line) {
+        return Err(Unreadable::TooLarge);
+    }
+    let options = ParserOptions {
+        posix_mode: dialect == Dialect::Sh,
+        sh_mode: dialect == Dialect::Sh,
+        ..ParserOptions::default()
+    };
+    let tokens =
+        uncached_tokenize_str(line, &options.tokenizer_options()).map_err(|_malformed| Unreadable::Malformed)?;
+    if tokens.len() > TOKENS_MAX || nesting(&tokens) > NESTING_MAX {
+        return Err(Unreadable::TooLarge);
+    }
+    let program = parse_tokens(&tokens, &options).map_err(|_malformed| Unreadable::Malformed)?;
+    let lists = program.complete_commands.into_iter().flat_map(|list| list.0);
+    sequence(lists.map(item).collect::<Result<_, _>>()?)
+}
+
+/// Whether substitutions lie deeper in one another than the tokenizer should follow. Whether one is closed before
+/// the next begins can't be told before the line is read, so closing counts only outside of what may be quotes.
+fn is_too_nested(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let opens = |at: usize| bytes[at] == b'$' && matches!(bytes.get(at + 1), Some(b'(' | b'{' | b'['));
+    let all = (0..bytes.len()).filter(|at| opens(*at) || bytes[*at] == b'`').count();
+    if all <= SUBSTITUTION_NESTING_MAX {
+        return false;
+    }
+    let mut open = 0_usize;
+    let mut deepest = 0_usize;
+    for at in 0..bytes.len() {
+        if opens(at) {
+            open += 1;
+            deepest = deepest.max(open);
+        } else if matches!(bytes[at], b')' | b'}' | b']') {
+            open = open.saturating_sub(1);
+        }
+    }
+    all > SUBSTITUTIONS_MAX || deepest > SUBSTITUTION_NESTING_MAX
+}
+
+/// Whether a number stands before `<` or `>` that is no descriptor of anybody.
+fn has_long_number(line: &str) -> bool {
+    let mut digits = 0_usize;
+    line.bytes().any(|byte| {
+        let is_long = matches!(byte, b'<' | b'>') && digits > 4;
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        is_long
+    })
+}
+
+/// How deep the parser would go. Counts an opening word wherever it stands, and a closing one only where it
+/// closes what was opened last, so that it is never too low.
+fn nesting(tokens: &[Token]) -> usize {
+    let mut open: Vec<&str> = Vec::new();
+    let mut deepest = 0;
+    let mut begins = true;
+    let mut prefixes = 0;
+    for token in tokens {
+        let text = token.to_str();
+        let closes = match text {
+            ")" => Some("("),
+            "}" if begins => Some("{"),
+            "fi" if begins => Some("if"),
+            "done" if begins => Some("do"),
+            "esac" if begins => Some("case"),
+            _ => None,
+        };
+        match (closes, text) {
+            (Some(opener), _) if open.last() == Some(&opener) => drop(open.pop()),
+            (Some(_), _) => {}
+            (None, "(" | "{" | "if" | "do" | "case" | "[[") => open.push(text),
+            (None, "!" | "coproc" | "function" | "time") => prefixes += 1,
+            (None, _) => {}
+        }
+        deepest = deepest.max(open.len());
+        begins = matches!(token, Token::Operator(..))
+            || matches!(text, "then" | "do" | "else" | "elif" | "{" | "}" | "fi" | "done" | "esac" | "if" | "while");
+    }
+    // Each `!` and the like is a level of its own, however many there are in harmless places.
+    deepest + if prefixes > 64 { NESTING_MAX } else { 0 }
+}
+
+fn sequence(mut nodes: Vec<Node>) -> Result<Node, Unreadable> {
+    Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Sequence(nodes) })
+}
+
+fn list(list: ast::CompoundList) -> Result<Node, Unreadable> {
+    sequence(list.0.into_iter().map(item).collect::<Result<_, _>>()?)
+}
+
+/// One of a list; what runs at the same time has a shell of its own.
+fn item(item: ast::CompoundListItem) -> Result<Node, Unreadable> {
+    let node = and_or(item.0)?;
+    Ok(match item.1 {
+        ast::SeparatorOperator::Async => Node::Subshell(Box::new(node)),
+        ast::SeparatorOperator::Sequence => node,
+    })
+}
+
+fn boxed(given: ast::CompoundList) -> Result<Box<Node>, Unreadable> {
+    list(given).map(Box::new)
+}
+
+fn and_or(list: ast::AndOrList) -> Result<Node, Unreadable> {
+    let first = pipeline(list.first)?;
+    if list.additional.is_empty() {
+        return Ok(first);
+    }
+    let rest = list.additional.into_iter().map(|next| match next {
+        ast::AndOr::And(next) => Ok((Join::And, pipeline(next)?)),
+        ast::AndOr::Or(next) => Ok((Join::Or, pipeline(next)?)),
+    });
+    Ok(Node::AndOr(Box::new(first), rest.collect::<Result<_, _>>()?))
+}
+
+fn pipeline(pipeline: ast::Pipeline) -> Result<Node, Unreadable> {
+    let mut stages: Vec<Node> = pipeline.seq.into_iter().map(command).collect::<Result<_, _>>()?;
+    Ok(if stages.len() == 1 { stages.remove(0) } else { Node::Pipeline(stages) })
+}
+
+fn command(command: ast::Command) -> Result<Node, Unreadable> {
+    match command {
+        ast::Command::Simple(given) => simple(given).map(Node::Simple),
+        ast::Command::Compound(given, redirects) => redirected(compound(given)?, redirects),
+        ast::Command::Function(function) => {
+            let body = redirected(compound(function.body.0)?, function.body.1)?;
+            Ok(Node::Function(function.fname.value, Rc::new(body)))
+        }
+        ast::Command::ExtendedTest(test, redirects) => {
+            let mut words = Vec::new();
+            test_words(test.expr, &mut words);
+            redirected(Node::Test(words), redirects)
+        }
+    }
+}
+
+fn redirected(node: Node, redirects: Option<ast::RedirectList>) -> Result<Node, Unreadable> {
+    let Some(redirects) = redirects else { return Ok(node) };
+    let redirects = redirects.0.into_iter().map(redirect).collect::<Result<_, _>>()?;
+    Ok(Node::Redirected(Box::new(node), redirects))
+}
+
+fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
+    Ok(match given {
+        ast::CompoundCommand::Arithmetic(given) => Node::Arithmetic(given.expr.value),
+        ast::CompoundCommand::BraceGroup(given) => list(given.list)?,
+        ast::CompoundCommand::Subshell(given) => Node::Subshell(boxed(given.list)?),
+        ast::CompoundCommand::Coprocess(given) => Node::Subshell(Box::new(command(*given.body)?)),
+        ast::CompoundCommand::ForClause(given) => Node::Loop(Loop {
+            variable: Some(given.variable_name),
+            words: given.values.unwrap_or_default().into_iter().map(|word| word.value).collect(),
+            condition: None,
+            body: Some(boxed(given.body.list)?),
+        }),
+        ast::CompoundCommand::ArithmeticForClause(given) => Node::Loop(Loop {
+            variable: None,
+            words: [given.initializer, given.condition, given.updater]
+                .into_iter()
+                .flatten()
+                .map(|part| part.value)
+                .collect(),
+            condition: None,
+            body: Some(boxed(given.body.list)?),
+        }),
+        ast::CompoundCommand::WhileClause(given) | ast::CompoundCommand::UntilClause(given) => {
+            Node::Loop(Loop { condition: Some(boxed(given.0)?), body: Some(boxed(given.1.list)?), ..Loop::default() })
+        }
+        ast::CompoundCommand::CaseClause(given) => {
+            let mut words = vec![given.value.value];
+            let mut arms = Vec::new();
+            for case in given.cases {
+                words.extend(case.patterns.into_iter().map(|word| word.value));
+                arms.extend(case.cmd.map(list).transpose()?);
+            }
+            Node::Case(words, arms)
+        }
+        ast::CompoundCommand::IfClause(given) => {
+            let mut parts = vec![list(given.condition)?, list(given.then)?];
+            for other in given.elses.unwrap_or_default() {
+                parts.extend(other.condition.map(list).transpose()?);
+                parts.push(list(other.body)?);
+            }
+            Node::Choice(parts)
+        }
+    })
+}
+
+fn simple(given: ast::SimpleCommand) -> Result<Simple, Unreadable> {
+    let mut simple = Simple::default();
+    for item in given.prefix.into_iter().flat_map(|prefix| prefix.0) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(given, _) => simple.assignments.push(assignment(given)),
+            other => add(&mut simple, other)?,
+        }
+    }
+    simple.words.extend(given.word_or_name.map(|word| Item::Word(word.value)));
+    for item in given.suffix.into_iter().flat_map(|suffix| suffix.0) {
+        add(&mut simple, item)?;
+    }
+    Ok(simple)
+}
+
+fn add(simple: &mut Simple, item: ast::CommandPrefixOrSuffixItem) -> Result<(), Unreadable> {
+    match item {
+        ast::CommandPrefixOrSuffixItem::IoRedirect(given) => simple.redirects.push(redirect(given)?),
+        ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            simple.words.push(Item::Word(word.value));
+        }
+        ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, given) => {
+            simple.words.push(Item::Process(boxed(given.list)?));
+        }
+    }
+    Ok(())
+}
+
+fn assignment(given: ast::Assignment) -> Assignment {
+    let (name, index) = match given.name {
+        ast::AssignmentName::VariableName(name) => (name, None),
+        ast::AssignmentName::ArrayElementName(name, index) => (name, Some(index)),
+    };
+    let is_scalar = matches!(given.value, ast::AssignmentValue::Scalar(_));
+    let is_plain = index.is_none() && is_scalar && !given.append;
+    let mut values: Vec<String> = match given.value {
+        ast::AssignmentValue::Scalar(word) => vec![word.value],
+        ast::AssignmentValue::Array(parts) => {
+            parts.into_iter().flat_map(|(key, word)| [key, Some(word)]).flatten().map(|word| word.value).collect()
+        }
+    };
+    values.extend(index);
+    Assignment { name, values, is_plain }
+}
+
+fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {
+    Ok(match given {
+        ast::IoRedirect::File(fd, kind, target) => Redirect { fd, kind: file_redirect(kind, target)? },
+        ast::IoRedirect::HereDocument(fd, doc) => {
+            Redirect { fd, kind: RedirectKind::HereDocument(doc.doc.value, doc.requires_expansion) }
+        }
+        ast::IoRedirect::HereString(fd, word) => Redirect { fd, kind: RedirectKind::HereString(word.value) },
+        ast::IoRedirect::OutputAndError(word, true) => Redirect { fd: None, kind: RedirectKind::Append(word.value) },
+        ast::IoRedirect::OutputAndError(word, false) => Redirect { fd: None, kind: RedirectKind::Write(word.value) },
+    })
+}
+
+fn file_redirect(kind: ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Result<RedirectKind, Unreadable> {
+    let word = match target {
+        ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => word.value,
+        ast::IoFileRedirectTarget::Fd(fd) => return Ok(RedirectKind::Duplicate(fd.to_string())),
+        ast::IoFileRedirectTarget::ProcessSubstitution(_, given) => {
+            return Ok(RedirectKind::Process(boxed(given.list)?));
+        }
+    };
+    Ok(match kind {
+        ast::IoFileRedirectKind::Read => RedirectKind::Read(word),
+        ast::IoFileRedirectKind::Write | ast::IoFileRedirectKind::Clobber => RedirectKind::Write(word),
+        ast::IoFileRedirectKind::Append => RedirectKind::Append(word),
+        ast::IoFileRedirectKind::ReadAndWrite => RedirectKind::ReadWrite(word),
+        ast::IoFileRedirectKind::DuplicateInput | ast::IoFileRedirectKind::DuplicateOutput => {
+            RedirectKind::Duplicate(word)
+        }
+    })
+}
+
+fn test_words(expr: ast::ExtendedTestExpr, words: &mut Vec<String>) {
+    match expr {
+        ast::ExtendedTestExpr::And(left, right) | ast::ExtendedTestExpr::Or(left, right) => {
+            test_words(*left, words);
+            test_words(*right, words);
+        }
+        ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => test_words(*inner, words),
+        ast::ExtendedTestExpr::UnaryTest(_, word) => words.push(word.value),
+        ast::ExtendedTestExpr::BinaryTest(_, left, right) => words.extend([left.value, right.value]),
+    }
+}

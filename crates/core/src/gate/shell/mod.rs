@@ -1,0 +1,91 @@
+//! Reads a shell command line and says what it would do.
+//!
+//! In: the text that an agent wants to run, the shell, and where it would run. Out: a [`Reading`] with the effects
+//! of all that it would run, wherever that stands: in lists, loops, substitutions, here-documents, behind `sudo` or
+//! `xargs`, in `sh -c`. What can't be read before it runs is [`Opaque`](super::Verdict::Opaque). Words that are
+//! data stay data.
+//!
+//! Expands nothing that it can't prove and runs nothing. It is advice to the gate: the sandbox is the boundary.
+//!
+//! Begin with [`read`]. A line becomes a tree (`grammar.rs`, or `plain.rs` for plain lines), `walk.rs` goes through
+//! it, `expand.rs` evaluates words, `program.rs` asks the table of programs (`programs.rs`, `programs.json`) and the
+//! readers in `readers/`.
+
+mod args;
+mod expand;
+mod grammar;
+mod paths;
+mod plain;
+mod program;
+mod programs;
+mod readers;
+mod tree;
+mod walk;
+mod word;
+
+mod decide;
+
+#[cfg(test)]
+mod tests;
+
+use super::effect::Effect;
+use super::places::Places;
+
+pub use decide::decide;
+pub use programs::{BadProgram, Operands, ProgramEntry, Programs, Reader, Rule, Words};
+
+/// The longest line that is read, in bytes; a longer one is opaque.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Whose grammar a line follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// bash, and what its users may use.
+    Bash,
+    /// POSIX sh, dash.
+    Sh,
+    /// Any other: its lines are opaque.
+    Other,
+}
+
+impl Dialect {
+    /// The dialect of the shell called `name`, with or without its folder.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        match name.rsplit('/').next().unwrap_or_default() {
+            "bash" => Self::Bash,
+            "sh" | "dash" | "ash" => Self::Sh,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Where a line would run.
+#[derive(Debug, Clone, Copy)]
+pub struct ShellContext<'a> {
+    /// The shell that would run it.
+    pub shell: Dialect,
+    /// The folder it would run in, in plain form (see [`Places::plain`]).
+    pub folder: &'a str,
+    /// Where things are.
+    pub places: &'a Places,
+    /// What programs do.
+    pub programs: &'a Programs,
+}
+
+/// What a line would do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Every effect, in the order in which they were found.
+    pub effects: Vec<Effect>,
+    /// The names of the programs that would run, each once, sorted, as far as the line itself shows them: those that
+    /// a program runs (`sudo`, `xargs`, `sh -c`) are not among them. `?` is a name that the shell computes, `>` a
+    /// redirection that empties a file, `ERR` a line that can't be read.
+    pub runs: Vec<String>,
+}
+
+/// Reads `line`. Total: whatever can't be read is an opaque effect.
+#[must_use]
+pub fn read(line: &str, context: &ShellContext<'_>) -> Reading {
+    walk::read(line, context)
+}

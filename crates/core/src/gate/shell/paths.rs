@@ -1,0 +1,164 @@
+//! Files that a command writes, empties or deletes, and how much that matters by where they are.
+
+use super::expand::Word;
+use super::walk::Walk;
+use crate::gate::category::{CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE};
+use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
+use crate::gate::effects::{is_ci_file, is_gits_own};
+
+/// Devices that nothing happens to.
+const HARMLESS_DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"];
+
+/// Folders whose content is made anew by whoever needs it.
+const SCRATCH: [&str; 10] =
+    ["/tmp/", "/var/tmp/", "target/", "build/", "dist/", "out/", "coverage/", ".cache/", "__pycache__/", "tmp/"];
+
+/// Files that say what runs at every login or start.
+const STARTS: [&str; 20] = [
+    "/.bashrc", "/.bash_profile", "/.bash_login", "/.bash_logout", "/.bash_aliases", "/.profile", "/.zshrc",
+    "/.zshenv", "/.zprofile", "/.zlogin", "/.inputrc", "/.gitconfig", "/.vimrc", "/.npmrc", "/.pam_environment",
+    "/.xprofile", "/.xinitrc", "/.ssh/authorized_keys", "/.ssh/rc", "/.ssh/config",
+];
+
+/// Folders of such files.
+const START_FOLDERS: [&str; 10] = [
+    "/etc/cron", "/etc/init", "/etc/profile", "/etc/rc", "/etc/systemd/", "/var/spool/cron", "/.config/autostart/",
+    "/.config/systemd/", "/.config/fish/", "/Library/Launch",
+];
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It is made, or something is added.
+    Add,
+    /// It may lose what it had.
+    Replace,
+    /// It loses what it had, for certain.
+    Empty,
+    /// It is deleted.
+    Delete,
+    /// It is deleted with all below.
+    DeleteAll,
+}
+
+impl Walk<'_> {
+    /// `path` in plain form; [`UNKNOWN`] if it begins in a folder that can't be known.
+    pub(super) fn plain(&self, path: &str) -> String {
+        match self.folder() {
+            Some(folder) => self.places.plain(folder, path),
+            None if path.starts_with(['/', '~']) => self.places.plain(".", path),
+            None => UNKNOWN.to_owned(),
+        }
+    }
+
+    fn target(&self, word: &Word, is_recursive: bool) -> Target {
+        let path = word.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
+        Target { is_pattern: word.is_pattern() && path != UNKNOWN, path, is_recursive }
+    }
+
+    /// A redirection that empties the file before the command with `words` begins; `is_read` if it reads it too.
+    pub(super) fn emptied(&mut self, word: &Word, words: &[Word], is_read: bool) {
+        if is_harmless(word) {
+            return;
+        }
+        self.note_truncation();
+        let program = words.first().and_then(Word::known);
+        let prints_nothing = match program {
+            None => words.is_empty(),
+            Some(":" | "true") => true,
+            Some("echo" | "printf") => {
+                words.len() == 1 || words.iter().skip(1).all(|word| matches!(word.known(), Some("" | "-n")))
+            }
+            Some("cat") => words.len() == 2 && words[1].known() == Some("/dev/null"),
+            Some(_) => false,
+        };
+        let is_read = is_read && !matches!(program, Some("echo" | "printf"));
+        let change = if prints_nothing || is_read { Change::Empty } else { Change::Replace };
+        self.change(word, change, None);
+    }
+
+    /// A redirection that adds to a file.
+    pub(super) fn appended(&mut self, word: &Word) {
+        self.change(word, Change::Add, None);
+    }
+
+    /// A file that is read; only a connection in the guise of a file matters.
+    pub(super) fn opened(&mut self, word: &Word) {
+        self.network_file(word);
+    }
+
+    /// `/dev/tcp/host/port`, which bash opens as a connection.
+    fn network_file(&mut self, word: &Word) -> bool {
+        let rest = ["/dev/tcp/", "/dev/udp/"].iter().find_map(|start| word.text().strip_prefix(start));
+        let Some(rest) = rest else { return false };
+        let host = rest.split('/').next().filter(|host| !host.is_empty() && word.known().is_some());
+        let act = Act::Contact { host: host.unwrap_or(UNKNOWN).to_owned() };
+        self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "opens a connection");
+        true
+    }
+
+    /// A file that is elsewhere afterwards.
+    pub(super) fn moved(&mut self, word: &Word) {
+        let target = self.target(word, false);
+        self.effect(Verdict::Ask, FILESYSTEM_WRITE, Act::Delete(target), None, "moves a file away");
+    }
+
+    /// A file that is changed; `reason` if the table says one.
+    pub(super) fn change(&mut self, word: &Word, change: Change, reason: Option<&str>) {
+        if is_harmless(word) || self.network_file(word) {
+            return;
+        }
+        let target = self.target(word, change == Change::DeleteAll);
+        let path = target.path.clone();
+        if is_device(&path) {
+            let reason = "writes to a device or to the kernel";
+            self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Overwrite(target), None, reason);
+            return;
+        }
+        let is_inside = path != UNKNOWN && !path.starts_with(['/', '~']);
+        let is_scratch = !target.is_pattern
+            && SCRATCH.iter().any(|folder| path.len() > folder.len() && path.starts_with(folder))
+            && !path.contains("/.git");
+        let (verdict, category, usual) = match change {
+            Change::Add if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
+            Change::Add => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder"),
+            Change::Replace if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
+            Change::Replace => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file, in place of what it held"),
+            Change::Empty => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a file"),
+            Change::Delete | Change::DeleteAll => (Verdict::Destructive, FILESYSTEM_DELETE, "deletes files"),
+        };
+        let act = match change {
+            Change::Add => Act::Write(target.clone()),
+            Change::Replace | Change::Empty => Act::Overwrite(target.clone()),
+            Change::Delete | Change::DeleteAll => Act::Delete(target.clone()),
+        };
+        self.effect(verdict, category, act, None, reason.unwrap_or(usual));
+        if is_ci_file(&path) {
+            let reason = "changes what continuous integration runs";
+            self.effect(Verdict::Ask, CI_MODIFY, Act::Write(target.clone()), None, reason);
+        }
+        if is_gits_own(&path) {
+            self.effect(Verdict::Ask, GIT_WRITE, Act::Write(target.clone()), None, "changes git's own folder");
+        }
+        if !is_inside && says_what_starts(&path) {
+            let reason = "changes what runs at every start";
+            self.effect(Verdict::Destructive, PERSISTENCE, Act::Write(target), None, reason);
+        }
+    }
+}
+
+fn is_harmless(word: &Word) -> bool {
+    word.known().is_some_and(|path| {
+        HARMLESS_DEVICES.contains(&path) || path.starts_with("/dev/fd/") || path == "/dev/shm" || path == "-"
+    })
+}
+
+fn is_device(path: &str) -> bool {
+    let inside = |folder: &str| path.starts_with(folder);
+    (inside("/dev/") && !inside("/dev/shm/") && !inside("/dev/fd/")) || inside("/proc/") || inside("/sys/")
+}
+
+fn says_what_starts(path: &str) -> bool {
+    STARTS.iter().any(|file| path.ends_with(file)) || START_FOLDERS.iter().any(|folder| path.contains(folder))
+}

@@ -1,0 +1,260 @@
+//! One program with its arguments: what the table and the readers say of it.
+
+use super::args::{Args, Value};
+use super::expand::Word;
+use super::paths::Change;
+use super::programs::{Does, Operands, ProgramEntry, Rule};
+use super::walk::{Input, Walk};
+use crate::gate::category::{Category, OPAQUE_EXEC};
+use crate::gate::effect::{Act, UNKNOWN, Verdict};
+
+/// Folders of programs whose names mean what everybody means by them.
+const PROGRAM_FOLDERS: [&str; 9] = [
+    "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games", "/opt/homebrew/bin",
+    "/usr/lib/git-core",
+];
+
+/// Variables whose value is a command that some program runs.
+const RUNNERS: [&str; 25] = [
+    "PAGER", "MANPAGER", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH",
+    "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "SUDO_ASKPASS", "EDITOR", "VISUAL",
+    "BROWSER", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH", "PROMPT_COMMAND", "PS4", "CC", "CXX", "RUSTC_WRAPPER", "RUSTC",
+    "FZF_DEFAULT_COMMAND",
+];
+
+/// Variables that change what programs are or what they load, by how they begin.
+const LOADERS: [&str; 33] = [
+    "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_", "BASH_ENV", "BASH_FUNC", "SHELLOPTS", "BASHOPTS",
+    "GIT_CONFIG", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_DIR", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT",
+    "PERL5OPT", "PERL5LIB", "PERLLIB", "RUBYOPT", "RUBYLIB", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "GCONV_PATH", "HOME", "PWD", "OLDPWD", "CARGO_TARGET_",
+    "CARGO_BUILD_RUSTC", "SHELL",
+];
+
+impl Walk<'_> {
+    /// Runs a command with its words, and gives what it would print if that can be proven.
+    pub(super) fn command(&mut self, words: &[Word], input: &Input) -> Option<String> {
+        let (first, rest) = words.split_first()?;
+        let Some(name) = first.known().filter(|_| !first.is_pattern()) else {
+            self.opaque("", "runs a program whose name can't be known");
+            return None;
+        };
+        let mut output = None;
+        if let Some((body, is_certain)) = self.function(name) {
+            output = self.call(name, &body, input);
+            if is_certain {
+                return output;
+            }
+        }
+        let said = self.program(name, rest, input);
+        if output.is_some() { None } else { said }
+    }
+
+    /// Runs a program past functions of the same name.
+    pub(super) fn program(&mut self, name: &str, rest: &[Word], input: &Input) -> Option<String> {
+        let base = match name.rsplit_once('/') {
+            None => name,
+            Some((folder, base)) if PROGRAM_FOLDERS.contains(&folder) => base,
+            Some(_) => {
+                self.opaque("", "runs a file whose content is not known");
+                return None;
+            }
+        };
+        let table = self.programs;
+        if !table.knows(base) {
+            self.opaque("", "runs a program that is not in the table");
+            return None;
+        }
+        // Asking a program about itself does nothing, unless what comes before the question runs something.
+        if let [only] = rest
+            && matches!(only.known(), Some("--help" | "--version"))
+        {
+            return None;
+        }
+        let mut output = None;
+        for entry in table.get(base) {
+            output = output.or(self.entry(entry, base, rest, input));
+        }
+        output
+    }
+
+    fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[Word], input: &Input) -> Option<String> {
+        let args = Args::of(entry, rest);
+        self.rules(entry, &args);
+        for code in args.options.iter().filter(|(option, _)| entry.code.has(option)).filter_map(|(_, value)| *value) {
+            self.code_of(code);
+        }
+        for run in args.options.iter().filter(|(option, _)| entry.runs.has(option)).filter_map(|(_, value)| *value) {
+            self.code_of(run);
+        }
+        for file in args.options.iter().filter(|(option, _)| entry.writes.has(option)).filter_map(|(_, value)| *value) {
+            let word = word_of(file);
+            self.change(&word, Change::Add, None);
+        }
+        if let Some(at) = args.command_at {
+            let command = rest.get(at..).unwrap_or_default();
+            return self.inner(command, input);
+        }
+        self.read_as(entry.reader, name, rest, &args, input)
+    }
+
+    /// A command that a program runs.
+    pub(super) fn inner(&mut self, command: &[Word], input: &Input) -> Option<String> {
+        let (first, rest) = command.split_first()?;
+        match first.known().filter(|_| !first.is_pattern()) {
+            Some(name) => self.program(name, rest, input),
+            None => {
+                self.opaque("", "runs a program whose name can't be known");
+                None
+            }
+        }
+    }
+
+    /// Code in an option's value.
+    pub(super) fn code_of(&mut self, value: Value<'_>) {
+        match value.text() {
+            Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+            None => self.opaque("", "runs commands that can't be known"),
+        }
+    }
+
+    fn rules(&mut self, entry: &ProgramEntry, args: &Args<'_>) {
+        let mut applied = false;
+        for rule in &entry.rules {
+            if let Some(operands) = applies(rule, args) {
+                applied = true;
+                self.does(rule.does(), operands);
+            }
+        }
+        if !applied {
+            self.does(entry.does(), &args.operands);
+        }
+        let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
+        let may_run = !entry.code.is_empty() || !entry.runs.is_empty() || !entry.writes.is_empty();
+        if args.is_unsure && (may_run || entry.rules.iter().any(is_option)) {
+            self.opaque("", "its options can't be known");
+        }
+    }
+
+    fn does(&mut self, does: Does<'_>, operands: &[&Word]) {
+        let reason = Some(does.reason).filter(|reason| !reason.is_empty());
+        let change = |walk: &mut Self, words: &[&Word], change| {
+            for word in words {
+                walk.change(word, change, reason);
+            }
+        };
+        match does.operands {
+            Operands::Write => change(self, operands, Change::Add),
+            Operands::Overwrite => change(self, operands, Change::Empty),
+            Operands::Delete => change(self, operands, Change::Delete),
+            Operands::DeleteAll => change(self, operands, Change::DeleteAll),
+            Operands::WriteLast => {
+                if let Some((last, _)) = operands.split_last() {
+                    self.change(last, Change::Replace, reason);
+                }
+            }
+            Operands::Move => {
+                if let Some((last, moved)) = operands.split_last() {
+                    self.change(last, Change::Replace, reason);
+                    for word in moved {
+                        self.moved(word);
+                    }
+                }
+            }
+            Operands::Contact => {
+                for host in operands.iter().filter_map(|word| host(word)) {
+                    let category = does.categories.first().cloned().unwrap_or_else(|| Category::new(OPAQUE_EXEC));
+                    self.effect_of(does.verdict, &category, Act::Contact { host }, None, does.reason);
+                }
+            }
+            Operands::Read => {}
+        }
+        // What is said of the operands says it already, unless there are none.
+        let is_said = match does.operands {
+            Operands::Read | Operands::Contact => false,
+            Operands::Write | Operands::WriteLast | Operands::Move => true,
+            Operands::Overwrite | Operands::Delete | Operands::DeleteAll => !operands.is_empty(),
+        };
+        for category in does.categories.iter().filter(|_| !is_said) {
+            self.effect_of(does.verdict, category, Act::Other, None, does.reason);
+        }
+        if does.categories.is_empty() && does.verdict > Verdict::Safe && !is_said {
+            let category = Category::new(OPAQUE_EXEC);
+            self.effect_of(does.verdict, &category, Act::Other, None, does.reason);
+        }
+    }
+
+    /// Says what a variable may run.
+    pub(super) fn runner(&mut self, name: &str, raw: &str, value: Option<&str>, program: Option<&str>) {
+        if RUNNERS.contains(&name) {
+            match value {
+                Some("") => {}
+                Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+                None => self.opaque("", "names a program to run that can't be known"),
+            }
+        } else if name == "PATH" {
+            if !only_adds(raw) {
+                self.opaque("", "changes which programs names stand for");
+            }
+        } else if name == "NODE_OPTIONS" {
+            let is_harmless =
+                value.is_some_and(|value| value.split(' ').all(|option| option.starts_with("--max-old-space-size")));
+            if !is_harmless {
+                self.opaque("", "changes what programs load");
+            }
+        } else if LOADERS.iter().any(|loader| name == *loader || (name.starts_with(loader) && loader.len() > 5))
+            && !matches!(program, Some("read"))
+        {
+            self.opaque("", "changes what programs load, or where home is");
+        }
+    }
+}
+
+/// The operands after the rule's words, if it applies.
+fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
+    let mut count = 0;
+    for wanted in rule.words.iter() {
+        let given = args.operands.get(count)?.known()?;
+        let fits = |wanted: &str| match wanted.strip_suffix('*') {
+            Some(beginning) => given.starts_with(beginning),
+            None => given == wanted,
+        };
+        if !wanted.split('|').any(fits) {
+            return None;
+        }
+        count += 1;
+    }
+    let with = rule.with.is_empty() || args.has(&rule.with);
+    let and_with = rule.and_with.is_empty() || args.has(&rule.and_with);
+    (with && and_with && !args.has_exactly(&rule.without)).then(|| &args.operands[count..])
+}
+
+/// An option's value as a word.
+pub(super) fn word_of(value: Value<'_>) -> Word {
+    match value {
+        Value::Word(word) => word.clone(),
+        Value::Attached(text) => Word::plain(text),
+        Value::Unknown => Word::unknown_operand(),
+    }
+}
+
+/// The host that an operand names: `https://host/..`, `user@host:path`, `host`.
+pub(super) fn host(word: &Word) -> Option<String> {
+    let Some(text) = word.known() else { return Some(UNKNOWN.to_owned()) };
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
+    (!host.is_empty()).then(|| host.to_owned())
+}
+
+/// Whether a value of `PATH` keeps what names stood for: nothing new stands before the old one but folders of
+/// programs.
+fn only_adds(raw: &str) -> bool {
+    let text: String = raw.chars().filter(|c| !"\"'{}".contains(*c)).collect();
+    let mut segments = text.split(':');
+    let own = ["$HOME/.cargo/bin", "~/.cargo/bin", "$HOME/.local/bin", "~/.local/bin", "/usr/local/go/bin"];
+    let mut before = segments.by_ref().take_while(|segment| *segment != "$PATH");
+    before.all(|segment| PROGRAM_FOLDERS.contains(&segment) || own.contains(&segment))
+        && (text.contains("$PATH") || text.split(':').any(|segment| segment == "/usr/bin"))
+}

@@ -1,0 +1,355 @@
+//! The table of programs: what each does, by its name, its subcommands and its options.
+//!
+//! The table is data (`programs.json`), with examples that are checked: those of the builtin table by a test, those
+//! of an operator when they are added. An addition can make a program stricter, never milder: what it says is added
+//! to what the builtin table says.
+//!
+//! Begin with [`ProgramEntry`]; [`Programs::with`] adds.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use thiserror::Error;
+
+use super::{Dialect, Reading, ShellContext, read};
+use crate::gate::category::{Category, MCP_TOOL, STATIC};
+use crate::gate::effect::Verdict;
+use crate::gate::places::Places;
+
+/// What programs are called and what they do.
+///
+/// A table entry speaks for all programs it names. In the builtin table and in configuration alike, lists are written as words
+/// with spaces between.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramEntry {
+    /// The programs, by name without folder.
+    pub names: Words,
+    /// How much what they do matters, if no rule below applies.
+    pub verdict: Verdict,
+    /// What has to be authorized for it; nothing beyond running commands if absent.
+    #[serde(default, rename = "category", deserialize_with = "categories")]
+    pub categories: Vec<Category>,
+    /// What it does, as half a sentence.
+    #[serde(default)]
+    pub reason: String,
+    /// What it does to its operands.
+    #[serde(default)]
+    pub operands: Operands,
+    /// Options that take a value as a word of its own: `-o --output`.
+    #[serde(default)]
+    pub valued: Words,
+    /// Whether options are written with one dash and several letters: `-name`, `-auto-approve`.
+    #[serde(default)]
+    pub single_dash: bool,
+    /// Whether the first operand ends the options, as in `env` and `timeout`.
+    #[serde(default)]
+    pub operands_end_options: bool,
+    /// How many operands come before the command that the program runs: `0` for `nice`, `1` for `timeout`. Absent if
+    /// it runs none.
+    pub runs_after: Option<usize>,
+    /// Options whose value is shell code.
+    #[serde(default)]
+    pub code: Words,
+    /// Options whose value is a program or a command that is run.
+    #[serde(default)]
+    pub runs: Words,
+    /// Options whose value is a file that is written.
+    #[serde(default)]
+    pub writes: Words,
+    /// How its arguments are read beyond the rules.
+    #[serde(default)]
+    pub reader: Reader,
+    /// What it does with certain subcommands and options. All rules that apply count.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+    /// Command lines, and what each must be.
+    #[serde(default)]
+    pub examples: HashMap<String, Verdict>,
+}
+
+/// One rule of an entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The first operands, in order; `a|b` for either, `a*` for all that begin so.
+    #[serde(default)]
+    pub words: Words,
+    /// Applies only if one of these options is there.
+    #[serde(default)]
+    pub with: Words,
+    /// Applies only if one of these is there as well.
+    #[serde(default)]
+    pub and_with: Words,
+    /// Does not apply if one of these options is there.
+    #[serde(default)]
+    pub without: Words,
+    /// How much what it does then matters.
+    pub verdict: Verdict,
+    /// What has to be authorized for it; nothing beyond running commands if absent.
+    #[serde(default, rename = "category", deserialize_with = "categories")]
+    pub categories: Vec<Category>,
+    /// What it does, as half a sentence.
+    #[serde(default)]
+    pub reason: String,
+    /// What it does to its operands (those after the rule's `words`).
+    #[serde(default)]
+    pub operands: Operands,
+}
+
+/// What a program does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Does<'a> {
+    pub verdict: Verdict,
+    pub categories: &'a [Category],
+    pub reason: &'a str,
+    pub operands: Operands,
+}
+
+impl ProgramEntry {
+    /// What it does if no rule applies.
+    pub(super) fn does(&self) -> Does<'_> {
+        let Self { verdict, categories, reason, operands, .. } = self;
+        Does { verdict: *verdict, categories, reason, operands: *operands }
+    }
+}
+
+impl Rule {
+    /// What it does where the rule applies.
+    pub(super) fn does(&self) -> Does<'_> {
+        let Self { verdict, categories, reason, operands, .. } = self;
+        Does { verdict: *verdict, categories, reason, operands: *operands }
+    }
+}
+
+/// What is done to operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operands {
+    /// Nothing that matters.
+    #[default]
+    Read,
+    /// Each is created or changed.
+    Write,
+    /// Each loses its content.
+    Overwrite,
+    /// Each is deleted.
+    Delete,
+    /// Each is deleted with all that lies below.
+    DeleteAll,
+    /// The last one is written.
+    WriteLast,
+    /// All but the last one are deleted, the last one is written.
+    Move,
+    /// Those that name hosts are contacted.
+    Contact,
+}
+
+/// How arguments are read that rules can't describe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is named after the program that it reads")]
+pub enum Reader {
+    /// By the rules alone.
+    #[default]
+    Rules,
+    Shell,
+    Eval,
+    Source,
+    Cd,
+    Variables,
+    Alias,
+    Trap,
+    Env,
+    Xargs,
+    Find,
+    Sed,
+    Awk,
+    Git,
+    GitConfig,
+    GitPush,
+    GitCheckout,
+    GitRestore,
+    GitRun,
+    Python,
+    Node,
+    Perl,
+    Ruby,
+    Php,
+    Lua,
+    Sql,
+    Redis,
+    Ssh,
+    Dd,
+    Busybox,
+    Parallel,
+    Http,
+    Rsync,
+    Echo,
+    Printf,
+    Print,
+    Decode,
+    Crontab,
+    Tee,
+    Kill,
+}
+
+/// Words with spaces between.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Words(Vec<String>);
+
+impl Words {
+    /// Each word.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether `word` is one of them.
+    #[must_use]
+    pub fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|own| own == word)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(text.split_whitespace().map(str::to_owned).collect()))
+    }
+}
+
+fn categories<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Category>, D::Error> {
+    let words = Words::deserialize(deserializer)?;
+    let known = |word: &str| {
+        let is_known = STATIC.iter().any(|(name, _)| *name == word) || word.starts_with(MCP_TOOL);
+        is_known.then(|| Category::new(word)).ok_or_else(|| D::Error::custom(format!("`{word}` is no category")))
+    };
+    words.iter().map(known).collect()
+}
+
+/// Why an addition is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BadProgram {
+    /// It names no program.
+    #[error("an entry of `programs` has no `names`: give the programs that it is about")]
+    NoName,
+    /// It has no example.
+    #[error("the entry for `{0}` has no `examples`: give at least one command line and its verdict")]
+    NoExample(String),
+    /// An example is not what it must be.
+    #[error(
+        "the example `{command}` of `{name}` must be {expected:?} but is {found:?}: change the rules or the example"
+    )]
+    Example {
+        /// The first program of the entry.
+        name: String,
+        /// The example.
+        command: String,
+        /// What it must be.
+        expected: Verdict,
+        /// What it is.
+        found: Verdict,
+    },
+}
+
+/// The table.
+#[derive(Debug, Clone, Default)]
+pub struct Programs {
+    entries: Vec<ProgramEntry>,
+    by_name: HashMap<String, Vec<usize>>,
+}
+
+static BUILTIN: LazyLock<Programs> = LazyLock::new(|| {
+    let entries: Vec<ProgramEntry> =
+        serde_json::from_str(include_str!("programs.json")).expect("a test reads the builtin table");
+    Programs::of(entries)
+});
+
+impl Programs {
+    /// The table that comes with this version.
+    #[must_use]
+    pub fn builtin() -> &'static Self {
+        &BUILTIN
+    }
+
+    /// This table with `additions`, whose examples hold in it.
+    ///
+    /// # Errors
+    ///
+    /// The first entry without names or examples, or the first example that is not what it must be.
+    pub fn with(&self, additions: &[ProgramEntry]) -> Result<Self, BadProgram> {
+        let table = Self::of(self.entries.iter().chain(additions).cloned().collect());
+        for entry in additions {
+            let name = entry.names.iter().next().ok_or(BadProgram::NoName)?;
+            if entry.examples.is_empty() {
+                return Err(BadProgram::NoExample(name.to_owned()));
+            }
+            table.check_examples(entry)?;
+        }
+        Ok(table)
+    }
+
+    /// The entries for the program `name`: one of the builtin table, and any additions.
+    pub(super) fn get(&self, name: &str) -> impl Iterator<Item = &ProgramEntry> {
+        self.by_name.get(name).into_iter().flatten().filter_map(|index| self.entries.get(*index))
+    }
+
+    /// Whether the table knows `name`.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    fn of(entries: Vec<ProgramEntry>) -> Self {
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            for name in entry.names.iter() {
+                by_name.entry(name.to_owned()).or_default().push(index);
+            }
+        }
+        Self { entries, by_name }
+    }
+
+    fn check_examples(&self, entry: &ProgramEntry) -> Result<(), BadProgram> {
+        let places = Places::default();
+        for (command, expected) in &entry.examples {
+            let context = ShellContext { shell: Dialect::Bash, folder: ".", places: &places, programs: self };
+            let found = read(command, &context).verdict();
+            if found != *expected {
+                return Err(BadProgram::Example {
+                    name: entry.names.iter().next().unwrap_or_default().to_owned(),
+                    command: command.clone(),
+                    expected: *expected,
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn broken_examples(&self) -> Vec<String> {
+        let broken = self.entries.iter().filter_map(|entry| self.check_examples(entry).err());
+        broken.map(|error| error.to_string()).collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> &[ProgramEntry] {
+        &self.entries
+    }
+}
+
+impl Reading {
+    /// The strictest verdict of all effects; safe if there are none.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.effects.iter().map(|effect| effect.verdict).max().unwrap_or(Verdict::Safe)
+    }
+}

@@ -1,0 +1,268 @@
+//! `sed` and `awk`: whether their scripts write or run anything.
+
+use super::Call;
+use super::interpreters::literals;
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::program::word_of;
+use crate::gate::shell::walk::{Input, Walk};
+
+impl Walk<'_> {
+    /// `sed`.
+    pub(super) fn sed(&mut self, call: Call<'_>) {
+        let scripts = ["-e", "--expression"];
+        if call.args.any(&["-f", "--file"]) {
+            self.opaque("", "runs an editing script whose content is not known");
+        }
+        let mut files = call.args.operands.as_slice();
+        let mut given: Vec<Word> = call.args.values(&scripts).map(word_of).collect();
+        if given.is_empty()
+            && !call.args.any(&["-f", "--file"])
+            && let Some((first, rest)) = files.split_first()
+        {
+            given.push((*first).clone());
+            files = rest;
+        }
+        for script in given {
+            match script.known() {
+                Some(script) => self.sed_script(script),
+                None => self.opaque("", "runs an editing script that can't be known"),
+            }
+        }
+        if call.args.any(&["-i", "--in-place"]) || call.args.options.iter().any(|(name, _)| name == "-i") {
+            for file in files {
+                self.change(file, Change::Replace, Some("edits files in place"));
+            }
+        }
+    }
+
+    fn sed_script(&mut self, script: &str) {
+        match sed_effects(script) {
+            None => self.opaque("", "runs an editing script that can't be read"),
+            Some(effects) => {
+                for effect in effects {
+                    match effect {
+                        SedEffect::Writes(file) => self.change(&Word::plain(file), Change::Empty, None),
+                        SedEffect::Runs(code) if !code.is_empty() => drop(self.hidden_code(&code, Input::Unknown)),
+                        SedEffect::Runs(_) => self.opaque("", "an editing script that runs what it reads"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// `awk`.
+    pub(super) fn awk(&mut self, call: Call<'_>) {
+        if call.args.any(&["-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"]) {
+            self.opaque("", "runs a script whose content is not known");
+            return;
+        }
+        let mut programs: Vec<Word> = call.args.values(&["-e", "--source"]).map(word_of).collect();
+        if programs.is_empty() {
+            programs.extend(call.args.operands.first().map(|word| (*word).clone()));
+        }
+        for program in programs {
+            let Some(text) = program.known() else {
+                self.opaque("", "runs a script that can't be known");
+                continue;
+            };
+            match awk_effects(text) {
+                None => {
+                    self.opaque("", "a script that runs commands, or can't be read");
+                    self.literals_as_code(text);
+                }
+                Some(files) => {
+                    for file in files {
+                        let word = file.map_or_else(Word::unknown_operand, Word::plain);
+                        self.change(&word, Change::Replace, None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The strings of code that is opaque anyway, read as commands: what they say can only make it stricter.
+    pub(super) fn literals_as_code(&mut self, code: &str) {
+        let literals: Vec<String> = literals(code).into_iter().take(16).collect();
+        for literal in &literals {
+            self.hidden_code(literal, Input::Unknown);
+        }
+        if literals.len() > 1 {
+            let words: Vec<Word> = literals.iter().map(Word::plain).collect();
+            self.inner(&words, &Input::Unknown);
+        }
+    }
+}
+
+enum SedEffect {
+    Writes(String),
+    Runs(String),
+}
+
+/// What a script does beyond editing; nothing if it can't be read.
+fn sed_effects(script: &str) -> Option<Vec<SedEffect>> {
+    let mut effects = Vec::new();
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || ";{}".contains(c));
+        if rest.is_empty() {
+            return Some(effects);
+        }
+        rest = after_address(rest)?;
+        let Some(command) = rest.chars().next() else { return Some(effects) };
+        rest = &rest[command.len_utf8()..];
+        let line_end = rest.find('\n').unwrap_or(rest.len());
+        match command {
+            's' => {
+                let delimiter = rest.chars().next()?;
+                rest = section(&rest[delimiter.len_utf8()..], delimiter)?;
+                rest = section(rest, delimiter)?;
+                let flags_len = rest.find([';', '}', '\n', 'w']).unwrap_or(rest.len());
+                if rest[..flags_len].contains('e') {
+                    effects.push(SedEffect::Runs(String::new()));
+                }
+                if rest[..flags_len].chars().any(|c| !"gpiImMe0123456789 \t".contains(c)) {
+                    return None;
+                }
+                rest = &rest[flags_len..];
+                if let Some(file) = rest.strip_prefix('w') {
+                    let end = file.find('\n').unwrap_or(file.len());
+                    effects.push(SedEffect::Writes(file[..end].trim().to_owned()));
+                    rest = &file[end..];
+                }
+            }
+            'y' => {
+                let delimiter = rest.chars().next()?;
+                rest = section(&rest[delimiter.len_utf8()..], delimiter)?;
+                rest = section(rest, delimiter)?;
+            }
+            'w' | 'W' => {
+                effects.push(SedEffect::Writes(rest[..line_end].trim().to_owned()));
+                rest = &rest[line_end..];
+            }
+            'e' => {
+                effects.push(SedEffect::Runs(rest[..line_end].trim().to_owned()));
+                rest = &rest[line_end..];
+            }
+            'a' | 'i' | 'c' => {
+                let mut end = line_end;
+                while rest[..end].ends_with('\\') && end < rest.len() {
+                    end += 1 + rest[end + 1..].find('\n').unwrap_or(rest.len() - end - 1);
+                }
+                rest = &rest[end..];
+            }
+            'r' | 'R' | '#' => rest = &rest[line_end..],
+            'b' | 't' | 'T' | ':' => rest = &rest[rest.find([';', '\n', '}']).unwrap_or(rest.len())..],
+            'q' | 'Q' | 'l' | 'L' => rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '),
+            'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | '=' | 'F' => {}
+            '}' | '{' => {}
+            _ => return None,
+        }
+    }
+}
+
+fn after_address(mut rest: &str) -> Option<&str> {
+    loop {
+        let first = rest.chars().next()?;
+        rest = match first {
+            '/' => section(&rest[1..], '/')?,
+            '\\' => {
+                let delimiter = rest[1..].chars().next()?;
+                section(&rest[1 + delimiter.len_utf8()..], delimiter)?
+            }
+            '0'..='9' | '$' | ',' | '+' | '~' | '!' | ' ' | '\t' => &rest[1..],
+            'I' | 'M' if rest.len() > 1 => &rest[1..],
+            _ => return Some(rest),
+        };
+        if rest.is_empty() {
+            return Some(rest);
+        }
+    }
+}
+
+/// What follows the next `delimiter` that is not escaped.
+pub(super) fn section(text: &str, delimiter: char) -> Option<&str> {
+    let mut chars = text.char_indices();
+    let mut in_set = false;
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '[' if !in_set => in_set = text[at + 1..].contains(']'),
+            ']' => in_set = false,
+            // Within a set a delimiter is text to some and an end to others.
+            _ if c == delimiter && in_set => return None,
+            _ if c == delimiter => return Some(&text[at + c.len_utf8()..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The files that a script writes (nothing for one that can't be known); nothing at all if it runs commands or can't
+/// be read.
+fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
+    let mut files = Vec::new();
+    let mut chars = program.char_indices().peekable();
+    let mut before = '\n';
+    let mut prints = false;
+    let mut open = 0_i32;
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => loop {
+                match chars.next()?.1 {
+                    '\\' => drop(chars.next()?),
+                    '"' => break,
+                    _ => {}
+                }
+            },
+            '#' => while chars.next_if(|(_, c)| *c != '\n').is_some() {},
+            '/' if "(,{};!~&|\n".contains(before) => {
+                let mut in_set = false;
+                loop {
+                    match chars.next()?.1 {
+                        '\\' => drop(chars.next()?),
+                        '[' => in_set = true,
+                        ']' => in_set = false,
+                        '/' if !in_set => break,
+                        '\n' => return None,
+                        _ => {}
+                    }
+                }
+            }
+            '|' if chars.next_if(|(_, c)| *c == '|').is_some() => {}
+            '|' | '@' => return None,
+            '(' => open += 1,
+            ')' => open -= 1,
+            '>' if prints && open <= 0 && !program[at + 1..].starts_with('=') => {
+                while chars.next_if(|(_, c)| *c == '>').is_some() {}
+                files.push(awk_file(program[at..].trim_start_matches('>')));
+            }
+            ';' | '{' | '}' | '\n' => (prints, open) = (false, 0),
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let rest = &program[at..];
+                let len = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+                let word = &rest[..len];
+                if word == "system" {
+                    return None;
+                }
+                prints |= matches!(word, "print" | "printf");
+                for _ in 1..len {
+                    chars.next();
+                }
+            }
+            _ => {}
+        }
+        if !c.is_whitespace() || c == '\n' {
+            before = c;
+        }
+    }
+    Some(files)
+}
+
+fn awk_file(rest: &str) -> Option<String> {
+    let rest = rest.trim_start().strip_prefix('"')?;
+    let end = rest.find('"')?;
+    let after = rest[end + 1..].trim_start();
+    let is_whole = after.is_empty() || after.starts_with(['}', ';', '\n']);
+    (is_whole && !rest[..end].contains('\\')).then(|| rest[..end].to_owned())
+}

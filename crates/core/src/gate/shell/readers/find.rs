@@ -1,0 +1,52 @@
+//! `find`: which of its actions delete, write or run.
+
+use super::Call;
+use crate::gate::category::FILESYSTEM_DELETE;
+use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::walk::{Input, Walk};
+
+impl Walk<'_> {
+    /// `find`.
+    pub(super) fn find(&mut self, call: Call<'_>) {
+        let roots: Vec<&Word> =
+            call.words.iter().take_while(|word| !word.text().starts_with(['-', '(', '!'])).collect();
+        let mut words = call.words.iter();
+        while let Some(word) = words.next() {
+            if word.splits() {
+                self.opaque("", "its options can't be known");
+            }
+            match word.text() {
+                "-delete" => self.found_deleted(&roots),
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let command = words.by_ref().take_while(|word| !matches!(word.known(), Some(";" | "+")));
+                    let command: Vec<Word> = command.map(found).collect();
+                    self.inner(&command, &Input::Unknown);
+                }
+                "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                    if let Some(file) = words.next() {
+                        self.change(file, Change::Empty, None);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn found_deleted(&mut self, roots: &[&Word]) {
+        let here = Word::plain(".");
+        let roots = if roots.is_empty() { vec![&here] } else { roots.to_vec() };
+        for root in roots {
+            let path = root.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
+            let target = Target { path, is_pattern: root.is_pattern(), is_recursive: true };
+            let act = Act::Delete(target);
+            self.effect(Verdict::Destructive, FILESYSTEM_DELETE, act, None, "deletes what it finds");
+        }
+    }
+}
+
+/// `{}` is a path that nobody knows.
+fn found(word: &Word) -> Word {
+    if word.text().contains("{}") { Word::unknown_operand() } else { word.clone() }
+}

@@ -1,0 +1,246 @@
+//! `git`: its global options, then a subcommand that the table knows as `git-<name>`.
+
+use super::Call;
+use crate::gate::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE};
+use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::program::host;
+use crate::gate::shell::walk::{Input, Walk};
+
+/// Settings that run nothing, by how they begin; all in lower case.
+const HARMLESS_SETTINGS: [&str; 36] = [
+    "user.", "author.", "committer.", "color.", "core.quotepath", "core.autocrlf", "core.abbrev", "core.filemode",
+    "core.ignorecase", "core.longpaths", "core.eol", "core.safecrlf", "core.bare", "advice.", "init.defaultbranch",
+    "commit.gpgsign", "commit.verbose", "log.", "push.default", "push.autosetupremote", "pull.", "rebase.autosquash",
+    "rebase.autostash", "http.postbuffer", "http.version", "status.", "diff.renames", "diff.algorithm", "diff.context",
+    "merge.conflictstyle", "fetch.", "tag.gpgsign", "gc.auto", "column.", "blame.", "branch.",
+];
+
+impl Walk<'_> {
+    /// `git`.
+    pub(super) fn git(&mut self, call: Call<'_>) {
+        let mut folder = self.folder().map(str::to_owned);
+        let mut aliases: Vec<(String, Option<String>)> = Vec::new();
+        let mut at = 0;
+        while let Some(word) = call.words.get(at) {
+            let text = word.text();
+            if !text.starts_with('-') {
+                break;
+            }
+            let next = call.words.get(at + 1);
+            match text {
+                "-C" => {
+                    folder = next.and_then(Word::known).map(|path| self.plain(path)).filter(|path| path != UNKNOWN);
+                    at += 1;
+                }
+                "-c" => {
+                    self.setting(next, &mut aliases);
+                    at += 1;
+                }
+                "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => {
+                    folder = None;
+                    at += 1;
+                }
+                _ if text.starts_with("--git-dir=") || text.starts_with("--work-tree=") => folder = None,
+                _ if text.starts_with("--config-env") || text.starts_with("--exec-path=") => {
+                    self.opaque("", "changes what git runs");
+                }
+                _ if text.starts_with("-c") && text.len() > 2 => self.setting(Some(&word.after(2)), &mut aliases),
+                _ => {}
+            }
+            at += 1;
+        }
+        let Some((verb, rest)) = call.words.get(at..).and_then(<[Word]>::split_first) else { return };
+        let Some(name) = verb.known() else {
+            self.opaque("", "runs git with a subcommand that can't be known");
+            return;
+        };
+        let program = format!("git-{name}");
+        if self.programs.knows(&program) {
+            self.in_folder(folder, |walk| walk.program(&program, rest, call.input));
+        } else if let Some((_, Some(code))) = aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)) {
+            let given = rest.iter().map(|word| word.known().unwrap_or("\"$x\"")).collect::<Vec<_>>().join(" ");
+            let code = match code.strip_prefix('!') {
+                Some(code) => format!("{code} {given}"),
+                None => format!("git {code} {given}"),
+            };
+            self.hidden_code(&code, Input::Unknown);
+        } else {
+            self.opaque("", "runs a git subcommand that is not known, or an alias");
+        }
+    }
+
+    /// `name=value` of `-c`.
+    fn setting(&mut self, setting: Option<&Word>, aliases: &mut Vec<(String, Option<String>)>) {
+        let Some(word) = setting else { return };
+        let Some((name, value)) = word.known().map(|text| text.split_once('=').unwrap_or((text, "true"))) else {
+            self.opaque("", "changes a setting of git that can't be known");
+            return;
+        };
+        if let Some(alias) = name.to_ascii_lowercase().strip_prefix("alias.") {
+            aliases.push((alias.to_owned(), Some(value.to_owned())));
+            return;
+        }
+        self.setting_runs(name, value);
+    }
+
+    /// A setting that may name a program.
+    fn setting_runs(&mut self, name: &str, value: &str) {
+        let name = name.to_ascii_lowercase();
+        if HARMLESS_SETTINGS.iter().any(|harmless| name.starts_with(harmless)) {
+            return;
+        }
+        if matches!(name.as_str(), "core.pager" | "core.editor" | "sequence.editor") || name.starts_with("pager.") {
+            if !matches!(value, "" | "true" | "false") {
+                self.hidden_code(value, Input::Unknown);
+            }
+            return;
+        }
+        if !matches!(value, "" | "true" | "false") {
+            self.hidden_code(value.strip_prefix('!').unwrap_or(value), Input::Unknown);
+        }
+        self.opaque("", "changes a setting of git that may name a program");
+    }
+
+    /// `git config`.
+    pub(super) fn git_config(&mut self, call: Call<'_>) {
+        let args = call.args;
+        let operands: Vec<&&Word> = args
+            .operands
+            .iter()
+            .filter(|word| !matches!(word.known(), Some("set" | "get" | "list" | "unset" | "edit")))
+            .collect();
+        let first = args.operands.first().and_then(|word| word.known());
+        if args.any(&["--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch", "--show-origin"])
+            || matches!(first, Some("get" | "list"))
+            || (operands.len() == 1 && !args.any(&["--unset", "--unset-all", "--remove-section"]))
+        {
+            return;
+        }
+        let is_global = args.any(&["--global", "--system"]);
+        let verdict = if is_global { Verdict::Ask } else { Verdict::Safe };
+        self.effect(verdict, GIT_WRITE, Act::Other, None, "changes a setting of git");
+        match operands.as_slice() {
+            [name, value, ..] => match (name.known(), value.known()) {
+                (Some(name), Some(value)) if name.to_ascii_lowercase().starts_with("alias.") => {
+                    let code = value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned);
+                    self.hidden_code(&code, Input::Unknown);
+                }
+                (Some(name), Some(value)) => self.setting_runs(name, value),
+                _ => self.opaque("", "changes a setting of git that can't be known"),
+            },
+            _ if args.any(&["-e", "--edit"]) => {}
+            _ => {}
+        }
+    }
+
+    /// `git push`.
+    pub(super) fn git_push(&mut self, call: Call<'_>) {
+        let args = call.args;
+        if args.options.iter().any(|(name, _)| matches!(name.as_str(), "-n" | "--dry-run")) {
+            return;
+        }
+        let refs = args.operands.get(1..).unwrap_or_default();
+        let deletes = args.any(&["--delete", "-d", "--prune", "--mirror"])
+            || refs.iter().any(|word| word.text().starts_with(':') && word.text() != ":");
+        let replaces = args.any(&["--force", "-f", "--force-with-lease", "--force-if-includes", "--mirror"])
+            || refs.iter().any(|word| word.text().starts_with('+'));
+        let remote = args.operands.first().filter(|word| word.text().contains([':', '/']));
+        let act = match remote.and_then(|word| host(word)) {
+            Some(host) => Act::Contact { host },
+            None => Act::Other,
+        };
+        self.effect(Verdict::External, GIT_PUSH, act, None, "publishes commits");
+        if deletes {
+            self.effect(Verdict::Destructive, GIT_PUSH, Act::Other, None, "deletes branches or tags of a remote");
+        }
+        if replaces {
+            let reason = "replaces the history of a remote";
+            self.effect(Verdict::Destructive, GIT_HISTORY_REWRITE, Act::Other, None, reason);
+        }
+        if refs.iter().any(|word| word.known().is_none()) && !deletes {
+            self.opaque("", "what is pushed can't be known");
+        }
+    }
+
+    /// `git checkout`, `git switch`: a branch is one thing, files another.
+    pub(super) fn git_checkout(&mut self, call: Call<'_>) {
+        let args = call.args;
+        let makes_branch = args.any(&["-b", "--track", "-t", "--orphan", "--detach", "-c", "--create"]);
+        let is_switch = call.name == "git-switch";
+        let dashes = call.words.iter().position(|word| word.known() == Some("--"));
+        let files: Vec<&Word> = match dashes {
+            Some(at) => call.words.iter().skip(at + 1).collect(),
+            None if is_switch || makes_branch => Vec::new(),
+            None if args.operands.len() > 1 => args.operands.iter().skip(1).copied().collect(),
+            None => args.operands.iter().filter(|word| looks_like_file(word.text())).copied().collect(),
+        };
+        for file in &files {
+            self.discarded(file);
+        }
+        if args.any(&["-f", "--force", "--discard-changes", "--ours", "--theirs", "--pathspec-from-file"])
+            || (args.any(&["-p", "--patch"]) && !is_switch)
+        {
+            self.discarded(&Word::plain("."));
+        }
+        if args.any(&["-B", "-C", "--force-create"]) {
+            let reason = "moves a branch away from its commits";
+            self.effect(Verdict::Destructive, GIT_HISTORY_REWRITE, Act::Other, None, reason);
+        }
+        if files.is_empty() {
+            self.effect(Verdict::Safe, GIT_WRITE, Act::Other, None, "changes a git repository");
+        }
+    }
+
+    /// `git restore`.
+    pub(super) fn git_restore(&mut self, call: Call<'_>) {
+        let staged = call.args.any(&["--staged", "-S"]);
+        if staged && !call.args.any(&["--worktree", "-W"]) {
+            self.effect(Verdict::Safe, GIT_WRITE, Act::Other, None, "takes changes out of the next commit");
+            return;
+        }
+        for file in &call.args.operands {
+            self.discarded(file);
+        }
+        if call.args.operands.is_empty() {
+            self.discarded(&Word::unknown_operand());
+        }
+    }
+
+    fn discarded(&mut self, word: &Word) {
+        let path = word.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
+        let target = Target { path, is_pattern: word.is_pattern(), is_recursive: true };
+        let reason = "discards changes that are in no commit";
+        self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Overwrite(target), None, reason);
+    }
+
+    /// `git bisect run`, `git submodule foreach`: the words after the second are a command.
+    pub(super) fn git_run(&mut self, call: Call<'_>) {
+        let marks: &[&str] = if call.name == "git-bisect" { &["run"] } else { &["foreach"] };
+        let at = call.words.iter().position(|word| word.known().is_some_and(|text| marks.contains(&text)));
+        let Some(at) = at else { return };
+        let command: Vec<Word> = call
+            .words
+            .iter()
+            .skip(at + 1)
+            .skip_while(|word| matches!(word.known(), Some("--recursive" | "--quiet" | "-q")))
+            .cloned()
+            .collect();
+        match command.as_slice() {
+            [code] => match code.known() {
+                Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+                None => self.opaque("", "runs commands that can't be known"),
+            },
+            words => drop(self.inner(words, &Input::Unknown)),
+        }
+    }
+}
+
+/// Whether a name is rather a file's than a branch's.
+fn looks_like_file(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or_default();
+    matches!(name, "." | ".." | "*") || name.starts_with("./") || name.contains('*') || name.ends_with('/') || {
+        let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
+        (1..=5).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+    }
+}

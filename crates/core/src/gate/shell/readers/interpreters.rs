@@ -1,0 +1,426 @@
+//! Interpreters of other languages, and the short programs that are given to them on a line.
+//!
+//! Nothing here parses a language. Code is harmless if every name in it is on a list of names that do no harm;
+//! names that are known to delete, run or send say so; everything else is opaque.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::Call;
+use super::editors::section;
+use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
+use crate::gate::effect::{Act, UNKNOWN, Verdict};
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::programs::Reader;
+use crate::gate::shell::walk::{Input, Walk};
+
+/// Names that delete, in any of the languages.
+const DELETING: &str = "unlink unlinkSync remove rmtree rmdir rmdirSync removedirs rmSync rm rm_r rm_f rm_rf remove_dir \
+    remove_entry remove_entry_secure remove_file remove_tree delete_file deleteFile truncate truncateSync ftruncate \
+    kill killpg emptyDirSync removeSync rimraf safe_unlink rmtree_f";
+
+/// Names that write files.
+const WRITING: &str = "write_text write_bytes writeFile writeFileSync appendFile appendFileSync createWriteStream \
+    rename renameSync copyfile copy copy2 copytree copyFileSync cpSync move mkdir makedirs mkdirSync symlink link \
+    chmod chmodSync chown touch file_put_contents fwrite fputs mkdir_p cp cp_r mv";
+
+/// Names that reach the network.
+const SENDING: &str = "requests urllib urllib2 urllib3 httpx aiohttp http https socket smtplib ftplib telnetlib paramiko \
+    fetch axios net dgram tls XMLHttpRequest WebSocket LWP HTTP Net TCPSocket UDPSocket curl_exec curl_init fsockopen \
+    mail urlopen boto3 webbrowser URI IO_Socket";
+
+/// Names that do no harm: built-in functions, methods, modules and words of the languages.
+const HARMLESS: &str = "print puts p pp say echo printf sprintf console log error warn info debug dir table len range str int float \
+    list dict set tuple sorted reversed enumerate zip map filter sum min max abs round any all isinstance type repr \
+    input bool bytes bytearray ord chr hex bin oct divmod pow next iter super hash id format sys json re math \
+    collections itertools functools textwrap string random statistics decimal fractions hashlib base64 binascii \
+    platform pprint typing dataclasses enum time datetime csv argparse unicodedata struct operator uuid difflib zlib \
+    tomllib pathlib Path os path sysconfig calendar locale copyright import from as if else elif for in while not and \
+    or is None True False return def lambda try except finally with pass break continue class raise global nonlocal \
+    assert yield exists getcwd listdir isfile isdir islink getsize getmtime basename dirname abspath realpath \
+    splitext expanduser argv version version_info implementation environ get loads load dumps stdin stdout stderr read \
+    readlines readline write flush split rsplit splitlines strip rstrip lstrip replace format append items keys values lower upper \
+    title capitalize startswith endswith find rfind index match fullmatch search findall finditer sub subn group groups \
+    groupdict now today utcnow strftime strptime isoformat fromtimestamp timestamp timedelta date timezone utc perf_counter monotonic sqrt pi e \
+    floor ceil trunc randint choice shuffle sample seed uniform hexdigest digest sha256 sha1 md5 sha512 encode decode b64decode \
+    b64encode urlsafe_b64encode hexlify unhexlify Counter defaultdict OrderedDict namedtuple deque most_common sort count pop add update \
+    extend insert read_text read_bytes glob rglob iterdir name suffix stem parent parents parts exit quit executable \
+    maxsize getenv cpu_count sep linesep log2 log10 exp gcd factorial comb perm sin cos tan mean median stdev Decimal Fraction \
+    reader DictReader indent sort_keys ensure_ascii end file key default separators join uuid4 machine system_alias release \
+    python_version node processor JSON stringify parse Math Object entries Array isArray Number String Boolean Date \
+    toISOString getTime process env cwd versions arch require fs util assert url os parseInt parseFloat isNaN readFileSync existsSync \
+    readdirSync statSync resolve extname slice splice push shift unshift forEach reduce some every flat flatMap includes \
+    indexOf lastIndexOf toString toFixed trim padStart padEnd length concat repeat const let var function new this typeof \
+    instanceof of null undefined true false NaN Infinity then catch throw switch case default do Map Set has size floor hypot sign \
+    random BigInt Symbol RegExp test exec_ charCodeAt fromCharCode codePointAt split utf8 utf-8 encoding inspect depth \
+    freemem totalmem cpus hostname homedir tmpdir EOL my our local use strict warnings foreach unless until last \
+    scalar defined ref die lc uc lcfirst ucfirst substr chomp chop wantarray STDIN STDOUT STDERR ARGV ENV grep each exists \
+    undef qw q BEGIN END eq ne lt gt le ge cmp x y tr ucwords puts to_s to_i to_f to_a to_h to_sym each_with_index each_line inject \
+    select reject first last compact flatten uniq nil elsif then unless module attr_accessor self new gsub sub chars bytes \
+    lines upcase downcase RUBY_VERSION JSON pretty_generate Time var_dump print_r count array strlen str_replace explode \
+    implode array_map phpversion PHP_VERSION json_encode json_decode echo strtoupper strtolower function local ipairs pairs tostring tonumber \
+    table concat math gmatch nil io stdin_ _VERSION not __name__ __main__ __version__ __file__ open i j k n s a b c d f g h l m o r t u v w z line text data result value \
+    row word obj item foo bar acc cur el err res key val msg idx";
+
+static LISTS: LazyLock<[HashSet<&'static str>; 4]> =
+    LazyLock::new(|| [DELETING, WRITING, SENDING, HARMLESS].map(|list| list.split_whitespace().collect()));
+
+impl Walk<'_> {
+    /// An interpreter: code on the line, a script file, or what it is fed.
+    pub(super) fn interpreter(&mut self, reader: Reader, call: Call<'_>) {
+        let (code_options, module_options): (&[&str], &[&str]) = match reader {
+            Reader::Python => (&["-c"], &["-m"]),
+            Reader::Node => (&["-e", "--eval", "-p", "--print", "-pe"], &["-r", "--require", "--import", "--loader"]),
+            Reader::Perl => (&["-e", "-E"], &["-M", "-m"]),
+            Reader::Ruby => (&["-e"], &["-r"]),
+            Reader::Php => (&["-r", "-B", "-R", "-E"], &["-d", "-c"]),
+            _ => (&["-e"], &["-l"]),
+        };
+        let mut words = call.words.iter();
+        let mut codes: Vec<Option<String>> = Vec::new();
+        let mut script = None;
+        let mut edits = false;
+        let mut module = None;
+        while let Some(word) = words.next() {
+            let Some(text) = word.known() else {
+                script = Some(word);
+                break;
+            };
+            if !text.starts_with('-') || text == "-" {
+                script = Some(word).filter(|_| text != "-" && text != "/dev/stdin");
+                break;
+            }
+            if text == "--" {
+                script = words.next();
+                break;
+            }
+            let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+            let is_whole = code_options.contains(&text) || module_options.contains(&text);
+            let cluster = || {
+                // `-ne`, `-lane`, `-uc`: the letter that takes code ends the cluster.
+                let at =
+                    letters.char_indices().find(|(_, letter)| code_options.contains(&format!("-{letter}").as_str()));
+                at.map(|(at, letter)| &letters[at + letter.len_utf8()..])
+            };
+            if is_whole && module_options.contains(&text) {
+                module = words.next();
+                if reader == Reader::Python {
+                    break;
+                }
+                self.opaque("", "loads code that is not known");
+            } else if let Some((name, value)) = text.split_once('=').filter(|(name, _)| code_options.contains(name)) {
+                codes.push(Some(value.to_owned()).filter(|_| !name.is_empty()));
+            } else if module_options.iter().any(|option| text.starts_with(option) && text.len() > option.len())
+                && reader != Reader::Node
+            {
+                if !matches!(
+                    text,
+                    "-Mstrict"
+                        | "-Mwarnings"
+                        | "-MJSON::PP"
+                        | "-MList::Util"
+                        | "-MPOSIX"
+                        | "-MData::Dumper"
+                        | "-rjson"
+                        | "-rset"
+                        | "-rdate"
+                        | "-rtime"
+                ) {
+                    self.opaque("", "loads code that is not known");
+                }
+            } else if let Some(rest) = if is_whole { Some("") } else { cluster() } {
+                edits |= letters.contains('i') && matches!(reader, Reader::Perl | Reader::Ruby);
+                if rest.is_empty() {
+                    codes.push(words.next().and_then(|word| word.known().map(str::to_owned)));
+                } else {
+                    codes.push(Some(rest.to_owned()));
+                }
+                if reader == Reader::Python {
+                    break;
+                }
+            } else {
+                edits |= letters.starts_with('i') || (letters.starts_with('p') && letters.contains('i'));
+                if matches!(text, "-W" | "-X") && reader == Reader::Python {
+                    words.next();
+                }
+            }
+        }
+        edits &= matches!(reader, Reader::Perl | Reader::Ruby);
+        match (codes.is_empty(), module, script) {
+            (false, ..) => {
+                for code in &codes {
+                    match code {
+                        Some(code) => self.foreign_program(reader, code),
+                        None => self.opaque("", "runs code that can't be known"),
+                    }
+                }
+                if edits {
+                    let files: Vec<&Word> = script.into_iter().chain(words).collect();
+                    for file in files {
+                        self.change(file, Change::Replace, Some("edits files in place"));
+                    }
+                }
+            }
+            (true, Some(module), _) => self.python_module(module, words.as_slice(), call.input),
+            (true, None, Some(_)) => self.opaque("", "runs a file whose content is not known"),
+            (true, None, None) => match call.input {
+                Input::Text(code) => self.foreign_program(reader, code),
+                Input::None
+                    if call.words.iter().any(|word| matches!(word.known(), Some("-V" | "-v" | "-VV" | "-h"))) => {}
+                Input::None => self.opaque("", "an interpreter runs what it is fed, which can't be known"),
+                Input::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
+            },
+        }
+    }
+
+    /// `python -m module`: the table knows it as a program of that name.
+    fn python_module(&mut self, module: &Word, rest: &[Word], input: &Input) {
+        let program = match module.known() {
+            Some("pytest" | "py.test" | "unittest") => "pytest",
+            Some("pip") => "pip",
+            Some("json.tool") => {
+                if let [_, target, ..] = rest {
+                    self.change(target, Change::Replace, None);
+                }
+                return;
+            }
+            Some(
+                known @ ("mypy" | "ruff" | "black" | "flake8" | "pylint" | "isort" | "tox" | "coverage" | "pyright"),
+            ) => known,
+            Some(
+                "py_compile" | "compileall" | "venv" | "timeit" | "tokenize" | "ast" | "dis" | "calendar" | "site"
+                | "sysconfig" | "platform",
+            ) if module.known() != Some("timeit") => return,
+            _ => {
+                self.opaque("", "runs a module whose content is not known");
+                return;
+            }
+        };
+        self.program(program, rest, input);
+    }
+
+    fn foreign_program(&mut self, reader: Reader, code: &str) {
+        if reader == Reader::Perl && is_perl_editing(code) {
+            return;
+        }
+        let [deleting, writing, sending, harmless] = &*LISTS;
+        let Some(names) = names(code, reader) else {
+            self.opaque("", "runs code that can't be read");
+            self.literals_as_code(code);
+            return;
+        };
+        let found = |list: &HashSet<&str>| names.iter().find(|name| list.contains(name.as_str()));
+        let opens_for_writing = literals(code)
+            .iter()
+            .any(|text| matches!(text.as_str(), "w" | "wb" | "w+" | "wt" | "wb+" | ">" | "+>" | "r+" | "w:utf-8"));
+        let unknown = Act::Overwrite(crate::gate::effect::Target {
+            path: UNKNOWN.to_owned(),
+            is_pattern: false,
+            is_recursive: false,
+        });
+        if let Some(name) = found(deleting) {
+            let reason = format!("code that calls `{name}`");
+            self.effect(Verdict::Destructive, FILESYSTEM_DELETE, unknown.clone(), None, &reason);
+        }
+        if opens_for_writing {
+            let reason = "code that opens a file to write it anew";
+            self.effect(Verdict::Destructive, FILESYSTEM_DELETE, unknown.clone(), None, reason);
+        }
+        if let Some(name) = found(writing) {
+            self.effect(Verdict::Ask, FILESYSTEM_WRITE, unknown, None, &format!("code that calls `{name}`"));
+        }
+        if let Some(name) = found(sending) {
+            let act = Act::Contact { host: UNKNOWN.to_owned() };
+            self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, &format!("code that uses `{name}`"));
+        }
+        let is_known =
+            |name: &&String| [deleting, writing, sending, harmless].iter().any(|list| list.contains(name.as_str()));
+        if let Some(name) = names.iter().find(|name| !is_known(name)) {
+            let reason = format!("code with `{name}`, of which nothing is known");
+            self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Other, None, &reason);
+            self.literals_as_code(code);
+        }
+    }
+}
+
+/// `s/a/b/g` and nothing else.
+fn is_perl_editing(code: &str) -> bool {
+    code.split(';').map(str::trim).filter(|part| !part.is_empty()).all(|part| {
+        let rest = ["s/", "s|", "s#", "s{}", "tr/", "y/"].iter().find_map(|start| part.strip_prefix(start));
+        let delimiter = part.trim_start_matches(['s', 't', 'r', 'y']).chars().next().unwrap_or('/');
+        let flags = rest.and_then(|rest| section(rest, delimiter)).and_then(|rest| section(rest, delimiter));
+        flags.is_some_and(|flags| flags.chars().all(|flag| "gimsxd".contains(flag)))
+            && !part.contains("(?{")
+            && !part.contains("(??{")
+            && !part.contains("@{")
+            && !part.contains("${")
+    })
+}
+
+/// Every name in the code that is not in a string or a comment, without variables that the code sets itself; nothing
+/// if strings and code can't be told apart.
+fn names(code: &str, reader: Reader) -> Option<Vec<String>> {
+    let has_sigils = matches!(reader, Reader::Perl | Reader::Php);
+    let mut names = Vec::new();
+    let mut own: HashSet<String> = HashSet::new();
+    let mut chars = code.char_indices().peekable();
+    let mut before = '\n';
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' | '"' => {
+                let begins = at + 1;
+                let end = loop {
+                    match chars.next()? {
+                        (_, '\\') => drop(chars.next()?),
+                        (at, quote) if quote == c => break at,
+                        _ => {}
+                    }
+                };
+                let inside = &code[begins..end];
+                let is_formatted = reader == Reader::Python && c_is_prefix(code, at);
+                let holds_code = match reader {
+                    Reader::Python => is_formatted && inside.contains('{'),
+                    Reader::Ruby => c == '"' && inside.contains("#{"),
+                    Reader::Perl | Reader::Php => {
+                        c == '"' && (inside.contains("@{") || inside.contains("${") || inside.contains("{$"))
+                    }
+                    _ => false,
+                };
+                if holds_code {
+                    names.extend(words_of(inside));
+                }
+                before = c;
+            }
+            '`' if reader == Reader::Node => {
+                let begins = at + 1;
+                let end = loop {
+                    match chars.next()? {
+                        (_, '\\') => drop(chars.next()?),
+                        (at, '`') => break at,
+                        _ => {}
+                    }
+                };
+                if code[begins..end].contains("${") {
+                    names.extend(words_of(&code[begins..end]));
+                }
+            }
+            // Commands, in these languages.
+            '`' => return None,
+            '#' if reader != Reader::Node && reader != Reader::Lua => {
+                while chars.next_if(|(_, c)| *c != '\n').is_some() {}
+            }
+            '/' if reader == Reader::Node && chars.peek().is_some_and(|(_, c)| *c == '/') => {
+                while chars.next_if(|(_, c)| *c != '\n').is_some() {}
+            }
+            // A regular expression, or a division: where quotes may lie in it, nobody knows.
+            '/' if matches!(reader, Reader::Node | Reader::Perl | Reader::Ruby)
+                && "(,=~{};:[!&|?\n".contains(before) =>
+            {
+                return None;
+            }
+            '(' if matches!(before, ')' | ']' | '}' | '"' | '\'') => return None,
+            '%' if reader == Reader::Ruby && chars.peek().is_some_and(|(_, c)| "xqQwWr({[".contains(*c)) => {
+                return None;
+            }
+            '<' if reader == Reader::Perl && !"=<".contains(chars.peek().map_or(' ', |(_, c)| *c)) => {
+                let rest = &code[at..];
+                if !["<>", "<STDIN>", "< "].iter().any(|known| rest.starts_with(known)) {
+                    return None;
+                }
+            }
+            c if c.is_alphabetic() || c == '_' => {
+                let rest = &code[at..];
+                let len: usize =
+                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum();
+                let name = &rest[..len];
+                while chars.next_if(|(next, _)| *next < at + len).is_some() {}
+                let after = rest[len..].trim_start();
+                let is_prefix = reader == Reader::Python
+                    && len <= 2
+                    && after.starts_with(['"', '\''])
+                    && rest[len..].starts_with(['"', '\'']);
+                if is_prefix
+                    || (has_sigils && "$@%".contains(before) && !after.starts_with('(') && !after.starts_with("->"))
+                {
+                    before = 'a';
+                    continue;
+                }
+                let sets = after.starts_with('=') && !after.starts_with("==") && before != '.';
+                if sets
+                    || ends_with_word(
+                        &code[..at],
+                        &["for", "def", "function", "const", "let", "var", "as", "lambda", "local"],
+                    )
+                {
+                    own.insert(name.to_owned());
+                }
+                names.push(name.to_owned());
+                before = 'a';
+                continue;
+            }
+            _ => {}
+        }
+        if !c.is_whitespace() || c == '\n' {
+            before = c;
+        }
+    }
+    let [deleting, writing, sending, _] = &*LISTS;
+    // A variable of the code's own may hold anything that it names elsewhere, but its name says nothing.
+    names.retain(|name| {
+        let name = name.as_str();
+        !own.contains(name)
+            || deleting.contains(name)
+            || writing.contains(name)
+            || sending.contains(name)
+            || is_running(name)
+    });
+    Some(names)
+}
+
+fn is_running(name: &str) -> bool {
+    matches!(
+        name,
+        "system" | "exec" | "eval" | "popen" | "spawn" | "subprocess" | "child_process" | "import" | "compile"
+    )
+}
+
+/// Whether the string that begins at `at` is one with code in it.
+fn c_is_prefix(code: &str, at: usize) -> bool {
+    code[..at].chars().rev().take(2).any(|c| matches!(c, 'f' | 'F'))
+}
+
+fn ends_with_word(text: &str, words: &[&str]) -> bool {
+    let text = text.trim_end();
+    words.iter().any(|word| {
+        text.strip_suffix(word).is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+        .map(str::to_owned)
+}
+
+/// The strings of code in any language, as far as quotes tell.
+pub(super) fn literals(code: &str) -> Vec<String> {
+    let mut literals = Vec::new();
+    let mut chars = code.chars();
+    while let Some(c) = chars.next() {
+        if !matches!(c, '"' | '\'' | '`') {
+            continue;
+        }
+        let mut text = String::new();
+        loop {
+            match chars.next() {
+                None => return literals,
+                Some('\\') => text.extend(chars.next()),
+                Some(end) if end == c => break,
+                Some(other) => text.push(other),
+            }
+        }
+        literals.push(text);
+    }
+    literals
+}

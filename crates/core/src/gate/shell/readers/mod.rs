@@ -1,0 +1,82 @@
+//! Programs whose arguments need more than the table's rules: each reader says what its kind of program would do.
+
+mod editors;
+mod find;
+mod git;
+mod interpreters;
+mod queries;
+mod shells;
+mod texts;
+mod wrappers;
+
+use super::args::Args;
+use super::expand::Word;
+use super::programs::Reader;
+use super::walk::{Input, Walk};
+
+/// One call of a program.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// The program's name, without folder.
+    pub name: &'a str,
+    /// All that follows it.
+    pub words: &'a [Word],
+    /// The same, split.
+    pub args: &'a Args<'a>,
+    /// What it reads.
+    pub input: &'a Input,
+}
+
+impl Walk<'_> {
+    /// Reads a call, and gives what it would print if that can be proven.
+    pub(super) fn read_as(
+        &mut self,
+        reader: Reader,
+        name: &str,
+        words: &[Word],
+        args: &Args<'_>,
+        input: &Input,
+    ) -> Option<String> {
+        let call = Call { name, words, args, input };
+        match reader {
+            Reader::Rules => {}
+            Reader::Echo => return self.echo(call),
+            Reader::Printf => return self.printf(call),
+            Reader::Print => return self.print(call),
+            Reader::Decode => return self.decode(call),
+            Reader::Eval => return self.eval(call),
+            Reader::Shell => self.shell(call),
+            Reader::Source => self.source(call),
+            Reader::Cd => self.cd(call),
+            Reader::Variables => self.variables(call),
+            Reader::Alias => self.alias(call),
+            Reader::Trap => self.trap(call),
+            Reader::Env => return self.env(call),
+            Reader::Xargs => self.xargs(call),
+            Reader::Busybox => return self.inner(words, input),
+            Reader::Parallel => self.parallel(call),
+            Reader::Ssh => self.ssh(call),
+            Reader::Find => self.find(call),
+            Reader::Sed => self.sed(call),
+            Reader::Awk => self.awk(call),
+            Reader::Dd => self.dd(call),
+            Reader::Tee => self.tee(call),
+            Reader::Git => self.git(call),
+            Reader::GitConfig => self.git_config(call),
+            Reader::GitPush => self.git_push(call),
+            Reader::GitCheckout => self.git_checkout(call),
+            Reader::GitRestore => self.git_restore(call),
+            Reader::GitRun => self.git_run(call),
+            Reader::Python | Reader::Node | Reader::Perl | Reader::Ruby | Reader::Php | Reader::Lua => {
+                self.interpreter(reader, call);
+            }
+            Reader::Sql => self.sql(call),
+            Reader::Redis => self.redis(call),
+            Reader::Http => self.http(call),
+            Reader::Rsync => self.rsync(call),
+            Reader::Crontab => self.crontab(call),
+            Reader::Kill => self.kill(call),
+        }
+        None
+    }
+}

@@ -1,0 +1,260 @@
+//! Databases, and programs that speak over the network: what they are told to do.
+
+use super::Call;
+use crate::gate::category::{DATABASE_WRITE, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, HTTP_FETCH};
+use crate::gate::effect::{Act, UNKNOWN, Verdict};
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::program::{host, word_of};
+use crate::gate::shell::walk::{Input, Walk};
+
+impl Walk<'_> {
+    /// `psql`, `mysql`, `sqlite3`: the statements in options, operands and what they read.
+    pub(super) fn sql(&mut self, call: Call<'_>) {
+        let args = call.args;
+        if args.any(&["-f", "--file", "-init"]) {
+            self.opaque("", "runs statements from a file whose content is not known");
+        }
+        if call.name == "psql" && args.any(&["-l", "--list"]) {
+            return;
+        }
+        let mut statements: Vec<Word> =
+            args.values(&["-c", "--command", "-e", "--execute", "-cmd"]).map(word_of).collect();
+        if matches!(call.name, "sqlite3" | "duckdb") {
+            statements.extend(args.operands.iter().skip(1).map(|word| (*word).clone()));
+        }
+        if statements.is_empty() {
+            match call.input {
+                Input::Text(text) => statements.push(Word::plain(text.clone())),
+                Input::None | Input::Unknown if args.any(&["-f", "--file"]) => {}
+                Input::None | Input::Unknown => self.opaque("", "runs statements that can't be known"),
+            }
+        }
+        for statement in statements {
+            let verdict = statement.known().map(classify);
+            match verdict {
+                Some(Statement::Reads) => {}
+                Some(Statement::Changes) => {
+                    self.effect(Verdict::Ask, DATABASE_WRITE, Act::Other, None, "changes a database");
+                }
+                Some(Statement::Destroys) => {
+                    self.effect(Verdict::Destructive, DATABASE_WRITE, Act::Other, None, "deletes from a database");
+                }
+                Some(Statement::Opaque) | None => self.opaque("", "runs statements that can't be read"),
+            }
+        }
+    }
+
+    /// `redis-cli`.
+    pub(super) fn redis(&mut self, call: Call<'_>) {
+        let Some(word) = call.args.operands.first() else {
+            self.opaque("", "runs commands that can't be known");
+            return;
+        };
+        let destroys = [
+            "flushall", "flushdb", "del", "unlink", "shutdown", "hdel", "lpop", "rpop", "spop", "ltrim", "srem",
+            "zrem", "xdel", "xtrim", "getdel", "dropdatabase",
+        ];
+        let reads = [
+            "get", "mget", "keys", "scan", "ttl", "pttl", "type", "exists", "info", "ping", "dbsize", "hget",
+            "hgetall", "hkeys", "hvals", "hlen", "llen", "lrange", "lindex", "smembers", "scard", "sismember",
+            "zrange", "zcard", "zscore", "strlen", "memory", "object", "time", "lastsave", "echo", "getrange",
+            "randomkey", "hexists",
+        ];
+        match word.known().map(str::to_ascii_lowercase) {
+            Some(name) if destroys.contains(&name.as_str()) => {
+                self.effect(Verdict::Destructive, DATABASE_WRITE, Act::Other, None, "deletes from a database");
+            }
+            Some(name) if reads.contains(&name.as_str()) => {}
+            Some(name) if matches!(name.as_str(), "eval" | "evalsha" | "fcall" | "script" | "module" | "config") => {
+                self.opaque("", "runs code in a database");
+            }
+            Some(_) => self.effect(Verdict::Ask, DATABASE_WRITE, Act::Other, None, "changes a database"),
+            None => self.opaque("", "runs commands that can't be known"),
+        }
+    }
+
+    /// `curl`, `wget`: a fetch, unless anything is sent.
+    pub(super) fn http(&mut self, call: Call<'_>) {
+        let args = call.args;
+        let sending = [
+            "-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F",
+            "--form", "--form-string", "-T", "--upload-file", "--mail-from", "--mail-rcpt", "--post-data",
+            "--post-file", "--body-data", "--body-file", "-Q", "--quote",
+        ];
+        let given = |name: &str| args.options.iter().any(|(given, _)| given == name);
+        let mut sends =
+            if call.name == "curl" { sending.iter().any(|name| given(name)) } else { args.any(&sending[14..18]) };
+        // `-G` puts the data into the address.
+        sends &= !(call.name == "curl" && (given("-G") || given("--get")) && !given("-F") && !given("-T"));
+        let mut deletes = false;
+        let method_options: &[&str] = if call.name == "curl" { &["-X", "--request"] } else { &["--method"] };
+        for method in args.values(method_options) {
+            match method.text() {
+                Some(text) => {
+                    sends |= !["GET", "HEAD", "OPTIONS"].iter().any(|reading| text.eq_ignore_ascii_case(reading));
+                    deletes |= text.eq_ignore_ascii_case("DELETE");
+                }
+                None => sends = true,
+            }
+        }
+        let (verdict, category, reason) = if sends {
+            (Verdict::External, EXTERNAL_MESSAGE, "sends something to the outside")
+        } else {
+            (Verdict::Ask, HTTP_FETCH, "fetches from the network")
+        };
+        let addresses = args.values(&["--url"]).map(word_of).collect::<Vec<_>>();
+        let mut hosts: Vec<String> = args.operands.iter().copied().chain(&addresses).filter_map(host).collect();
+        if hosts.is_empty() {
+            hosts.push(UNKNOWN.to_owned());
+        }
+        for host in hosts {
+            self.effect(verdict, category, Act::Contact { host }, None, reason);
+        }
+        if deletes {
+            self.effect(Verdict::Destructive, EXTERNAL_MESSAGE, Act::Other, None, "asks a server to delete something");
+        }
+        if args.is_unsure {
+            self.opaque("", "its options can't be known");
+        }
+    }
+
+    /// `rsync`.
+    pub(super) fn rsync(&mut self, call: Call<'_>) {
+        let args = call.args;
+        let given = |name: &str| args.options.iter().any(|(given, _)| given == name);
+        for shell in args.values(&["-e", "--rsh"]) {
+            self.code_of(shell);
+        }
+        if args.any(&["--rsync-path"]) {
+            self.opaque("", "names a program that runs on the other side");
+        }
+        if given("-n") || given("--dry-run") {
+            return;
+        }
+        let Some((last, sources)) = args.operands.split_last() else { return };
+        let is_remote = |word: &Word| word.text().split('/').next().is_some_and(|first| first.contains(':'));
+        if is_remote(last) {
+            let host = host(last).unwrap_or_else(|| UNKNOWN.to_owned());
+            let reason = "copies files away";
+            self.effect(Verdict::External, EXTERNAL_MESSAGE, Act::Contact { host }, None, reason);
+        } else if !sources.is_empty() {
+            self.change(last, Change::Replace, None);
+        }
+        for source in sources.iter().filter(|word| is_remote(word)) {
+            let host = host(source).unwrap_or_else(|| UNKNOWN.to_owned());
+            self.effect(Verdict::Ask, HTTP_FETCH, Act::Contact { host }, None, "fetches from the network");
+        }
+        let deletes = args.options.iter().any(|(name, _)| name.starts_with("--del"));
+        if deletes && is_remote(last) {
+            self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Other, None, "deletes files on another machine");
+        } else if deletes {
+            self.change(last, Change::DeleteAll, Some("deletes what is not in the source"));
+        }
+        if args.any(&["--remove-source-files"]) {
+            for source in sources {
+                self.change(source, Change::DeleteAll, None);
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Statement {
+    Reads,
+    Changes,
+    Opaque,
+    Destroys,
+}
+
+/// What statements do at most.
+fn classify(text: &str) -> Statement {
+    let Some(bare) = without_strings(text) else { return Statement::Opaque };
+    let is_meta = bare.trim_start().starts_with(['.', '\\']);
+    let parts = bare.split(|c| c == ';' || (is_meta && c == '\n'));
+    parts.fold(Statement::Reads, |worst, part| {
+        let words: Vec<String> = part
+            .split(|c: char| !(c.is_ascii_alphanumeric() || "_\\.!".contains(c)))
+            .filter(|word| !word.is_empty())
+            .map(str::to_ascii_uppercase)
+            .collect();
+        words.first().map_or(worst, |first| worst.max(one(first, &words)))
+    })
+}
+
+fn one(first: &str, words: &[String]) -> Statement {
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    let runs = [
+        "PROGRAM", "OUTFILE", "DUMPFILE", "LOAD_EXTENSION", "LO_EXPORT", "LO_IMPORT", "DBLINK", "DBLINK_EXEC",
+        "SYS_EXEC", "SYS_EVAL", "XP_CMDSHELL", "WRITEFILE", "EDIT", "PG_READ_FILE", "PG_TERMINATE_BACKEND",
+    ];
+    let destroys = has("DROP") || has("TRUNCATE") || has("DELETE") || has("PURGE");
+    let updates_all = has("UPDATE") && has("SET") && !has("WHERE");
+    if runs.iter().any(|word| has(word)) || words.iter().any(|word| word.starts_with("\\!")) {
+        return Statement::Opaque;
+    }
+    if destroys || updates_all {
+        return Statement::Destroys;
+    }
+    let changes = [
+        "INSERT", "UPDATE", "CREATE", "ALTER", "GRANT", "REVOKE", "MERGE", "REPLACE", "UPSERT", "COPY", "VACUUM",
+        "REINDEX", "ANALYZE", "COMMENT", "LOAD", "RENAME", "INTO", "NEXTVAL", "SETVAL",
+    ];
+    if changes.contains(&first) || changes.iter().any(|word| has(word) && *word != "REPLACE" && *word != "ANALYZE") {
+        return Statement::Changes;
+    }
+    let reads = [
+        "SELECT", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "WITH", "VALUES", "TABLE", "PRAGMA", "USE", "SET", "BEGIN",
+        "COMMIT", "ROLLBACK", "START", "SUMMARIZE", "HELP", "STATUS",
+    ];
+    let is_meta =
+        [".TABLES", ".SCHEMA", ".DUMP", ".HEADERS", ".MODE", ".INDEXES", ".DATABASES", ".INDICES", ".FULLSCHEMA"]
+            .contains(&first)
+            || (first.starts_with('\\')
+                && first[1..].starts_with(['D', 'L', 'C', 'T', 'X', 'Z', 'Q'])
+                && !first.starts_with("\\COPY"));
+    if reads.contains(&first) || is_meta { Statement::Reads } else { Statement::Opaque }
+}
+
+/// `text` without what lies in quotes and comments; nothing if it ends within.
+fn without_strings(text: &str) -> Option<String> {
+    let mut bare = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' | '"' => {
+                loop {
+                    let inner = chars.next()?;
+                    // An escape means one thing to one database and another to the next.
+                    if inner == '\\' {
+                        return None;
+                    }
+                    if inner == c {
+                        break;
+                    }
+                }
+                bare.push_str(" x ");
+            }
+            '-' if chars.peek() == Some(&'-') => while chars.next_if(|c| *c != '\n').is_some() {},
+            '/' if chars.peek() == Some(&'*') => {
+                let mut before = ' ';
+                chars.next();
+                // `/*! .. */` runs in some databases.
+                if chars.peek() == Some(&'!') {
+                    return None;
+                }
+                loop {
+                    let inner = chars.next()?;
+                    if before == '*' && inner == '/' {
+                        break;
+                    }
+                    before = inner;
+                }
+                bare.push(' ');
+            }
+            '$' => return None,
+            c => bare.push(c),
+        }
+    }
+    Some(bare)
+}

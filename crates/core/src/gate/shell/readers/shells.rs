@@ -1,0 +1,181 @@
+//! Shells, and what changes the shell that runs the line.
+
+use super::Call;
+use crate::gate::category::OPAQUE_EXEC;
+use crate::gate::effect::{Act, Verdict};
+use crate::gate::shell::Dialect;
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::walk::{Input, Walk};
+
+impl Walk<'_> {
+    /// `bash -c code`, `sh file`, `bash` fed with code.
+    pub(super) fn shell(&mut self, call: Call<'_>) {
+        let dialect = Dialect::of(call.name);
+        let mut at = 0;
+        let mut takes_code = false;
+        while let Some(word) = call.words.get(at) {
+            let Some(text) = word.known() else {
+                self.opaque("", "runs a shell whose options can't be known");
+                return;
+            };
+            if !text.starts_with(['-', '+']) || text == "-" || text == "--" {
+                at += usize::from(text == "--" || (text == "-" && takes_code));
+                break;
+            }
+            let is_long = text.starts_with("--");
+            match text {
+                "--rcfile" | "--init-file" => {
+                    self.opaque("", "runs a shell with a start file whose content is not known");
+                    at += 1;
+                }
+                _ if !is_long && text.contains(['o', 'O']) => at += 1,
+                _ => {}
+            }
+            takes_code |= !is_long && text.starts_with('-') && text.contains('c');
+            if !is_long && text.contains(['i', 'l']) && !takes_code {
+                self.opaque("", "runs a shell that reads files of its own first");
+            }
+            at += 1;
+        }
+        let operand = call.words.get(at);
+        match (takes_code, operand) {
+            (true, Some(code)) => match code.known() {
+                Some(code) => drop(self.foreign_code(dialect, code, call.input.clone())),
+                None => self.opaque("", "runs shell code that can't be known"),
+            },
+            (true, None) => {}
+            (false, Some(file))
+                if !matches!(file.known(), Some("-" | "/dev/stdin")) && !reads_input(call.words, at) =>
+            {
+                self.opaque("", "runs a file whose content is not known");
+            }
+            (false, _) => match call.input {
+                Input::Text(code) => drop(self.foreign_code(dialect, code, Input::Unknown)),
+                Input::None => self.opaque("", "a shell runs what it is fed, which can't be known"),
+                Input::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
+            },
+        }
+    }
+
+    /// `eval`.
+    pub(super) fn eval(&mut self, call: Call<'_>) -> Option<String> {
+        let words: Option<Vec<&str>> = call.words.iter().map(Word::known).collect();
+        match words {
+            Some(words) => {
+                let words = words.strip_prefix(&["--"]).unwrap_or(&words);
+                self.code_here(&words.join(" "), call.input)
+            }
+            None => {
+                self.unseen_code("runs shell code that can't be known");
+                None
+            }
+        }
+    }
+
+    /// Code that comes from elsewhere and is run unseen: fetched, decoded, read from a file. It counts as the worst
+    /// that it could be, whatever else the line does.
+    pub(super) fn unseen_code(&mut self, reason: &str) {
+        self.effect(Verdict::Destructive, OPAQUE_EXEC, Act::Other, None, reason);
+    }
+
+    /// `source file`, `. file`.
+    pub(super) fn source(&mut self, call: Call<'_>) {
+        match (call.words.first().and_then(Word::known), call.input) {
+            (Some("/dev/stdin"), Input::Text(code)) => drop(self.code_here(code, &Input::Unknown)),
+            _ => self.opaque("", "runs a file whose content is not known"),
+        }
+    }
+
+    /// `cd`, `pushd`, `popd`.
+    pub(super) fn cd(&mut self, call: Call<'_>) {
+        let mut operands = call.words.iter().filter(|word| !matches!(word.known(), Some("-P" | "-L" | "--" | "-e")));
+        let folder = match (call.name, operands.next()) {
+            ("cd", None) => Some("~".to_owned()),
+            ("popd", _) | (_, None) => None,
+            (_, Some(word)) => word
+                .known()
+                .filter(|path| !word.is_pattern() && *path != "-" && !path.starts_with('+'))
+                .map(|path| self.plain(path)),
+        };
+        // With `CDPATH` it could be anywhere.
+        let folder = folder.filter(|folder| folder != "?" && !self.is_set("CDPATH"));
+        self.go_to(folder);
+    }
+
+    /// `export`, `declare`, `local`, `readonly`, `read`, `unset` and all that names variables.
+    pub(super) fn variables(&mut self, call: Call<'_>) {
+        let is_reading = matches!(call.name, "read" | "mapfile" | "readarray" | "getopts" | "let" | "unset" | "select");
+        let is_unset_function = call.name == "unset";
+        if is_unset_function {
+            self.forget_functions();
+        }
+        let is_expression = call.name == "let" || call.words.iter().any(|word| word.known().is_some_and(is_integer));
+        for word in call.words {
+            let Some(text) = word.known() else {
+                if word.text().is_empty() && word.splits() && !is_reading {
+                    self.opaque("", "sets variables that can't be known");
+                }
+                if let Some((name, _)) = word.text().split_once('=') {
+                    self.assign(name.trim_end_matches('+'), "?", None, None);
+                }
+                continue;
+            };
+            if matches!(text, "-f" | "-n") && matches!(call.name, "declare" | "typeset" | "local") {
+                self.forget_functions();
+            }
+            match text.split_once('=') {
+                Some((name, value)) if !is_reading && !name.starts_with('-') => {
+                    let is_plain = !name.ends_with('+') && !name.contains('[') && !value.starts_with('(');
+                    let value_word = Word::plain(value);
+                    self.assign(name.trim_end_matches('+'), value, Some(&value_word).filter(|_| is_plain), None);
+                }
+                _ if is_reading => self.forget(text),
+                _ => {}
+            }
+            if is_expression {
+                self.arithmetic(text);
+            }
+            if is_expression && text.contains("$(") {
+                self.opaque("", "an arithmetic expression with commands in it");
+            }
+        }
+        if matches!(call.name, "mapfile" | "readarray") && call.args.any(&["-C"]) {
+            self.opaque("", "runs a command for each line");
+        }
+    }
+
+    /// `alias`.
+    pub(super) fn alias(&mut self, call: Call<'_>) {
+        for word in call.words {
+            if let Some((_, code)) = word.text().split_once('=') {
+                if word.known().is_some() {
+                    self.hidden_code(code, Input::Unknown);
+                }
+                self.opaque("", "gives a name another meaning");
+            }
+        }
+    }
+
+    /// `trap`.
+    pub(super) fn trap(&mut self, call: Call<'_>) {
+        let code = call.words.iter().find(|word| word.known() != Some("--"));
+        match code.map(Word::known) {
+            None | Some(Some("" | "-" | "-l" | "-p")) => {}
+            Some(Some(code)) => drop(self.hidden_code(code, Input::Unknown)),
+            Some(None) => self.opaque("", "runs shell code that can't be known"),
+        }
+    }
+}
+
+fn is_integer(option: &str) -> bool {
+    option.starts_with('-') && option.len() < 4 && option.contains('i')
+}
+
+/// Whether `-s` stands before the operand: it is an argument then, and the code is fed.
+fn reads_input(words: &[Word], operand: usize) -> bool {
+    words
+        .iter()
+        .take(operand)
+        .filter_map(Word::known)
+        .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('s'))
+}

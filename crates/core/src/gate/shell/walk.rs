@@ -1,0 +1,664 @@
+//! Goes through all that a line runs, in order, and keeps what can be proven about variables and folders.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::expand::Word;
+use super::grammar::{self, Unreadable};
+use super::programs::Programs;
+use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
+use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, word};
+use crate::gate::category::{Category, OPAQUE_EXEC};
+use crate::gate::effect::{Act, Effect, Verdict};
+use crate::gate::places::Places;
+
+/// How deep code may lie in code: substitutions, `sh -c`, functions.
+const DEPTH_MAX: u32 = 12;
+/// How many commands one line may run in all, so that functions that call each other have an end.
+const STEPS_MAX: u32 = 2_000;
+/// How many effects are told of one line; beyond, one more says that there are others.
+const EFFECTS_MAX: usize = 500;
+/// How many bytes of a command are shown as the matched part.
+const MATCHED_BYTES_MAX: usize = 160;
+
+/// What a command reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Input {
+    /// Nothing that the line gives it.
+    None,
+    /// This text.
+    Text(String),
+    /// Something that can't be known.
+    Unknown,
+}
+
+/// What the shell holds while it runs.
+#[derive(Debug, Clone, Default)]
+struct State {
+    /// Variables that the line sets; `None` if the value can't be known.
+    variables: HashMap<String, Option<String>>,
+    /// Functions that the line defines, and whether it certainly does.
+    functions: HashMap<String, (Rc<Node>, bool)>,
+    /// The folder, in plain form; `None` if it can't be known.
+    folder: Option<String>,
+}
+
+/// The way through a line.
+pub(super) struct Walk<'a> {
+    pub dialect: Dialect,
+    pub places: &'a Places,
+    pub programs: &'a Programs,
+    effects: Vec<Effect>,
+    runs: BTreeSet<String>,
+    state: State,
+    depth: u32,
+    /// How many programs lie around this code whose own it is; 0 for the line itself.
+    hidden: u32,
+    steps: u32,
+    calls: Vec<String>,
+    /// The raw command that is being read, for what is shown.
+    command: String,
+}
+
+/// Reads a line.
+pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
+    let mut walk = Walk {
+        dialect: context.shell,
+        places: context.places,
+        programs: context.programs,
+        effects: Vec::new(),
+        runs: BTreeSet::new(),
+        state: State { folder: Some(context.folder.to_owned()), ..State::default() },
+        depth: 0,
+        hidden: 0,
+        steps: 0,
+        calls: Vec::new(),
+        command: String::new(),
+    };
+    if context.shell == Dialect::Other {
+        walk.opaque(line, "a command line for a shell that is not read");
+    } else {
+        walk.code(line, Input::None);
+    }
+    Reading { effects: walk.effects, runs: walk.runs.into_iter().collect() }
+}
+
+impl Walk<'_> {
+    /// Walks code in a shell of its own, as a substitution has it, and gives what it would print if that can be
+    /// proven.
+    pub(super) fn code(&mut self, code: &str, input: Input) -> Option<String> {
+        // A substitution has a shell of its own, and so has nearly everything that holds code.
+        self.apart(|walk| walk.code_in_place(code, &input))
+    }
+
+    /// Walks code in this very shell: `eval`.
+    pub(super) fn code_here(&mut self, code: &str, input: &Input) -> Option<String> {
+        self.hidden += 1;
+        let output = self.code_in_place(code, input);
+        self.hidden -= 1;
+        output
+    }
+
+    fn code_in_place(&mut self, code: &str, input: &Input) -> Option<String> {
+        if self.depth >= DEPTH_MAX || code.len() > LINE_BYTES_MAX {
+            self.opaque(code, "commands too deep or too long to be read");
+            return None;
+        }
+        let parsed = plain::parse(code).map_or_else(|| grammar::parse(code, self.dialect), Ok);
+        let node = match parsed {
+            Ok(node) => node,
+            Err(Unreadable::Malformed) => {
+                if self.hidden == 0 {
+                    self.runs.insert("ERR".to_owned());
+                }
+                self.opaque(code, "commands that follow no grammar");
+                return None;
+            }
+            Err(Unreadable::TooLarge) => {
+                self.opaque(code, "commands too deep or too long to be read");
+                return None;
+            }
+        };
+        self.depth += 1;
+        let command = std::mem::take(&mut self.command);
+        let output = self.node(&node, input);
+        self.command = command;
+        self.depth -= 1;
+        output
+    }
+
+    /// Walks code that belongs to a program: what it runs is not the line's own.
+    pub(super) fn hidden_code(&mut self, code: &str, input: Input) -> Option<String> {
+        self.hidden += 1;
+        let output = self.code(code, input);
+        self.hidden -= 1;
+        output
+    }
+
+    /// Walks code for a shell that starts anew: it knows none of our variables and functions.
+    pub(super) fn foreign_code(&mut self, dialect: Dialect, code: &str, input: Input) -> Option<String> {
+        let before = std::mem::replace(&mut self.dialect, dialect);
+        let state = self.state.clone();
+        self.state.functions.clear();
+        let output = if dialect == Dialect::Other {
+            self.opaque(code, "code for a shell that is not read");
+            None
+        } else {
+            self.hidden_code(code, input)
+        };
+        self.state = state;
+        self.dialect = before;
+        output
+    }
+
+    /// Does `act`, and undoes what it sets.
+    fn apart<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.state.clone();
+        let given = act(self);
+        self.state = before;
+        given
+    }
+
+    /// Does `act`, which may or may not happen: what it changes is unknown afterwards.
+    fn perhaps<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.state.clone();
+        let given = act(self);
+        self.merge(&before);
+        given
+    }
+
+    /// Whatever differs from `before` can't be known.
+    fn merge(&mut self, before: &State) {
+        let State { variables, functions, folder } = before;
+        for (name, value) in &mut self.state.variables {
+            if variables.get(name) != Some(value) {
+                *value = None;
+            }
+        }
+        for name in variables.keys() {
+            self.state.variables.entry(name.clone()).or_insert(None);
+        }
+        for (name, (body, is_certain)) in &mut self.state.functions {
+            *is_certain &= functions.get(name).is_some_and(|(before, was)| *was && Rc::ptr_eq(before, body));
+        }
+        for (name, (body, _)) in functions {
+            self.state.functions.entry(name.clone()).or_insert_with(|| (Rc::clone(body), false));
+        }
+        if self.state.folder != *folder {
+            self.state.folder = None;
+        }
+    }
+
+    fn node(&mut self, node: &Node, input: &Input) -> Option<String> {
+        match node {
+            Node::Simple(simple) => self.simple(simple, input),
+            Node::Pipeline(stages) => self.pipeline(stages, input),
+            Node::Sequence(nodes) => {
+                let mut output = Some(String::new());
+                for node in nodes {
+                    let said = self.node(node, input);
+                    output = output.zip(said).map(|(all, said)| all + &said);
+                }
+                output
+            }
+            Node::AndOr(first, rest) => self.and_or(first, rest, input),
+            Node::Subshell(inner) => self.apart(|walk| walk.node(inner, input)),
+            Node::Choice(parts) => {
+                for (index, part) in parts.iter().enumerate() {
+                    if index == 0 {
+                        self.node(part, input);
+                    } else {
+                        self.perhaps(|walk| walk.node(part, input));
+                    }
+                }
+                None
+            }
+            Node::Case(words, arms) => {
+                for word in words {
+                    self.value(word);
+                }
+                for arm in arms {
+                    self.perhaps(|walk| walk.node(arm, input));
+                }
+                None
+            }
+            Node::Loop(given) => {
+                self.repeat(given, input);
+                None
+            }
+            Node::Function(name, body) => {
+                self.state.functions.insert(name.clone(), (Rc::clone(body), true));
+                Some(String::new())
+            }
+            Node::Test(words) => {
+                for word in words {
+                    self.value(word);
+                }
+                Some(String::new())
+            }
+            Node::Arithmetic(text) => {
+                self.arithmetic(text);
+                Some(String::new())
+            }
+            Node::Redirected(inner, redirects) => {
+                let input = self.redirects(redirects, input, &[]);
+                let output = self.node(inner, &input);
+                output.filter(|_| !redirects.iter().any(Redirect::takes_output))
+            }
+        }
+    }
+
+    fn and_or(&mut self, first: &Node, rest: &[(Join, Node)], input: &Input) -> Option<String> {
+        let before = self.state.clone();
+        self.node(first, input);
+        let mut folder_is_sure = self.state.folder == before.folder;
+        let mut before_rest: Option<State> = None;
+        for (join, next) in rest {
+            match join {
+                // What comes after `&&` may rely on what came before it.
+                Join::And => {
+                    before_rest.get_or_insert_with(|| self.state.clone());
+                    self.node(next, input);
+                }
+                Join::Or => {
+                    // It runs where something before it failed.
+                    if !folder_is_sure {
+                        self.state.folder = None;
+                    }
+                    before_rest.get_or_insert_with(|| self.state.clone());
+                    self.perhaps(|walk| walk.node(next, input));
+                }
+            }
+            folder_is_sure &= self.state.folder == before.folder;
+        }
+        if let Some(before_rest) = before_rest {
+            self.merge(&before_rest);
+        }
+        // A `cd` may fail, and what follows this list runs all the same.
+        if self.state.folder != before.folder {
+            self.state.folder = None;
+        }
+        None
+    }
+
+    fn pipeline(&mut self, stages: &[Node], input: &Input) -> Option<String> {
+        let mut input = input.clone();
+        let mut output = None;
+        for stage in stages {
+            // Each stage has a shell of its own.
+            output = self.apart(|walk| walk.node(stage, &input));
+            input = output.clone().map_or(Input::Unknown, Input::Text);
+        }
+        output
+    }
+
+    fn repeat(&mut self, given: &Loop, input: &Input) {
+        for word in &given.words {
+            if given.variable.is_some() {
+                self.words(word);
+            } else {
+                self.arithmetic(word);
+            }
+        }
+        if let Some(variable) = &given.variable {
+            // More than one value, in turn.
+            self.state.variables.insert(variable.clone(), None);
+        }
+        // What the body sets may hold when it begins again.
+        let mut set = Vec::new();
+        for node in given.condition.iter().chain(&given.body) {
+            variables_set(node, &mut set);
+        }
+        for name in set {
+            self.state.variables.insert(name, None);
+        }
+        // A loop may read its input more than once, so that nobody knows who gets which part.
+        let input = if *input == Input::None { Input::None } else { Input::Unknown };
+        let folder = self.state.folder.clone();
+        for _ in 0..2 {
+            for node in given.condition.iter().chain(&given.body) {
+                self.perhaps(|walk| walk.node(node, &input));
+            }
+            // A folder that changes in a loop is another one each time.
+            if self.state.folder == folder {
+                break;
+            }
+            self.state.folder = None;
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, input: &Input) -> Option<String> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            if self.steps == STEPS_MAX + 1 {
+                self.opaque("", "more commands than are read");
+            }
+            return None;
+        }
+        let command = std::mem::replace(&mut self.command, raw(simple));
+        let output = self.simple_now(simple, input);
+        self.command = command;
+        output
+    }
+
+    fn simple_now(&mut self, simple: &Simple, input: &Input) -> Option<String> {
+        let mut words = Vec::with_capacity(simple.words.len());
+        for item in &simple.words {
+            match item {
+                Item::Word(raw) => words.extend(self.words(raw)),
+                Item::Process(node) => {
+                    self.apart(|walk| walk.node(node, &Input::Unknown));
+                    words.push(Word::plain("/dev/fd/63"));
+                }
+            }
+        }
+        self.assignments(&simple.assignments, words.first());
+        if self.hidden == 0
+            && let Some(first) = words.first()
+        {
+            let is_known = first.known().is_some() && !first.is_computed();
+            self.runs.insert(if is_known { first.text().to_owned() } else { "?".to_owned() });
+        }
+        let input = self.redirects(&simple.redirects, input, &words);
+        let output = if words.is_empty() { Some(String::new()) } else { self.command(&words, &input) };
+        output.filter(|_| !simple.redirects.iter().any(Redirect::takes_output))
+    }
+
+    fn assignments(&mut self, assignments: &[Assignment], program: Option<&Word>) {
+        let before = program.is_some().then(|| self.state.variables.clone());
+        for assignment in assignments {
+            let values: Vec<Word> = assignment.values.iter().map(|raw| self.value(raw)).collect();
+            let value = values.first().filter(|_| assignment.is_plain);
+            let raw = assignment.values.first().map_or("", String::as_str);
+            self.assign(&assignment.name, raw, value, program.and_then(Word::known));
+        }
+        // Before a program they hold for it alone, and its own words were expanded without them.
+        if let Some(before) = before {
+            self.state.variables = before;
+        }
+    }
+
+    /// Sets a variable, and says what it may run that way. `raw` is the value as typed; `program` is the one that it
+    /// is set for, if it is set for one only.
+    pub(super) fn assign(&mut self, name: &str, raw: &str, value: Option<&Word>, program: Option<&str>) {
+        let known = value.and_then(Word::known).map(str::to_owned);
+        self.runner(name, raw, known.as_deref(), program);
+        self.state.variables.insert(name.to_owned(), known);
+    }
+
+    pub(super) fn forget(&mut self, name: &str) {
+        self.state.variables.insert(name.to_owned(), None);
+    }
+
+    pub(super) fn forget_functions(&mut self) {
+        for (_, is_certain) in self.state.functions.values_mut() {
+            *is_certain = false;
+        }
+    }
+
+    /// The value of a variable, if it can be proven.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        match (self.state.variables.get(name), name) {
+            (Some(value), _) => value.clone(),
+            (None, "HOME") => Some("~".to_owned()),
+            (None, "PWD") => {
+                let folder = self.state.folder.as_deref()?;
+                let is_whole = folder.starts_with(['/', '~']);
+                Some(if is_whole { folder.to_owned() } else { format!("{}/{folder}", self.places.workdir) })
+            }
+            (None, "IFS") => Some(" \t\n".to_owned()),
+            (None, _) => None,
+        }
+    }
+
+    /// Whether the line sets the variable `name`.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.state.variables.contains_key(name)
+    }
+
+    /// Whether words are split at spaces, tabs and line feeds.
+    pub(super) fn splits_as_usual(&self) -> bool {
+        !self.state.variables.contains_key("IFS")
+    }
+
+    /// Whether a variable that the line sets may hold code.
+    pub(super) fn holds_code(&self) -> bool {
+        self.state.variables.values().flatten().any(|value| value.contains("$(") || value.contains('`'))
+    }
+
+    /// The body of the function `name`, and whether it is certainly what runs under that name.
+    pub(super) fn function(&self, name: &str) -> Option<(Rc<Node>, bool)> {
+        self.state.functions.get(name).cloned()
+    }
+
+    /// Runs a function's body.
+    pub(super) fn call(&mut self, name: &str, body: &Node, input: &Input) -> Option<String> {
+        if self.calls.iter().any(|open| open == name) {
+            return None;
+        }
+        if self.depth >= DEPTH_MAX {
+            self.opaque(name, "functions too deep to be read");
+            return None;
+        }
+        self.depth += 1;
+        self.calls.push(name.to_owned());
+        let output = self.perhaps(|walk| walk.node(body, input));
+        self.calls.pop();
+        self.depth -= 1;
+        output
+    }
+
+    /// The folder, in plain form, if it can be known.
+    pub(super) fn folder(&self) -> Option<&str> {
+        self.state.folder.as_deref()
+    }
+
+    /// Goes to another folder; `None` if it can't be known.
+    pub(super) fn go_to(&mut self, folder: Option<String>) {
+        self.state.folder = folder;
+    }
+
+    /// Does `act` in another folder.
+    pub(super) fn in_folder<T>(&mut self, folder: Option<String>, act: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.state.folder, folder);
+        let given = act(self);
+        self.state.folder = before;
+        given
+    }
+
+    /// Reads redirections of a command with `words`; gives what it reads then.
+    fn redirects(&mut self, redirects: &[Redirect], input: &Input, words: &[Word]) -> Input {
+        let mut input = input.clone();
+        let mut read: Vec<Word> = Vec::new();
+        let mut written: Vec<Word> = Vec::new();
+        for Redirect { fd, kind } in redirects {
+            let is_input = matches!(fd, None | Some(0));
+            match kind {
+                RedirectKind::Read(raw) => {
+                    let word = self.one(raw);
+                    self.opened(&word);
+                    let is_empty = word.known() == Some("/dev/null");
+                    if is_input {
+                        input = if is_empty { Input::Text(String::new()) } else { Input::Unknown };
+                    }
+                    read.push(word);
+                }
+                RedirectKind::Write(raw) => written.push(self.one(raw)),
+                RedirectKind::Append(raw) => {
+                    let word = self.one(raw);
+                    self.appended(&word);
+                }
+                RedirectKind::ReadWrite(raw) => {
+                    let word = self.one(raw);
+                    self.appended(&word);
+                    if is_input {
+                        input = Input::Unknown;
+                    }
+                }
+                RedirectKind::Duplicate(raw) => {
+                    let word = self.one(raw);
+                    let is_descriptor =
+                        word.known().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
+                    if !is_descriptor {
+                        written.push(word);
+                    } else if *fd == Some(0) {
+                        input = Input::Unknown;
+                    }
+                }
+                RedirectKind::HereDocument(text, is_expanded) => {
+                    let word = if *is_expanded { self.here_document(text) } else { Word::plain(text.clone()) };
+                    if is_input {
+                        input = word.known().map_or(Input::Unknown, |text| Input::Text(text.to_owned()));
+                    }
+                }
+                RedirectKind::HereString(raw) => {
+                    let word = self.value(raw);
+                    if is_input {
+                        input = word.known().map_or(Input::Unknown, |text| Input::Text(format!("{text}\n")));
+                    }
+                }
+                RedirectKind::Process(node) => {
+                    let output = self.apart(|walk| walk.node(node, &Input::Unknown));
+                    if is_input {
+                        input = output.map_or(Input::Unknown, Input::Text);
+                    }
+                }
+            }
+        }
+        for word in written {
+            let is_read = word.known().is_some_and(|path| {
+                let same = |other: &Word| other.known().is_some_and(|other| self.plain(other) == self.plain(path));
+                read.iter().any(same) || words.iter().skip(1).any(same)
+            });
+            self.emptied(&word, words, is_read);
+        }
+        input
+    }
+
+    /// The word that a redirection names.
+    fn one(&mut self, raw: &str) -> Word {
+        let mut words = self.words(raw);
+        if words.len() == 1 { words.remove(0) } else { Word::unknown() }
+    }
+
+    pub(super) fn note_truncation(&mut self) {
+        if self.hidden == 0 {
+            self.runs.insert(">".to_owned());
+        }
+    }
+
+    /// What can't be read before it runs.
+    pub(super) fn opaque(&mut self, matched: &str, reason: &str) {
+        self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Other, Some(matched), reason);
+    }
+
+    /// One effect of the command that is being read, or of `matched`.
+    pub(super) fn effect(&mut self, verdict: Verdict, category: &str, act: Act, matched: Option<&str>, reason: &str) {
+        self.effect_of(verdict, &Category::new(category), act, matched, reason);
+    }
+
+    /// The same for a category at hand.
+    pub(super) fn effect_of(
+        &mut self,
+        verdict: Verdict,
+        category: &Category,
+        act: Act,
+        matched: Option<&str>,
+        reason: &str,
+    ) {
+        let matched = shortened(matched.filter(|text| !text.is_empty()).unwrap_or(&self.command));
+        let effect = Effect { verdict, category: category.clone(), act, matched, reason: reason.to_owned() };
+        if self.effects.len() < EFFECTS_MAX {
+            if !self.effects.contains(&effect) {
+                self.effects.push(effect);
+            }
+        } else if self.effects.len() == EFFECTS_MAX || self.effects.iter().all(|known| known.verdict < verdict) {
+            let reason = "more effects than are told".to_owned();
+            self.effects.push(Effect { reason, ..effect });
+        }
+    }
+
+    pub(super) fn command_text(&self) -> &str {
+        &self.command
+    }
+}
+
+impl Redirect {
+    /// Whether standard output goes elsewhere.
+    fn takes_output(&self) -> bool {
+        match &self.kind {
+            RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Process(_) => {
+                !matches!(self.fd, Some(fd) if fd != 1)
+            }
+            RedirectKind::Duplicate(_) | RedirectKind::ReadWrite(_) => matches!(self.fd, None | Some(1)),
+            RedirectKind::Read(_) | RedirectKind::HereDocument(..) | RedirectKind::HereString(_) => false,
+        }
+    }
+}
+
+/// `text` up to what is shown of a command.
+pub(super) fn shortened(text: &str) -> String {
+    if text.len() <= MATCHED_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = (0..=MATCHED_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}...", &text[..end])
+}
+
+/// A command as it was typed, more or less.
+fn raw(simple: &Simple) -> String {
+    let mut text = String::new();
+    let assignments = simple.assignments.iter().map(|given| format!("{}={}", given.name, given.values.join(" ")));
+    let words = simple.words.iter().map(|item| match item {
+        Item::Word(raw) => raw.clone(),
+        Item::Process(_) => "<(..)".to_owned(),
+    });
+    let redirects = simple.redirects.iter().filter_map(|redirect| match &redirect.kind {
+        RedirectKind::Write(raw) => Some(format!("> {raw}")),
+        RedirectKind::Append(raw) => Some(format!(">> {raw}")),
+        RedirectKind::Read(raw) => Some(format!("< {raw}")),
+        _ => None,
+    });
+    for part in assignments.chain(words).chain(redirects) {
+        if text.len() > MATCHED_BYTES_MAX {
+            break;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&part);
+    }
+    text
+}
+
+/// The variables that `node` sets anywhere.
+fn variables_set(node: &Node, set: &mut Vec<String>) {
+    match node {
+        Node::Simple(simple) => {
+            set.extend(simple.assignments.iter().map(|given| given.name.clone()));
+            // `read x`, `export x=1`, `printf -v x`: any word may be a variable's name.
+            for item in simple.words.iter().skip(1) {
+                if let Item::Word(raw) = item {
+                    let name = raw.split('=').next().unwrap_or_default();
+                    if word::is_plain(name) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+                        set.push(name.to_owned());
+                    }
+                }
+            }
+        }
+        Node::Pipeline(nodes) | Node::Sequence(nodes) | Node::Choice(nodes) | Node::Case(_, nodes) => {
+            nodes.iter().for_each(|node| variables_set(node, set));
+        }
+        Node::AndOr(first, rest) => {
+            variables_set(first, set);
+            rest.iter().for_each(|(_, node)| variables_set(node, set));
+        }
+        Node::Subshell(inner) | Node::Redirected(inner, _) => variables_set(inner, set),
+        Node::Function(_, body) => variables_set(body, set),
+        Node::Loop(given) => {
+            set.extend(given.variable.clone());
+            given.condition.iter().chain(&given.body).for_each(|node| variables_set(node, set));
+        }
+        Node::Test(_) | Node::Arithmetic(_) => {}
+    }
+}

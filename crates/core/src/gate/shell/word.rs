@@ -1,0 +1,548 @@
+//! Reads a raw word: which parts are text, and which are put in by the shell when it runs.
+//!
+//! In: a word as typed. Out: its [`Piece`]s, in order; nothing if it can't be read. Nothing is looked up and nothing
+//! runs: that is `expand.rs`'s.
+
+use super::Dialect;
+
+/// How deep quotes and substitutions may lie in one another.
+const NESTING_MAX: u32 = 12;
+/// How many words one brace expansion may give; beyond, the word counts as one that can't be known.
+const BRACES_MAX: usize = 64;
+
+/// A part of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Text as it stands, and whether it was quoted.
+    Text(String, Quoted),
+    /// A character that matches file names.
+    Glob(char),
+    /// `~` or `~user` at the beginning: the user.
+    Tilde(String),
+    /// `$name`, `${name...}`: the name, what follows it in the braces, and whether it is quoted.
+    Parameter { name: String, rest: String, quoted: Quoted },
+    /// `$( .. )` and backticks: the command.
+    Command(String, Quoted),
+    /// `$(( .. ))`: the expression.
+    Arithmetic(String),
+    /// `<( .. )` and `>( .. )` within a word.
+    Process(String),
+}
+
+/// Whether a part lies in quotes, so that it is never split and never a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quoted {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    DoubleQuotes,
+    HereDocument,
+}
+
+/// The pieces of a word.
+pub(super) fn pieces(raw: &str, dialect: Dialect) -> Option<Vec<Piece>> {
+    let mut scan = Scan::new(raw, dialect);
+    scan.tilde();
+    scan.all(Within::Nothing, 0)?;
+    Some(scan.pieces)
+}
+
+/// The pieces of a here-document's text, in which quotes are text.
+pub(super) fn here_pieces(raw: &str, dialect: Dialect) -> Option<Vec<Piece>> {
+    let mut scan = Scan::new(raw, dialect);
+    scan.all(Within::HereDocument, 0)?;
+    Some(scan.pieces)
+}
+
+/// Whether a word is nothing but text that the shell leaves alone.
+pub(super) fn is_plain(raw: &str) -> bool {
+    !raw.is_empty() && raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./=:,+@%^".contains(&byte))
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    dialect: Dialect,
+    pieces: Vec<Piece>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str, dialect: Dialect) -> Self {
+        Self { text, at: 0, dialect, pieces: Vec::new() }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.rest().chars().next()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn push(&mut self, text: &str, quoted: Quoted) {
+        match self.pieces.last_mut() {
+            Some(Piece::Text(last, before)) if *before == quoted => last.push_str(text),
+            _ => self.pieces.push(Piece::Text(text.to_owned(), quoted)),
+        }
+    }
+
+    fn tilde(&mut self) {
+        if let Some(rest) = self.text.strip_prefix('~') {
+            let user: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || "._-+".contains(*c)).collect();
+            let after = rest[user.len()..].chars().next();
+            if matches!(after, None | Some('/')) {
+                self.at = 1 + user.len();
+                self.pieces.push(Piece::Tilde(user));
+            }
+        }
+    }
+
+    /// Reads on to the end of the text, or of the double quotes that it began in.
+    fn all(&mut self, within: Within, depth: u32) -> Option<()> {
+        if depth > NESTING_MAX {
+            return None;
+        }
+        let quoted = if within == Within::Nothing { Quoted::No } else { Quoted::Yes };
+        while let Some(c) = self.next() {
+            match (c, within) {
+                ('"', Within::DoubleQuotes) => return Some(()),
+                ('\\', _) => self.escape(within),
+                ('$', _) => self.dollar(within, depth)?,
+                ('`', _) => {
+                    let command = self.backquoted(within)?;
+                    self.pieces.push(Piece::Command(command, quoted));
+                }
+                ('\'', Within::Nothing) => {
+                    let end = self.rest().find('\'')?;
+                    let text = &self.rest()[..end];
+                    self.at += end + 1;
+                    self.push(text, Quoted::Yes);
+                }
+                ('"', Within::Nothing) => {
+                    self.push("", Quoted::Yes);
+                    self.all(Within::DoubleQuotes, depth + 1)?;
+                }
+                ('<' | '>', Within::Nothing) if self.rest().starts_with('(') => {
+                    self.at += 1;
+                    let end = closing(self.text, self.at, ')')?;
+                    let command = self.text[self.at..end].to_owned();
+                    self.at = end + 1;
+                    self.pieces.push(Piece::Process(command));
+                }
+                ('*' | '?' | '[', Within::Nothing) => self.pieces.push(Piece::Glob(c)),
+                _ => self.push(c.encode_utf8(&mut [0; 4]), quoted),
+            }
+        }
+        // Open quotes never end here: the line could not have been read.
+        (within != Within::DoubleQuotes).then_some(())
+    }
+
+    fn escape(&mut self, within: Within) {
+        let Some(next) = self.next() else {
+            self.push("\\", Quoted::Yes);
+            return;
+        };
+        let is_special = match within {
+            Within::Nothing => true,
+            Within::DoubleQuotes => "$`\"\\\n".contains(next),
+            Within::HereDocument => "$`\\\n".contains(next),
+        };
+        match (next, is_special) {
+            ('\n', true) => {}
+            (next, true) => self.push(next.encode_utf8(&mut [0; 4]), Quoted::Yes),
+            (next, false) => {
+                self.push("\\", Quoted::Yes);
+                self.push(next.encode_utf8(&mut [0; 4]), Quoted::Yes);
+            }
+        }
+    }
+
+    fn backquoted(&mut self, within: Within) -> Option<String> {
+        let mut command = String::new();
+        loop {
+            match self.next()? {
+                '`' => return Some(command),
+                '\\' => match self.next()? {
+                    c @ ('`' | '\\' | '$') => command.push(c),
+                    '"' if within == Within::DoubleQuotes => command.push('"'),
+                    c => command.extend(['\\', c]),
+                },
+                c => command.push(c),
+            }
+        }
+    }
+
+    fn dollar(&mut self, within: Within, depth: u32) -> Option<()> {
+        let quoted = if within == Within::Nothing { Quoted::No } else { Quoted::Yes };
+        let rest = self.rest();
+        let first = rest.chars().next();
+        if rest.starts_with("((")
+            && let Some(end) = closing(self.text, self.at + 2, ')')
+            && self.text[end..].starts_with("))")
+        {
+            self.pieces.push(Piece::Arithmetic(self.text[self.at + 2..end].to_owned()));
+            self.at = end + 2;
+            return Some(());
+        }
+        match first {
+            Some('(') => {
+                let end = closing(self.text, self.at + 1, ')')?;
+                self.pieces.push(Piece::Command(self.text[self.at + 1..end].to_owned(), quoted));
+                self.at = end + 1;
+            }
+            Some('{') => {
+                let end = closing(self.text, self.at + 1, '}')?;
+                self.pieces.push(parameter(&self.text[self.at + 1..end], quoted));
+                self.at = end + 1;
+            }
+            Some('[') => {
+                let end = closing(self.text, self.at + 1, ']')?;
+                self.pieces.push(Piece::Arithmetic(self.text[self.at + 1..end].to_owned()));
+                self.at = end + 1;
+            }
+            Some('\'') if within == Within::Nothing && self.dialect == Dialect::Bash => {
+                self.at += 1;
+                let text = self.ansi_c()?;
+                self.push(&text, Quoted::Yes);
+            }
+            Some('"') if within == Within::Nothing && self.dialect == Dialect::Bash => {
+                self.at += 1;
+                self.push("", Quoted::Yes);
+                self.all(Within::DoubleQuotes, depth + 1)?;
+            }
+            // What `$'` is in sh differs from one sh to the next.
+            Some('\'' | '"') if within == Within::Nothing => self.unknown(quoted),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                let len = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+                self.at += len;
+                self.pieces.push(Piece::Parameter { name: rest[..len].to_owned(), rest: String::new(), quoted });
+            }
+            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
+                self.at += 1;
+                self.pieces.push(Piece::Parameter { name: c.to_string(), rest: String::new(), quoted });
+            }
+            _ => self.push("$", quoted),
+        }
+        Some(())
+    }
+
+    fn unknown(&mut self, quoted: Quoted) {
+        self.pieces.push(Piece::Parameter { name: String::new(), rest: String::new(), quoted });
+    }
+
+    /// The text of `$'..'`, after its first quote.
+    fn ansi_c(&mut self) -> Option<String> {
+        let end = {
+            let mut bytes = self.rest().bytes().enumerate();
+            loop {
+                match bytes.next()? {
+                    (_, b'\\') => drop(bytes.next()?),
+                    (at, b'\'') => break at,
+                    _ => {}
+                }
+            }
+        };
+        let text = escapes(&self.rest()[..end])?;
+        self.at += end + 1;
+        Some(text)
+    }
+}
+
+/// A text with the escapes of `$'..'`, `printf` and `echo -e` decoded; nothing if it is no text afterwards.
+pub(super) fn escapes(given: &str) -> Option<String> {
+    let mut bytes: Vec<u8> = Vec::with_capacity(given.len());
+    let mut rest = given;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend(&rest.as_bytes()[..at]);
+        rest = &rest[at + 1..];
+        let Some(kind) = rest.chars().next() else {
+            bytes.push(b'\\');
+            break;
+        };
+        let number = |from: usize, most: usize, radix: u32| {
+            let digits = rest.as_bytes()[from..].iter().take(most).take_while(|b| char::from(**b).is_digit(radix));
+            let len = digits.count();
+            (u32::from_str_radix(&rest[from..from + len], radix).ok(), from + len)
+        };
+        let (byte, used) = match kind {
+            'a' => (Some(7), 1),
+            'b' => (Some(8), 1),
+            'e' | 'E' => (Some(27), 1),
+            'f' => (Some(12), 1),
+            'n' => (Some(10), 1),
+            'r' => (Some(13), 1),
+            't' => (Some(9), 1),
+            'v' => (Some(11), 1),
+            '\\' | '\'' | '"' | '?' => (u32::from(kind).into(), 1),
+            'x' => number(1, 2, 16),
+            // `echo -e` wants a zero and three digits, `$'..'` and `printf` take it for one of three: where they
+            // disagree, nobody knows.
+            '0'..='7' => number(0, if kind == '0' { 4 } else { 3 }, 8),
+            'u' | 'U' => {
+                let (code, used) = number(1, if kind == 'u' { 4 } else { 8 }, 16);
+                let c = code.and_then(char::from_u32)?;
+                bytes.extend(c.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = &rest[used..];
+                continue;
+            }
+            // Control characters and the end of output: nobody needs them.
+            'c' => return None,
+            other => {
+                bytes.push(b'\\');
+                bytes.extend(other.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = &rest[other.len_utf8()..];
+                continue;
+            }
+        };
+        let byte = byte?;
+        if byte == 0 || kind == '0' && used > 3 {
+            return None;
+        }
+        bytes.push(u8::try_from(byte & 0xff).ok()?);
+        rest = &rest[used..];
+    }
+    bytes.extend(rest.as_bytes());
+    String::from_utf8(bytes).ok()
+}
+
+fn parameter(inside: &str, quoted: Quoted) -> Piece {
+    let head = inside.strip_prefix(['#', '!']).filter(|rest| !rest.is_empty());
+    if let Some(rest) = head {
+        // A length, an indirection or a list of names: never known.
+        return Piece::Parameter { name: String::new(), rest: rest.to_owned(), quoted };
+    }
+    let len = inside.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let len = if len == 0 { inside.chars().next().map_or(0, char::len_utf8) } else { len };
+    Piece::Parameter { name: inside[..len].to_owned(), rest: inside[len..].to_owned(), quoted }
+}
+
+/// Where the bracket closes that was opened before `from`. Knows quotes, comments and here-documents.
+fn closing(text: &str, from: usize, close: char) -> Option<usize> {
+    closing_within(text, from, close, 0)
+}
+
+fn closing_within(text: &str, from: usize, close: char, depth: u32) -> Option<usize> {
+    if depth > NESTING_MAX {
+        return None;
+    }
+    let is_command = close == ')';
+    let bytes = text.as_bytes();
+    let mut at = from;
+    let mut open = 0_u32;
+    let mut here: Vec<String> = Vec::new();
+    let mut begins_word = true;
+    while let Some(byte) = bytes.get(at).copied() {
+        let began_word = begins_word;
+        begins_word = matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')');
+        match byte {
+            b'\\' => at += 1,
+            b'\'' => at = text.get(at + 1..)?.find('\'')? + at + 1,
+            b'"' => at = closing_quotes(text, at + 1, depth)?,
+            b'`' => at = closing_backquote(text, at + 1)?,
+            b'$' if matches!(bytes.get(at + 1), Some(b'(')) => {
+                at = closing_within(text, at + 2, ')', depth + 1)?;
+            }
+            b'$' if matches!(bytes.get(at + 1), Some(b'{')) => {
+                at = closing_within(text, at + 2, '}', depth + 1)?;
+            }
+            b'#' if is_command && began_word => {
+                at += text[at..].find('\n')?;
+                continue;
+            }
+            b'<' if is_command && text[at..].starts_with("<<<") => at += 2,
+            b'<' if is_command && text[at..].starts_with("<<") && !text[from..at].ends_with('(') => {
+                let (tag, after) = here_tag(text, at + 2)?;
+                here.push(tag);
+                at = after;
+                continue;
+            }
+            b'\n' if !here.is_empty() => {
+                for tag in here.drain(..) {
+                    at = after_here_document(text, at, &tag)?;
+                }
+                begins_word = true;
+                continue;
+            }
+            b'(' if close == ')' => open += 1,
+            b'{' if close == '}' => open += 1,
+            b'[' if close == ']' => open += 1,
+            _ if char::from(byte) == close => {
+                if open == 0 {
+                    return Some(at);
+                }
+                open -= 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn closing_quotes(text: &str, from: usize, depth: u32) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    loop {
+        match *bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 1,
+            b'`' => at = closing_backquote(text, at + 1)?,
+            b'$' if bytes.get(at + 1) == Some(&b'(') => at = closing_within(text, at + 2, ')', depth + 1)?,
+            b'$' if bytes.get(at + 1) == Some(&b'{') => at = closing_within(text, at + 2, '}', depth + 1)?,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+fn closing_backquote(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    loop {
+        match *bytes.get(at)? {
+            b'`' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// The word that ends a here-document, and where it ends itself.
+fn here_tag(text: &str, from: usize) -> Option<(String, usize)> {
+    let rest = text.get(from..)?;
+    let skipped = rest.len() - rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t']).len();
+    let word = &rest[skipped..];
+    let len = word.find([' ', '\t', '\n', ';', '&', '|', ')', '<', '>']).unwrap_or(word.len());
+    let tag: String = word[..len].chars().filter(|c| !"'\"\\".contains(*c)).collect();
+    (!tag.is_empty()).then_some((tag, from + skipped + len))
+}
+
+/// Where the line ends that ends the here-document whose text begins after the line feed at `from`.
+fn after_here_document(text: &str, from: usize, tag: &str) -> Option<usize> {
+    let mut at = from + 1;
+    loop {
+        let line = text.get(at..)?.split('\n').next()?;
+        if line.trim_start_matches('\t') == tag {
+            return Some(at + line.len());
+        }
+        at += line.len() + 1;
+        if at >= text.len() {
+            return None;
+        }
+    }
+}
+
+/// The words that `{a,b}` and `{1..3}` make of a word; nothing if they are too many. A word without braces is itself.
+pub(super) fn braces(raw: &str) -> Option<Vec<String>> {
+    if !raw.contains('{') {
+        return Some(vec![raw.to_owned()]);
+    }
+    let mut done = Vec::new();
+    let mut open = vec![raw.to_owned()];
+    let mut steps = 0;
+    while let Some(word) = open.pop() {
+        steps += 1;
+        if steps > 4 * BRACES_MAX || open.len() + done.len() > BRACES_MAX {
+            return None;
+        }
+        match first_braces(&word)? {
+            None => done.push(word),
+            Some((before, parts, after)) => {
+                open.extend(parts.iter().rev().map(|part| format!("{before}{part}{after}")));
+            }
+        }
+    }
+    Some(done)
+}
+
+type Braces<'a> = (&'a str, Vec<String>, &'a str);
+
+/// The first braces of a word that expand: what stands before, the parts, what stands after. The outer nothing: a
+/// word that can't be read.
+fn first_braces(word: &str) -> Option<Option<Braces<'_>>> {
+    let bytes = word.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'\'' => at += word.get(at + 1..)?.find('\'')? + 1,
+            b'"' => at = closing_quotes(word, at + 1, 0)?,
+            b'`' => at = closing_backquote(word, at + 1)?,
+            b'$' if bytes.get(at + 1) == Some(&b'{') => at = closing(word, at + 2, '}')?,
+            b'$' if bytes.get(at + 1) == Some(&b'(') => at = closing(word, at + 2, ')')?,
+            b'{' => {
+                if let Some((parts, end)) = brace_parts(word, at + 1) {
+                    return Some(Some((&word[..at], parts, &word[end + 1..])));
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Some(None)
+}
+
+/// The parts of the braces that open before `from`, and where they close.
+fn brace_parts(word: &str, from: usize) -> Option<(Vec<String>, usize)> {
+    let bytes = word.as_bytes();
+    let mut commas = Vec::new();
+    let mut open = 0;
+    let mut at = from;
+    let end = loop {
+        match bytes.get(at)? {
+            b'\\' => at += 1,
+            b'\'' => at += word.get(at + 1..)?.find('\'')? + 1,
+            b'"' => at = closing_quotes(word, at + 1, 0)?,
+            b'`' => at = closing_backquote(word, at + 1)?,
+            b'$' if bytes.get(at + 1) == Some(&b'{') => at = closing(word, at + 2, '}')?,
+            b'$' if bytes.get(at + 1) == Some(&b'(') => at = closing(word, at + 2, ')')?,
+            b'{' => open += 1,
+            b'}' if open == 0 => break at,
+            b'}' => open -= 1,
+            b',' if open == 0 => commas.push(at),
+            _ => {}
+        }
+        at += 1;
+    };
+    if commas.is_empty() {
+        return sequence_parts(&word[from..end]).map(|parts| (parts, end));
+    }
+    let mut parts = Vec::new();
+    let mut begin = from;
+    for comma in commas.into_iter().chain([end]) {
+        parts.push(word[begin..comma].to_owned());
+        begin = comma + 1;
+    }
+    Some((parts, end))
+}
+
+fn sequence_parts(inside: &str) -> Option<Vec<String>> {
+    let (first, rest) = inside.split_once("..")?;
+    let (last, step) = rest.split_once("..").unwrap_or((rest, "1"));
+    let step = step.parse::<i64>().ok()?.unsigned_abs().max(1);
+    let count_from = |first: i64, last: i64| {
+        let step = i64::try_from(step).ok()?;
+        let count = (first.abs_diff(last) / step.unsigned_abs()).min(2 * BRACES_MAX as u64);
+        let signed = if first <= last { step } else { -step };
+        (0..=i64::try_from(count).ok()?).map(|n| first.checked_add(signed.checked_mul(n)?)).collect::<Option<Vec<_>>>()
+    };
+    if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        return Some(count_from(first, last)?.into_iter().map(|number| number.to_string()).collect());
+    }
+    let letter = |text: &str| {
+        let mut chars = text.chars();
+        chars.next().filter(|c| chars.next().is_none() && c.is_ascii_alphabetic())
+    };
+    let (first, last) = (letter(first)?, letter(last)?);
+    let codes = count_from(i64::from(u32::from(first)), i64::from(u32::from(last)))?;
+    Some(codes.into_iter().filter_map(|code| u8::try_from(code).ok()).map(|b| char::from(b).to_string()).collect())
+}
