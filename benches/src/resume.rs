@@ -119,7 +119,7 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
             stop: Stop::EndTurn,
             duration_ms: 1,
         },
-        Wanted::Call(call) => Body::ToolResult {
+        Wanted::Call { call, .. } => Body::ToolResult {
             slot,
             call_id: call.call_id.clone(),
             success: true,

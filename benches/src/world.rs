@@ -109,7 +109,10 @@ impl Tools for Still {
     }
 
     fn prepare(&self, _: &ToolCall) -> Prepared {
-        Prepared { changes: vec![FileChange { path: "price.rs".to_owned(), before: None, after: None }] }
+        Prepared {
+            changes: vec![FileChange { path: "price.rs".to_owned(), before: None, after: None }],
+            network: false,
+        }
     }
 
     fn call<'a>(&'a self, _: &'a ToolCall, _: &'a Prepared, _: CancellationToken) -> Pending<'a, ToolOutput> {

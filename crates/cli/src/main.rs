@@ -3,7 +3,8 @@
 //!
 //! Begin with [`Cli`]: one variant for each command, one file for each in `command/`. What a command
 //! needs of flags, environment and configuration together is in `settings.rs`, what an adapter has to work with in
-//! `equipment.rs`; who answers questions is
+//! `equipment.rs`; what commands are
+//! kept from in `sandbox.rs`; who answers questions is
 //! in `console.rs`; what a run looks like on a terminal is in `render.rs`.
 
 mod answers;
@@ -14,6 +15,7 @@ mod equipment;
 mod exit;
 mod failure;
 mod render;
+mod sandbox;
 mod sitting;
 mod settings;
 
@@ -60,6 +62,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // First of all: what becomes a command must have one thread and nothing open.
+    if let Some(code) = adjutant_host::sandbox::launched(std::env::args_os()) {
+        return ExitCode::from(code);
+    }
     // What an agent runs is a child of this process: without this it could read our environment, keys
     // included, from /proc. It can't fail for this value, and nothing depends on it where it is unknown.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).ok();

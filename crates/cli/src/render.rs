@@ -13,6 +13,7 @@ use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Stop, wire};
 use adjutant_core::view::{visible_line, visible_text};
+use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
 
@@ -201,6 +202,7 @@ impl Renderer {
                 ),
             ),
             Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
+            Body::SandboxReport { missing, layers, absent, .. } => self.sandbox(missing, layers, absent),
             Body::Error { error, .. } => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
             Body::AuthCheckFired { decision, tool, reason, answer, .. } if decision != "allow" => {
                 let answer = answer.as_deref().unwrap_or("deny");
@@ -247,6 +249,23 @@ impl Renderer {
             _ => {}
         }
         self.tick();
+    }
+
+    /// What the sandbox is worth here: one line if it is whole, otherwise one for each thing that is missing.
+    fn sandbox(&mut self, missing: &[String], layers: &[String], absent: &BTreeMap<String, String>) {
+        if missing.is_empty() && absent.is_empty() {
+            let layers = visible_line(&layers.join(", ")).into_owned();
+            self.line(Tone::Dim, &format!("sandbox: every wall held ({layers})"));
+        }
+        for (layer, why) in absent {
+            let why = visible_line(why);
+            self.line(Tone::Warning, &format!("! sandbox: the layer `{}` is missing: {why}", visible_line(layer)));
+        }
+        for wall in missing {
+            let known = Wall::ALL.into_iter().find(|known| known.as_str() == wall);
+            let without = known.map_or("commands are not kept from something", Wall::without);
+            self.line(Tone::Warning, &format!("! sandbox: no wall `{}`: {without}", visible_line(wall)));
+        }
     }
 
     fn phase(&mut self, phase: PhaseName, reason: Option<&str>) {

@@ -15,7 +15,7 @@ use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_host::http::Proxies;
 use adjutant_store::Home;
-use adjutant_store::config::{self, AdapterConfig, Config, Notice};
+use adjutant_store::config::{self, AdapterConfig, Config, Notice, SandboxConfig};
 use adjutant_store::keys::{self, Keys};
 use anyhow::Context;
 
@@ -115,6 +115,8 @@ pub struct Settings {
     pub max_turns: Option<Sourced<u64>>,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
+    /// What is configured for the sandbox of commands.
+    pub sandbox: SandboxConfig,
     pub notices: Vec<Notice>,
 }
 
@@ -327,6 +329,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             configured(config.max_turns.as_ref()),
         ]),
         adapters: loaded.config.adapters,
+        sandbox: loaded.config.sandbox,
         notices: loaded.notices,
     })
 }

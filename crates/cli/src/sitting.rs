@@ -15,13 +15,14 @@ use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::Session;
-use adjutant_core::trace::{AgentOptions, Event, Outcome, RunOptions};
+use adjutant_core::trace::{AgentOptions, Entry, Event, Outcome, RunOptions};
 use adjutant_host::environment;
 use adjutant_host::http::Hosts;
+use adjutant_host::sandbox::SelfTest;
 use adjutant_ports::{Agent, Clock, Journal};
 use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
 use adjutant_store::Home;
-use adjutant_store::config::{AdapterConfig, Setting};
+use adjutant_store::config::{AdapterConfig, SandboxConfig, Setting};
 use adjutant_store::keys::Keys;
 use adjutant_tools::{NativeTools, Options, Shell};
 use anyhow::Context;
@@ -33,6 +34,7 @@ use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::render::Renderer;
+use crate::sandbox::{self, Plan, Tried};
 use crate::settings::{self, Sourced};
 
 /// The part of a run that a session alone lives in.
@@ -55,6 +57,7 @@ pub struct Sitting {
     tools: Arc<NativeTools>,
     keys: Keys,
     recording: Option<Recording>,
+    sandbox: Option<SelfTest>,
 }
 
 impl Sitting {
@@ -62,13 +65,14 @@ impl Sitting {
     ///
     /// # Errors
     ///
-    /// If the adapter, its script or the workdir is not there, or the key file can't be relied on: also where
+    /// If the adapter, its script, the workdir or a sandbox that is required is not there, or the key file can't be relied on: also where
     /// no key is needed, since its keys could not be masked.
     pub fn open(
         home: &Home,
         brief: Brief,
         options: RunOptions,
         adapters: BTreeMap<String, Setting<AdapterConfig>>,
+        config: &SandboxConfig,
     ) -> anyhow::Result<Self> {
         let supplies = Supplies::new(home, adapters)?;
         for stranger in settings::strangers(&supplies.keys) {
@@ -83,12 +87,19 @@ impl Sitting {
         }
         let agents = options.agents().into_iter().map(|named| agent(&supplies, &named, options.script.as_deref()));
         let agents = agents.collect::<anyhow::Result<_>>()?;
+        let workdir = Path::new(&options.workdir);
+        // Not the recorded places: the homes to be guarded are those of this machine now.
+        let operators = settings::variable("HOME").unwrap_or_default();
+        let plan = Plan { config, workdir, home: &operators, runtime_home: home.root() };
+        let Tried { sandbox, found } = sandbox::tried(&plan, options.no_shell)?;
         let tools = NativeTools::open(
-            Path::new(&options.workdir),
+            workdir,
             Options {
                 shell: if options.no_shell { Shell::Disabled } else { Shell::Enabled },
                 hosts: Hosts::load(&home.root().join("http-allow.json")),
                 environment: std::env::vars_os().collect(),
+                variables: sandbox::variables(config)?,
+                sandbox,
             },
         )
         .map_err(|source| {
@@ -97,7 +108,14 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?;
-        Ok(Self { brief, options, agents, tools: Arc::new(tools), keys: supplies.keys, recording: None })
+        let tools = Arc::new(tools);
+        Ok(Self { brief, options, agents, tools, keys: supplies.keys, recording: None, sandbox: found })
+    }
+
+    /// What was found of the sandbox, to be put on record; nothing where commands are switched off.
+    pub fn sandbox_report(&self) -> Option<Entry> {
+        let body = sandbox::report(self.sandbox.as_ref()?);
+        Some(Entry { part: Part::root(), body })
     }
 
     /// Has every exchange with the agents recorded in a file from here on.

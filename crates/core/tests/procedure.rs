@@ -124,7 +124,7 @@ impl Procedure for Child {
             let slot = Slot { what: What::Call, number: 1, attempt: self.attempt };
             let slot = if self.fault == Some(ToyFault::ReusesKey) { Slot::first(What::Ask, 1) } else { slot };
             let call = call("c", "shell", json!({"part": self.part.as_str()}));
-            return self.want(slot, Command::Call(Arc::new(call)));
+            return self.want(slot, Command::Call { call: Arc::new(call), network: false });
         }
         self.record(Body::PartEnd { outcome: Outcome::Completed })
     }

@@ -1,7 +1,74 @@
-//! What of the runtime's environment a command may see: no secrets, and settings by which programs that
-//! would ask or open an editor fail at once instead of waiting.
+//! What of the runtime's environment a command may see: what programs need to be found and to speak the
+//! user's language, and settings by which those that would ask or open an editor fail at once.
+//!
+//! It is a list of what is kept, so that a secret under a name that nobody thought of stays out. What marks a
+//! secret is listed too: those values are masked wherever they turn up.
 
 use std::ffi::OsString;
+
+/// Variables that a command keeps.
+const KEPT: [&str; 58] = [
+    "AR",
+    "CARGO_BUILD_JOBS",
+    "CARGO_HOME",
+    "CARGO_NET_OFFLINE",
+    "CARGO_TARGET_DIR",
+    "CC",
+    "CFLAGS",
+    "CI",
+    "COLUMNS",
+    "CONDA_DEFAULT_ENV",
+    "CONDA_PREFIX",
+    "CPATH",
+    "CXX",
+    "CXXFLAGS",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GOCACHE",
+    "GOFLAGS",
+    "GOMODCACHE",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LDFLAGS",
+    "LIBRARY_PATH",
+    "LINES",
+    "LOGNAME",
+    "MAKEFLAGS",
+    "NODE_ENV",
+    "NODE_PATH",
+    "NO_COLOR",
+    "NVM_DIR",
+    "PATH",
+    "PKG_CONFIG_PATH",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "RBENV_ROOT",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUST_BACKTRACE",
+    "SDKMAN_DIR",
+    "SHELL",
+    "SOURCE_DATE_EPOCH",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+    "XDG_DATA_DIRS",
+];
+/// Beginnings of such names.
+const KEPT_BEGINNINGS: [&str; 1] = ["LC_"];
 
 /// Parts of a variable's name (upper case) that mark it as a secret or as ours.
 const SECRET_ENDINGS: [&str; 7] = ["_KEY", "_TOKEN", "_SECRET", "_PAT", "_CREDENTIALS", "_COOKIE", "_PASSPHRASE"];
@@ -13,6 +80,8 @@ const SECRET_NAMES: [&str; 9] = [
 ];
 /// Variables that would run code of somebody's choice in every command.
 const INJECTING_NAMES: [&str; 6] = ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "PROMPT_COMMAND", "GIT_EXTERNAL_DIFF"];
+/// What begins so is ours, and no setting gives it to a command.
+const OURS: &str = "ADJUTANT_";
 
 /// What is set for every command. An editor that fails makes `git commit` without `-m` an error to act on,
 /// not a process that waits for a person.
@@ -30,23 +99,33 @@ const SETTINGS: [(&str, &str); 11] = [
     ("VISUAL", "false"),
 ];
 
-/// The environment of a command, made from the runtime's own: without secrets, with the settings that make
-/// askers fail.
+/// The environment of a command, made from the runtime's own: what is on the list, what the operator `named`
+/// besides, and the settings that make askers fail.
 ///
-/// A name that is not Unicode is dropped, since it can't be judged.
+/// A name that is not Unicode is dropped, since it can't be judged. What is our own stays out even if it is
+/// named.
 #[must_use]
-pub fn for_commands(own: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+pub fn for_commands(
+    own: impl IntoIterator<Item = (OsString, OsString)>,
+    named: &[String],
+) -> Vec<(OsString, OsString)> {
     let mut kept: Vec<_> = own
         .into_iter()
         .filter(|(name, _)| {
-            name.to_str().is_some_and(|name| !is_withheld(name) && SETTINGS.iter().all(|(set, _)| *set != name))
+            name.to_str().is_some_and(|name| is_kept(name, named) && SETTINGS.iter().all(|(set, _)| *set != name))
         })
         .collect();
     kept.extend(SETTINGS.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
     kept
 }
 
-/// Whether a variable of this name is kept from commands.
+fn is_kept(name: &str, named: &[String]) -> bool {
+    let is_listed = KEPT.contains(&name) || KEPT_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    let is_named = named.iter().any(|named| named == name) && !name.to_ascii_uppercase().starts_with(OURS);
+    is_listed || is_named
+}
+
+/// Whether a variable of this name holds a secret, or what is ours.
 #[must_use]
 pub fn is_withheld(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
@@ -61,8 +140,18 @@ pub fn is_withheld(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn made(own: &[(&str, &str)], named: &[&str]) -> Vec<(OsString, OsString)> {
+        let own: Vec<_> = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
+        let named: Vec<_> = named.iter().map(|name| (*name).to_owned()).collect();
+        for_commands(own, &named)
+    }
+
+    fn value(made: &[(OsString, OsString)], wanted: &str) -> Vec<OsString> {
+        made.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value.clone()).collect()
+    }
+
     #[test]
-    fn secrets_are_withheld_and_the_rest_is_kept() {
+    fn secrets_are_known_by_their_names() {
         for name in [
             "OPENAI_API_KEY", "GITHUB_TOKEN", "x_secret", "PGPASSWORD", "AWS_REGION", "ADJUTANT_HOME", "SSH_AUTH_SOCK",
             "BASH_ENV",
@@ -75,15 +164,29 @@ mod tests {
     }
 
     #[test]
+    fn nothing_that_is_kept_is_a_secret() {
+        for name in KEPT {
+            assert!(!is_withheld(name), "{name}");
+        }
+    }
+
+    #[test]
     fn what_would_ask_fails_instead() {
-        let own =
-            [("EDITOR", "vi"), ("PATH", "/bin")].map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let made = for_commands(own);
-        let value = |wanted: &str| {
-            made.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value.clone()).collect::<Vec<_>>()
-        };
-        assert_eq!(value("EDITOR"), ["false"]);
-        assert_eq!(value("PATH"), ["/bin"]);
-        assert_eq!(value("GIT_TERMINAL_PROMPT"), ["0"]);
+        let made = made(&[("EDITOR", "vi"), ("PATH", "/bin")], &[]);
+        assert_eq!(value(&made, "EDITOR"), ["false"]);
+        assert_eq!(value(&made, "PATH"), ["/bin"]);
+        assert_eq!(value(&made, "GIT_TERMINAL_PROMPT"), ["0"]);
+    }
+
+    #[test]
+    fn a_command_gets_what_is_listed_or_named_and_never_what_is_ours() {
+        let own = [("LC_ALL", "C"), ("WHATEVER", "1"), ("NPM_TOKEN", "2"), ("ADJUTANT_HOME", "3"), ("EDITOR", "vi")];
+        let made = made(&own, &["NPM_TOKEN", "ADJUTANT_HOME", "EDITOR"]);
+        assert_eq!(value(&made, "LC_ALL"), ["C"]);
+        assert_eq!(value(&made, "NPM_TOKEN"), ["2"]);
+        assert_eq!(value(&made, "EDITOR"), ["false"]);
+        for absent in ["WHATEVER", "ADJUTANT_HOME"] {
+            assert_eq!(value(&made, absent), [""; 0], "{absent}");
+        }
     }
 }

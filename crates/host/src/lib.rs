@@ -8,4 +8,5 @@
 pub mod custody;
 pub mod environment;
 pub mod http;
+pub mod sandbox;
 pub mod workdir;

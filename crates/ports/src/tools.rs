@@ -28,11 +28,13 @@ pub trait Tools: Send + Sync {
     fn settle(&self, changes: &[FileChange]) -> Settled;
 }
 
-/// What a call will make of files, known before it begins.
+/// What is known of a call before it begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// One entry per file that will be written, created or deleted.
     pub changes: Vec<FileChange>,
+    /// Whether a command that it runs may use the network: the driver's to say, from what was decided.
+    pub network: bool,
 }
 
 /// What looking at the files of an interrupted call showed.

@@ -259,9 +259,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let task = flight::turn(key.clone(), request, agent, operator, self.masks.clone(), cancel.clone());
                 self.flight.spawn(task);
             }
-            Command::Call(call) => {
+            Command::Call { call, network } => {
                 let call = self.as_it_was(&key, &call);
-                let prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
+                let mut prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
+                prepared.network = network;
                 if let Body::ToolCall { changes, .. } = &mut intent.body {
                     changes.clone_from(&prepared.changes);
                 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use adjutant_core::price;
+use adjutant_host::sandbox::Mode;
 use adjutant_store::Home;
 use adjutant_store::config::{self, AdapterConfig};
 use serde::Serialize;
@@ -11,6 +12,7 @@ use serde::Serialize;
 use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
+use crate::sandbox::{self, Plan};
 use crate::settings::{self, Place, Settings, Sourced, Typed};
 use crate::sitting;
 
@@ -58,7 +60,6 @@ struct Setting {
 /// What a reader of the design may look for in vain.
 const NOT_YET: &[&str] = &[
     "command lines are not read: authorizing `shell_exec` authorizes whatever a command does",
-    "commands are not confined by the kernel: they can write outside the working folder and use the network",
     "adapters: `cli-bridge` and `acp` may be named in a brief and are not there",
 ];
 
@@ -91,6 +92,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
             adapter(&settings.adapter.value, equipment.as_ref()),
             program("git"),
             program("bash"),
+            sandboxed(&settings)?,
         ],
         settings: rows(&settings, equipment.as_ref()),
         not_yet: NOT_YET.to_vec(),
@@ -113,6 +115,9 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
         setting("max_steps", &settings.max_steps.value.to_string(), &settings.max_steps.from),
         setting("no_shell", &settings.no_shell.value.to_string(), &settings.no_shell.from),
     ];
+    if let Some(mode) = &settings.sandbox.mode {
+        rows.push(setting("sandbox.mode", &mode.value, &mode.from.to_string()));
+    }
     rows.push(match &settings.mode {
         Some(mode) => setting("mode", mode.value.as_str(), &mode.from),
         None => setting("mode", "asked for", "the default"),
@@ -246,6 +251,27 @@ fn writable_workdir(workdir: &Path) -> Check {
         (true, false) => format!("`{}` can't be written", workdir.display()),
     };
     Check { what: "workdir", ok, detail }
+}
+
+/// What the kernel keeps commands from, tried now. A wall that is missing fails where it is required.
+fn sandboxed(settings: &Settings) -> anyhow::Result<Check> {
+    let mode = sandbox::mode(settings.sandbox.mode.as_ref())?;
+    let plan = Plan {
+        config: &settings.sandbox,
+        workdir: &settings.workdir.value,
+        home: &settings.home,
+        runtime_home: Path::new(&settings.runtime_home),
+    };
+    let found = sandbox::found(&plan)?;
+    let detail = match mode {
+        Mode::Off => "switched off: commands can do what you can".to_owned(),
+        Mode::Best | Mode::Required if found.is_whole() => {
+            let layers: Vec<&str> = found.layers.held.iter().map(|layer| layer.as_str()).collect();
+            format!("every wall held ({})", layers.join(", "))
+        }
+        Mode::Best | Mode::Required => format!("missing: {}", sandbox::lacks(&found)),
+    };
+    Ok(Check { what: "sandbox", ok: mode != Mode::Required || found.is_whole(), detail })
 }
 
 fn can_write(folder: &Path) -> bool {

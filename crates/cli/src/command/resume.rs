@@ -99,7 +99,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         eprintln!("warning: {notice}");
     }
     let brief = sitting::recorded_brief(&start.brief)?;
-    let mut sitting = Sitting::open(&home, brief, options.clone(), settings.adapters)?;
+    let mut sitting = Sitting::open(&home, brief, options.clone(), settings.adapters, &settings.sandbox)?;
     if let Some(path) = &args.record {
         sitting.record(path, Existing::Append)?;
     }
@@ -117,6 +117,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         let from_flags = answers_from_flags(args, &driver)?;
         let resume = Body::RunResume { options: (options != before).then(|| Box::new(options)), accepted_damage };
         driver.append(Entry { part: Part::root(), body: resume })?;
+        if let Some(report) = sitting.sandbox_report() {
+            driver.append(report)?;
+        }
         for entry in from_flags {
             driver.append(entry)?;
         }

@@ -150,7 +150,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         options.workdir = copy.display().to_string();
     }
     sitting::can_hold(&options)?;
-    let mut sitting = Sitting::open(&home, brief, options, settings.adapters)?;
+    let mut sitting = Sitting::open(&home, brief, options, settings.adapters, &settings.sandbox)?;
     if let Some(path) = &args.record {
         sitting.record(path, Existing::Refuse)?;
     }
@@ -187,6 +187,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         }));
         for body in [header, start] {
             driver.append(Entry { part: Part::root(), body })?;
+        }
+        if let Some(report) = sitting.sandbox_report() {
+            driver.append(report)?;
         }
         sitting::drive(&mut driver, &console, run_id.as_str(), temporary.is_none().then_some(path.as_path())).await
     })?;

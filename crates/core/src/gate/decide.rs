@@ -25,6 +25,8 @@ struct Input {
     #[serde(default)]
     shell_disabled: bool,
     #[serde(default)]
+    missing_walls: Vec<String>,
+    #[serde(default)]
     role: Value,
     places: Option<Places>,
     grants: Option<Vec<Grant>>,
@@ -35,7 +37,7 @@ struct Input {
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// role?, places?, grants?, scope?, scope_locked?}` and gives `{decision, required, missing, layer, reason,
+/// missing_walls?, role?, places?, grants?, scope?, scope_locked?}` and gives `{decision, required, missing, layer, reason,
 /// would_allow, grants, findings}`.
 ///
 /// `scope` is a list of paths or `{files, folders, hosts, services}`; grants count as not over.
@@ -67,6 +69,7 @@ pub fn decide(input: &Value) -> Result<Value, String> {
         places: &places,
         scope: &scope(&input.scope)?.placed(&places),
         scope_locked: input.scope_locked,
+        missing_walls: &input.missing_walls,
     });
     serde_json::to_value(decision).map_err(|error| format!("can't write the decision: {error}"))
 }

@@ -17,6 +17,7 @@ use super::places::Places;
 use super::protected::{Protected, protected};
 use super::role_limit::RoleLimit;
 use super::scope::Scope;
+use super::walls::without_walls;
 
 /// What the gate says to one tool call, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -60,6 +61,8 @@ pub enum Layer {
     Approval,
     /// A yes that was asked for beforehand.
     Grant,
+    /// What the kernel keeps commands from.
+    Sandbox,
     /// What holds when nobody said anything.
     Default,
 }
@@ -76,6 +79,7 @@ impl Layer {
             Self::Brief => "brief",
             Self::Approval => "approval",
             Self::Grant => "grant",
+            Self::Sandbox => "sandbox",
             Self::Default => "default",
         }
     }
@@ -154,6 +158,9 @@ pub struct Request<'a> {
     pub scope_locked: bool,
     /// Whether commands are switched off for the run.
     pub shell_is_disabled: bool,
+    /// The walls of the sandbox that are missing, where that has to be asked about: in a session that goes on
+    /// alone.
+    pub missing_walls: &'a [String],
 }
 
 /// The gate's word on one call.
@@ -191,7 +198,8 @@ impl Decision {
 /// Judges one call.
 ///
 /// Refuses what lies beyond the role's limit, commands where they are switched off, and what lies outside a
-/// locked scope; asks for what reaches a protected place or leaves the scope, and for what is covered neither by
+/// locked scope; asks for what reaches a protected place or leaves the scope, for commands that the sandbox doesn't
+/// hold, and for what is covered neither by
 /// default, nor by the brief, nor by an approval, nor by a grant; allows the rest. Every required category must be
 /// covered, one that is does not speak for the others.
 #[must_use]
@@ -199,7 +207,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
     let required = required(request);
     let (coverage, grants) = coverage(request, &required);
     let by_limits = request.role.and_then(|role| beyond_role(role, &required)).into_iter();
-    let by_limits = by_limits.chain(without_shell(request, &required));
+    let by_limits = by_limits.chain(without_shell(request, &required)).chain(without_walls(request, &required));
     let by_place = request.effects.iter().filter_map(|effect| on_protected(effect, request));
     let by_scope = request.effects.iter().filter_map(|effect| outside_scope(effect, request));
     let by_service = required.iter().filter_map(|category| outside_services(category, request));

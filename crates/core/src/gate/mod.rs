@@ -5,8 +5,9 @@
 //! operator answered comes in as an approval.
 //!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
-//! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs.
-//! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
+//! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs;
+//! `walls.rs` asks where the sandbox is not whole. [`shell`] reads command lines. [`secrets`] keeps secrets out of
+//! what agents and journals see.
 
 pub mod authorization;
 pub mod category;
@@ -23,6 +24,7 @@ mod role_limit;
 pub mod scope;
 pub mod secrets;
 pub mod shell;
+mod walls;
 
 #[cfg(test)]
 mod tests;

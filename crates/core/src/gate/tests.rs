@@ -176,6 +176,7 @@ fn of_two_refusals_the_role_speaks_first() {
         places: &Places::default(),
         scope: &Scope::default(),
         scope_locked: false,
+        missing_walls: &[],
     };
     assert!(judge(&request).is_fatal());
     let decision = judge(&Request { role: None, ..request });
@@ -230,6 +231,41 @@ fn some_role() -> impl Strategy<Value = Option<RoleLimit>> {
     let defined = (some_categories(), any::<bool>())
         .prop_map(|(may_hold, may_read)| Some(RoleLimit { name: "scout".to_owned(), may_hold, may_read }));
     prop_oneof![Just(None), built_in, defined]
+}
+
+#[test]
+fn a_missing_wall_asks_for_commands_that_no_operator_approved() {
+    let categories = native::categories("shell_exec").unwrap();
+    let walls = ["secret_read".to_owned()];
+    let request = Request {
+        tool: "shell_exec",
+        categories: &categories,
+        effects: &[],
+        role: None,
+        authorized: &categories,
+        approved_for_run: &[],
+        grants: &[],
+        places: &Places::default(),
+        scope: &Scope::default(),
+        scope_locked: false,
+        call_is_approved: false,
+        shell_is_disabled: false,
+        missing_walls: &walls,
+    };
+    let decision = judge(&request);
+    assert_eq!((decision.answer, decision.layer), (Answer::Ask, Layer::Sandbox));
+    assert_eq!(decision.missing, categories);
+    assert!(decision.reason.contains("secret_read"), "{}", decision.reason);
+    for allowed in [
+        Request { missing_walls: &[], ..request },
+        Request { call_is_approved: true, ..request },
+        Request { approved_for_run: &categories, ..request },
+    ] {
+        assert_eq!(judge(&allowed).answer, Answer::Allow, "{allowed:?}");
+    }
+    let reads = native::categories("read_file").unwrap();
+    assert_eq!(judge(&Request { tool: "read_file", categories: &reads, ..request }).answer, Answer::Allow);
+    assert_eq!(judge(&Request { shell_is_disabled: true, ..request }).answer, Answer::Refuse);
 }
 
 fn some_target() -> impl Strategy<Value = Target> {
@@ -303,6 +339,7 @@ struct Case {
     grants: Vec<Grant>,
     call_is_approved: bool,
     shell_is_disabled: bool,
+    walls: Vec<String>,
     scope: Scope,
     scope_locked: bool,
 }
@@ -319,6 +356,7 @@ impl Case {
             grants: &self.grants.iter().collect::<Vec<_>>(),
             call_is_approved: self.call_is_approved,
             shell_is_disabled: self.shell_is_disabled,
+            missing_walls: &self.walls,
             places: &Places { workdir: "/home/op/w".to_owned(), home: "/home/op".to_owned(), ..Places::default() },
             scope: &self.scope,
             scope_locked: self.scope_locked,
@@ -328,7 +366,7 @@ impl Case {
 
 fn some_case() -> impl Strategy<Value = Case> {
     let lists = (some_categories(), some_categories(), some_categories(), some_grants());
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (lists, some_effects(), some_role(), some_scope(), flags).prop_map(
         |((needed, authorized, approved, grants), effects, role, scope, flags)| Case {
             needed,
@@ -339,6 +377,7 @@ fn some_case() -> impl Strategy<Value = Case> {
             grants,
             call_is_approved: flags.0,
             shell_is_disabled: flags.1,
+            walls: if flags.3 { vec!["tcp".to_owned()] } else { Vec::new() },
             scope,
             scope_locked: flags.2,
         },
@@ -389,7 +428,7 @@ proptest! {
         });
         let all = Case {
             authorized: everything.clone(), approved: everything, grants: grants.to_vec(), role: None,
-            call_is_approved: false, shell_is_disabled: false, scope: Scope::default(), ..case
+            call_is_approved: false, shell_is_disabled: false, walls: Vec::new(), scope: Scope::default(), ..case
         };
         let places = Places { workdir: "/home/op/w".to_owned(), home: "/home/op".to_owned(), ..Places::default() };
         let reached = all.effects.iter().filter_map(|effect| protected::protected(effect, &places)).collect::<Vec<_>>();

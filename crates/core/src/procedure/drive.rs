@@ -154,13 +154,14 @@ impl Want {
                 output_max: *output_max,
                 hash: None,
             },
-            Command::Call(call) => Body::ToolCall {
+            Command::Call { call, network } => Body::ToolCall {
                 slot,
                 call_id: call.call_id.clone(),
                 name: call.name.clone(),
                 args: call.args.clone(),
                 auth_decision: "allow".to_owned(),
                 changes: Vec::new(),
+                network: *network,
             },
             Command::Ask(question) => Body::Question { slot, question: (**question).clone() },
             Command::Wait { length_ms } => Body::Timer { slot, length_ms: *length_ms },

@@ -71,7 +71,12 @@ pub enum Command {
         output_max: u32,
     },
     /// Carry out a call.
-    Call(Arc<ToolCall>),
+    Call {
+        /// Which.
+        call: Arc<ToolCall>,
+        /// Whether a command that it runs may use the network.
+        network: bool,
+    },
     /// Ask the operator.
     Ask(Arc<Question>),
     /// Wait.

@@ -6,12 +6,14 @@ use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
 use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
 use super::{Mode, prompts};
+use crate::gate::authorization;
+use crate::gate::category::{Category, HTTP_FETCH, SHELL_EXEC};
 use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
 use crate::gate::{self, Finding};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Command, Key, Next, Slot, Want, What};
-use crate::tool::{ToolEffect, ToolSpec};
+use crate::tool::{ToolCall, ToolEffect, ToolSpec};
 use crate::trace::{Body, MessageKind, PhaseName, Rejection};
 
 /// What is held for the operator in phase 3: one question for all of it.
@@ -233,10 +235,24 @@ impl Session {
             grants: &self.state.grants.for_call(call, &subject, now),
             call_is_approved: false,
             shell_is_disabled: self.setup.shell_disabled,
+            missing_walls: if self.mode() == Mode::Auto { &self.state.missing_walls } else { &[] },
             places: &self.setup.places,
             scope: &self.setup.scope,
             scope_locked: self.setup.scope_locked,
         })
+    }
+
+    /// Whether a command that was allowed may use the network: because the brief or an approval for the run says
+    /// so, or because this very call was allowed with it.
+    fn may_use_network(&self, call: &ToolCall) -> bool {
+        let Some(tool) = self.tool(&call.name) else { return false };
+        let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
+        let http_fetch = Category::new(HTTP_FETCH);
+        let is_read = gate::effects_of(&tool.name, &call.args, &self.setup.places)
+            .iter()
+            .any(|effect| effect.category == http_fetch);
+        let by_rule = authorization::check(&[http_fetch], &self.setup.authorized, &self.state.approved_for_run).allowed;
+        is(SHELL_EXEC) && (is_read || by_rule)
     }
 
     pub(super) fn reject(&self, call: &Call, rejection: Rejection, content: String) -> Next {
@@ -283,7 +299,9 @@ impl Session {
                 }
             };
             let slot = Slot { what: What::Call, number: call.number, attempt };
-            Some(Want { key: Key { part: self.part.clone(), slot }, command: Command::Call(call.call.clone()) })
+            let network = self.may_use_network(&call.call);
+            let command = Command::Call { call: call.call.clone(), network };
+            Some(Want { key: Key { part: self.part.clone(), slot }, command })
         });
         Some(Next::Want(wants.collect()))
     }

@@ -57,6 +57,8 @@ pub(super) struct State {
     /// What the operator said with it.
     pub(super) note: Option<String>,
     pub(super) approved_for_run: Vec<Category>,
+    /// The walls of the sandbox that are missing on this machine.
+    pub(super) missing_walls: Vec<String>,
     pub(super) approved_acts: Vec<String>,
     pub(super) grants: Grants,
     /// How often each call failed in a row since the operator last said something, by name and arguments.
@@ -375,6 +377,7 @@ impl State {
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
             Body::BudgetHalt { metric, .. } => self.halted = Some(metric.clone()),
             Body::DeadlinePassed { .. } => self.deadline_told = true,
+            Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
             Body::TraceVersion { .. }
             | Body::RunStart(_)
             | Body::RunEnd { .. }

@@ -3,6 +3,8 @@
 //! These types are the wire format on purpose, names and field order included: what a journal says
 //! must not change when a decision's inner types do. Those inner types live elsewhere and are converted.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -262,7 +264,8 @@ pub enum Body {
     },
     /// The gate decided on a call. `decision` is the peer's word: everything but allow is deny.
     AuthCheckFired {
-        /// The layer whose reason is told: `role`, `call`, `brief`, `approval`, `grant`, `default`.
+        /// The layer whose reason is told: `role`, `call`, `brief`, `approval`, `grant`, `sandbox`,
+        /// `default`.
         layer: String,
         /// The tool.
         tool: String,
@@ -429,6 +432,9 @@ pub enum Body {
         /// What it will make of files.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<FileChange>,
+        /// Whether a command that it runs may use the network.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        network: bool,
     },
     /// A call ended (outcome).
     ToolResult {
@@ -506,6 +512,20 @@ pub enum Body {
         message: crate::inbox::Message,
         /// Who.
         by: String,
+    },
+    /// What the sandbox of commands is worth on this machine: tried, not promised.
+    SandboxReport {
+        /// How much was to be there: `off`, `best` or `required`.
+        mode: String,
+        /// The walls that held.
+        held: Vec<String>,
+        /// The walls that are missing.
+        missing: Vec<String>,
+        /// The layers that could be set up.
+        layers: Vec<String>,
+        /// The layers that could not, each with its reason.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        absent: BTreeMap<String, String>,
     },
     /// Most of a limit is used.
     BudgetWarn {
@@ -782,6 +802,7 @@ impl Body {
                     | Self::PermissionRevoked { .. }
                     | Self::AnswerIgnored { .. }
                     | Self::OperatorMessage { .. }
+                    | Self::SandboxReport { .. }
             )
     }
 }

@@ -368,6 +368,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "timer" => const { &[slot(), number("length_ms")] },
         "operator_message" => const { &[text("id"), typed::<Message>("message"), text("by")] },
         "deadline_passed" => const { &[text("deadline")] },
+        "sandbox_report" => const { &[text("mode"), texts("held"), texts("missing"), texts("layers")] },
         "warning" => const { &[text("text")] },
         _ => return None,
     })

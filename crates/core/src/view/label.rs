@@ -280,6 +280,11 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             ("operator", joined(&[&said, &format!("by={}", w("by"))]))
         }
         "deadline_passed" => ("deadline", w("deadline").into_owned()),
+        "sandbox_report" => {
+            let listed = |name: &str| f.texts(name).join(",");
+            let detail = format!("{}  held=[{}]  missing=[{}]", w("mode"), listed("held"), listed("missing"));
+            ("sandbox", format!("{detail}  layers=[{}]", listed("layers")))
+        }
         "warning" => ("warning", w("text").into_owned()),
         _ => return None,
     })

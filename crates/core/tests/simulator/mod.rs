@@ -234,11 +234,13 @@ impl<P: Procedure> Simulation<'_, P> {
                 Step::Record(entry) => self.append(&mut drive, entry)?,
                 Step::Begin(want) => {
                     let mut intent = want.intent(3);
-                    if let (Body::ToolCall { changes, .. }, Command::Call(call)) = (&mut intent.body, &want.command) {
+                    if let (Body::ToolCall { changes, .. }, Command::Call { call, .. }) =
+                        (&mut intent.body, &want.command)
+                    {
                         *changes = self.changes(call);
                     }
                     if self.plan.fault == Some(DriverFault::OutcomeBeforeIntent)
-                        && matches!(want.command, Command::Call(_))
+                        && matches!(want.command, Command::Call { .. })
                     {
                         let mut early = Flight { command: want.command.clone(), done: None, aborting: false };
                         self.carry_out(&want.key, &mut early)?;
@@ -330,12 +332,13 @@ impl<P: Procedure> Simulation<'_, P> {
                         .journal
                         .iter()
                         .rfind(|event| event.part == key.part && event.body.intent() == Some(&key.slot));
-                    let Some(Body::ToolCall { call_id, name, args, .. }) = intent.map(|event| event.body.clone())
+                    let Some(Body::ToolCall { call_id, name, args, network, .. }) =
+                        intent.map(|event| event.body.clone())
                     else {
                         continue;
                     };
-                    let command =
-                        Command::Call(Arc::new(ToolCall { call_id, name, args, malformed: None, masked: false }));
+                    let call = Arc::new(ToolCall { call_id, name, args, malformed: None, masked: false });
+                    let command = Command::Call { call, network };
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
@@ -431,7 +434,7 @@ impl<P: Procedure> Simulation<'_, P> {
                     Body::AgentFailed { slot, kind, message: "the script says so".to_owned(), retry_after_ms: None }
                 }
             },
-            Command::Call(call) => self.tool(key, &call.clone())?,
+            Command::Call { call, .. } => self.tool(key, &call.clone())?,
             Command::Ask(question) => {
                 let typed = self.answer(question).expect("it was picked because there is an answer");
                 let reply =
@@ -586,7 +589,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             message: "cancelled".to_owned(),
             retry_after_ms: None,
         },
-        Command::Call(call) => Body::ToolCancelled {
+        Command::Call { call, .. } => Body::ToolCancelled {
             slot,
             call_id: call.call_id.clone(),
             tool_name: call.name.clone(),

@@ -4,15 +4,18 @@
 //! itself, at its time limit or on cancel; then everything it started is killed, also what left its session
 //! (`tree.rs`). Output beyond the limit is counted and dropped from the middle (`output.rs`).
 //!
-//! It does not confine: [`Confinement`] is where a kernel sandbox goes. Begin with [`run`].
+//! It does not confine: a [`Confinement`] says what does, and the [sandbox](crate::sandbox) does it between
+//! custody's start of a process and the command. Begin with [`run`].
 
 mod output;
 mod tree;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -22,6 +25,8 @@ use tokio::process::Child;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::sandbox::{Failure, LAUNCH_WORD, Layers, Orders, Policy, Probe, Report};
 
 pub use output::Output;
 
@@ -52,10 +57,23 @@ pub struct Command {
 }
 
 /// What the kernel keeps a command from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confinement {
     /// Nothing: it may do what the user may.
     None,
+    /// What lies outside the sandbox.
+    Sandbox(Box<Confined>),
+}
+
+/// A sandbox for one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confined {
+    /// Our program, which is started anew to become the command.
+    pub launcher: PathBuf,
+    /// What the command is kept to.
+    pub policy: Policy,
+    /// What is tried instead of the command.
+    pub(crate) probe: Option<Probe>,
 }
 
 /// How a command ended and what it said.
@@ -73,6 +91,8 @@ pub struct Ended {
     pub stderr: Output,
     /// How many processes were still running when it ended, and were killed.
     pub left_behind: usize,
+    /// What came of the sandbox's layers; `None` if there was to be none.
+    pub layers: Option<Layers>,
 }
 
 /// Why a command ended.
@@ -92,6 +112,8 @@ pub enum Cause {
 pub struct NotStarted {
     /// The program.
     pub program: String,
+    /// Whether it is the sandbox that could not be set up.
+    pub is_unconfined: bool,
     /// Why.
     pub source: io::Error,
 }
@@ -106,7 +128,8 @@ pub struct NotStarted {
 pub async fn run(command: Command, cancel: CancellationToken) -> Result<Ended, NotStarted> {
     let bytes_max = command.stream_bytes_max;
     let timeout = command.timeout;
-    let (mut child, mut tree) = start(command).await?;
+    let program = command.program.to_string_lossy().into_owned();
+    let (mut child, mut tree, report) = start(command).await?;
     let mut streams = Streams {
         stdout: Stream::new(child.stdout.take(), bytes_max),
         stderr: Stream::new(child.stderr.take(), bytes_max),
@@ -134,23 +157,44 @@ pub async fn run(command: Command, cancel: CancellationToken) -> Result<Ended, N
     streams.read_to_end().await;
     tree.reap().await;
     let status = status.ok();
+    let report = match report {
+        // Whoever could write into it is gone.
+        Some(report) => Some(whole(Report::read(report), cause, &program)?),
+        None => None,
+    };
     Ok(Ended {
         cause,
         exit_code: status.and_then(|status| status.code()),
         signal: status.and_then(signal_name),
         stdout: streams.stdout.output,
         stderr: streams.stderr.output,
-        left_behind,
+        left_behind: left_behind + report.as_ref().map_or(0, |report| report.left_behind),
+        layers: report.and_then(|report| report.layers),
     })
+}
+
+/// The report, if it says that the command was started in a sandbox.
+fn whole(report: Report, cause: Cause, program: &str) -> Result<Report, NotStarted> {
+    let source = match &report.failure {
+        None if report.layers.is_some() || cause != Cause::Itself => return Ok(report),
+        None => io::Error::other("the sandbox ended before it was set up"),
+        Some(Failure::Sandbox(why)) => io::Error::other(why.clone()),
+        Some(Failure::Program(number)) => {
+            let (program, source) = (program.to_owned(), io::Error::from_raw_os_error(*number));
+            return Err(NotStarted { program, is_unconfined: false, source });
+        }
+    };
+    Err(NotStarted { program: program.to_owned(), is_unconfined: true, source })
 }
 
 /// Starts the command from a thread that lives as long as the command.
 ///
 /// The parent-death signal is sent when the *thread* that forked ends, and threads of an async runtime may
 /// end before the process does.
-async fn start(command: Command) -> Result<(Child, tree::Tree), NotStarted> {
+async fn start(command: Command) -> Result<(Child, tree::Tree, Option<File>), NotStarted> {
     let program = command.program.to_string_lossy().into_owned();
-    let not_started = |source: io::Error| NotStarted { program: program.clone(), source };
+    let is_confined = command.confinement != Confinement::None;
+    let not_started = |source: io::Error| NotStarted { program: program.clone(), is_unconfined: is_confined, source };
     tree::adopt_orphans().map_err(not_started)?;
     let runtime = tokio::runtime::Handle::current();
     let tag = tree::Tag::new();
@@ -168,19 +212,26 @@ async fn start(command: Command) -> Result<(Child, tree::Tree), NotStarted> {
             }
         })
         .map_err(not_started)?;
-    let child = match starting.await {
+    let (child, report) = match starting.await {
         Ok(child) => child.map_err(not_started)?,
         Err(_) => return Err(not_started(io::Error::other("the starting thread ended"))),
     };
     let tree = tree::Tree::of(&child, tag, alive)
         .ok_or_else(|| not_started(io::Error::other("it ended before it could be watched")))?;
-    Ok((child, tree))
+    Ok((child, tree, report))
 }
 
-fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<Child> {
+/// Starts the command, and says where a sandbox will report.
+fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<(Child, Option<File>)> {
     let folder = command.folder.as_fd().try_clone_to_owned()?;
     let parent = rustix::process::getpid();
-    let mut process = tokio::process::Command::new(&command.program);
+    let (mut process, report, reporting) = match &command.confinement {
+        Confinement::None => (tokio::process::Command::new(&command.program), None, None),
+        Confinement::Sandbox(confined) => {
+            let (report, reporting) = pipe()?;
+            (launch(confined, &command.program, &reporting)?, Some(report), Some(reporting))
+        }
+    };
     process.args(&command.args).env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
     process.env(tree::TAG_NAME, tag.as_str());
     process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -192,6 +243,9 @@ fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<Child> {
         if rustix::process::getppid() != Some(parent) {
             return Err(io::Error::from_raw_os_error(rustix::io::Errno::CHILD.raw_os_error()));
         }
+        if let Some(reporting) = &reporting {
+            rustix::io::fcntl_setfd(reporting, rustix::io::FdFlags::empty())?;
+        }
         Ok(())
     };
     #[expect(unsafe_code, reason = "only this hook runs between fork and exec")]
@@ -200,7 +254,22 @@ fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<Child> {
     unsafe {
         process.pre_exec(prepare);
     }
-    process.spawn()
+    Ok((process.spawn()?, report))
+}
+
+/// Our program, told to become `program` in a sandbox and to report what came of that.
+fn launch(confined: &Confined, program: &OsString, reporting: &OwnedFd) -> io::Result<tokio::process::Command> {
+    let orders = Orders { policy: confined.policy.clone(), probe: confined.probe.clone() };
+    let mut process = tokio::process::Command::new(&confined.launcher);
+    process.arg(LAUNCH_WORD).arg(reporting.as_raw_fd().to_string()).arg(serde_json::to_string(&orders)?).arg(program);
+    Ok(process)
+}
+
+/// A pipe whose reading end never waits: it is read when everybody who could write is gone.
+fn pipe() -> io::Result<(File, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK)?;
+    Ok((File::from(read), write))
 }
 
 /// One stream of a command.

@@ -127,7 +127,11 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
         match name.get_ref().as_ref() {
             "model" => config.model = Some(key.text("the name of a model")?),
             "base_url" if file.whose == Whose::Projects => {
-                return Err(ConfigError::NotOfAProject { at: file.origin(&name.span()), key: full });
+                return Err(ConfigError::NotOfAProject {
+                    at: file.origin(&name.span()),
+                    key: full,
+                    why: "it decides which host a key goes to",
+                });
             }
             "base_url" => config.base_url = Some(key.text("the address of an API")?),
             "window" => config.window = Some(key.whole(u64::MAX, "a number of tokens from 1 on")?),

@@ -10,12 +10,12 @@ use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Origin, Setting, Whose, adapters};
+use super::{Config, ConfigError, Origin, Setting, Whose, adapters, sandbox};
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "detectors", "adapters",
+    "max_turns", "detectors", "adapters", "sandbox",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -43,6 +43,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
                 config.max_nano_dollars = Some(key.decimal(price::sum, expected)?);
             }
             "adapters" => config.adapters = adapters::read(&key)?,
+            "sandbox" => config.sandbox = sandbox::read(&key)?,
             "detectors" => {
                 let Some(detectors) = value.get_ref().as_table() else {
                     return Err(key.bad("a table of detectors and sensitivities"));
@@ -152,7 +153,7 @@ impl Key<'_, '_> {
         number.map(|number| self.set(number)).ok_or_else(|| self.bad(expected))
     }
 
-    fn texts(&self, expected: &'static str) -> Result<Setting<Vec<String>>, ConfigError> {
+    pub(super) fn texts(&self, expected: &'static str) -> Result<Setting<Vec<String>>, ConfigError> {
         let items = self.value.get_ref().as_array().ok_or_else(|| self.bad(expected))?;
         let texts = items.iter().map(|item| {
             let text = item.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());

@@ -4,11 +4,13 @@
 //! mistake is an error with its place; nothing is skipped in silence. A project's file comes with the
 //! project, so it is read only once the operator trusts its very content.
 //!
-//! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `trust.rs` who is
+//! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of
+//! the sandbox, `trust.rs` who is
 //! believed.
 
 mod adapters;
 mod keys;
+mod sandbox;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -25,6 +27,7 @@ use thiserror::Error;
 
 pub use adapters::{ADAPTER_KEYS, AdapterConfig, IDLE_SECONDS_MAX, Tier};
 pub use keys::KEYS;
+pub use sandbox::{SANDBOX_KEYS, SandboxConfig};
 pub use trust::{Trusted, trust};
 
 use crate::home::Home;
@@ -60,6 +63,8 @@ pub struct Config {
     pub max_turns: Option<Setting<u64>>,
     /// What is set for single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
+    /// What is set for the sandbox of commands.
+    pub sandbox: SandboxConfig,
 }
 
 /// A value, and where it was set.
@@ -128,6 +133,8 @@ impl Config {
             max_nano_dollars: self.max_nano_dollars.or(other.max_nano_dollars),
             max_turns: self.max_turns.or(other.max_turns),
             adapters,
+            // Only the home's has one.
+            sandbox: other.sandbox,
         }
     }
 }
@@ -213,12 +220,14 @@ pub enum ConfigError {
         found: String,
     },
     /// A project says what only the operator may.
-    #[error("`{key}` in {at} is not taken from a project: it decides which host a key goes to")]
+    #[error("`{key}` in {at} is not taken from a project: {why}")]
     NotOfAProject {
         /// Where.
         at: Origin,
         /// The key.
         key: String,
+        /// Why it is the operator's alone.
+        why: &'static str,
     },
 }
 
@@ -239,9 +248,7 @@ impl ConfigError {
             Self::UnknownKey { nearest, known, .. } => {
                 question(nearest).or_else(|| Some(format!("known are {}", known.join(", "))))
             }
-            Self::NotOfAProject { .. } => {
-                Some("set it in the `config.toml` of the home, or with --base-url".to_owned())
-            }
+            Self::NotOfAProject { .. } => Some("set it in the `config.toml` of the home".to_owned()),
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
     }

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
+use adjutant_host::sandbox::{Network, Sandbox};
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
 use adjutant_ports::{CancellationToken, Pending, Prepared, Settled, Tools};
 
@@ -29,8 +30,12 @@ pub struct Options {
     pub shell: Shell,
     /// Where `http_fetch` may go.
     pub hosts: Hosts,
-    /// The environment of the runtime; commands get it without secrets.
+    /// The environment of the runtime; commands get what they need of it.
     pub environment: Vec<(OsString, OsString)>,
+    /// Variables that they get besides, as the operator named them.
+    pub variables: Vec<String>,
+    /// What the kernel keeps commands from.
+    pub sandbox: Arc<Sandbox>,
 }
 
 /// Whether commands may be run at all.
@@ -54,6 +59,7 @@ struct Inner {
     shell: Shell,
     hosts: Hosts,
     environment: Vec<(OsString, OsString)>,
+    sandbox: Arc<Sandbox>,
     /// Made at the first use, since most runs fetch nothing and reading certificates takes time.
     http: OnceLock<Result<HttpClient, String>>,
     specs: ToolSpecs,
@@ -66,13 +72,16 @@ impl NativeTools {
     ///
     /// The system's error, if there is no such folder.
     pub fn open(workdir: &Path, options: Options) -> io::Result<Self> {
-        let Options { shell, hosts, environment } = options;
+        let Options { shell, hosts, environment, variables, sandbox } = options;
+        let mut environment = environment::for_commands(environment, &variables);
+        environment.push(("TMPDIR".into(), sandbox.temp().into()));
         Ok(Self {
             inner: Arc::new(Inner {
                 workdir: Workdir::open(workdir)?,
                 shell,
                 hosts,
-                environment: environment::for_commands(environment),
+                environment,
+                sandbox,
                 http: OnceLock::new(),
                 specs: crate::catalog(),
             }),
@@ -97,7 +106,7 @@ impl Tools for NativeTools {
             }
             _ => None,
         };
-        Prepared { changes: changes.unwrap_or_default() }
+        Prepared { changes: changes.unwrap_or_default(), network: false }
     }
 
     fn call<'a>(
@@ -165,7 +174,10 @@ impl NativeTools {
                 let prepared = prepared.clone();
                 self.to_its_end(cancel, move |inner, cancel| inner.apply_patch(&args, &prepared, cancel)).await
             }
-            "shell_exec" => self.inner.shell_exec(args::read(name, &call.args)?, cancel).await,
+            "shell_exec" => {
+                let network = if prepared.network { Network::On } else { Network::Off };
+                self.inner.shell_exec(args::read(name, &call.args)?, network, cancel).await
+            }
             "http_fetch" => self.inner.http_fetch(args::read(name, &call.args)?, cancel).await,
             _ => Err(ToolOutput::failed("UNKNOWN_TOOL", format!("there is no tool `{name}`"))),
         }

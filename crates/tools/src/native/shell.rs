@@ -1,9 +1,10 @@
-//! `shell_exec`: a command line in a shell, in custody.
+//! `shell_exec`: a command line in a shell, in custody and in the sandbox.
 
 use std::time::Duration;
 
 use adjutant_core::tool::{ToolMeta, ToolOutput};
-use adjutant_host::custody::{self, Cause, Command, Confinement, Ended, STREAM_BYTES_MAX};
+use adjutant_host::custody::{self, Cause, Command, Ended, NotStarted, STREAM_BYTES_MAX};
+use adjutant_host::sandbox::Network;
 use adjutant_ports::CancellationToken;
 
 use super::{Inner, Shell, cancelled, refused};
@@ -17,6 +18,7 @@ impl Inner {
     pub(super) async fn shell_exec(
         &self,
         args: ShellExec,
+        network: Network,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         if self.shell == Shell::Disabled {
@@ -32,6 +34,7 @@ impl Inner {
         }
         let folder = self.workdir.resolve(args.cwd.as_deref().unwrap_or(".")).map_err(|error| refused(&error))?;
         let folder = self.workdir.open_folder(&folder).map_err(|error| refused(&error))?;
+        let confinement = self.sandbox.confinement(network).map_err(|error| unconfined(&error))?;
         let timeout_ms = args.timeout_ms.map_or(TIMEOUT_MS_DEFAULT, |timeout| timeout.0).min(TIMEOUT_MS_MAX);
         let command = Command {
             program: args.shell.unwrap_or_else(|| "bash".to_owned()).into(),
@@ -40,16 +43,29 @@ impl Inner {
             environment: self.environment.clone(),
             timeout: Duration::from_millis(timeout_ms),
             stream_bytes_max: STREAM_BYTES_MAX,
-            confinement: Confinement::None,
+            confinement,
         };
         if cancel.is_cancelled() {
             return Err(cancelled(None));
         }
         let ended = custody::run(command, cancel).await;
-        ended
-            .map(|ended| report(&ended, timeout_ms))
-            .map_err(|error| ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source)))
+        ended.map(|ended| report(&ended, timeout_ms)).map_err(|error| not_started(&error))
     }
+}
+
+fn not_started(error: &NotStarted) -> ToolOutput {
+    if error.is_unconfined {
+        return unconfined(&error.source);
+    }
+    ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source))
+}
+
+/// The result where the sandbox could not be set up: a command that is not confined is not run.
+fn unconfined(why: &std::io::Error) -> ToolOutput {
+    ToolOutput::failed(
+        "SANDBOX_ERROR",
+        format!("The command was not run, because its sandbox could not be set up: {why}. Tell the operator."),
+    )
 }
 
 fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {

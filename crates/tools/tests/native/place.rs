@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use adjutant_core::tool::{ToolCall, ToolOutput};
 use adjutant_host::http::Hosts;
+use adjutant_host::sandbox::{Mode, Places, Sandbox, Settings};
 use adjutant_ports::{CancellationToken, Prepared, Tools};
 use adjutant_tools::{NativeTools, Options, Shell};
 use serde_json::Value;
@@ -37,7 +39,12 @@ impl Place {
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let environment = vec![("PATH".into(), path), ("MY_TOKEN".into(), "secret".into())];
-        let tools = NativeTools::open(&workdir, Options { shell, hosts: Hosts::of(["api.dev"]), environment }).unwrap();
+        // There is no program of ours here to start anew.
+        let settings = Settings { mode: Mode::Off, ..Settings::default() };
+        let sandbox = Arc::new(Sandbox::new(settings, Places::default(), Path::new("")).unwrap());
+        let hosts = Hosts::of(["api.dev"]);
+        let options = Options { shell, hosts, environment, variables: Vec::new(), sandbox };
+        let tools = NativeTools::open(&workdir, options).unwrap();
         Self { folder, tools }
     }
 

@@ -73,6 +73,7 @@ fn begin(slot: &str, call_id: &str, name: &str) -> Body {
         args: json!({ "path": "a.txt" }),
         auth_decision: "allow".into(),
         changes: Vec::new(),
+        network: false,
     }
 }
 
@@ -233,6 +234,13 @@ fn ending() -> Vec<Body> {
         Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30 },
         Body::DeadlinePassed { deadline: "2026-01-03".into() },
         Body::Warning { text: "no sandbox\nhere".into() },
+        Body::SandboxReport {
+            mode: "best".into(),
+            held: vec!["tcp".into()],
+            missing: vec!["git_hooks".into()],
+            layers: vec!["landlock".into()],
+            absent: BTreeMap::from([("mounts".into(), "no user namespace".into())]),
+        },
         Body::Error { error: "the disk is full".into(), phase: PhaseName::Execute },
         Body::Withdrawn { slot: "ask/3.1".parse().expect("a slot") },
         Body::PartEnd { outcome: Outcome::Stopped },

@@ -1,0 +1,55 @@
+//! What the kernel keeps a command from: files outside its folders, secrets, the network, other processes.
+//!
+//! In: a [`Policy`], which is plain data, made from [`Places`] and the operator's settings. Our own program is
+//! started anew with it, puts one [`Layer`] after another around itself, says which of them held, and becomes
+//! the command. Each layer can be left out by data, so that a kernel without it can be simulated. Whether a
+//! command may be run at all is the gate's business; what becomes of its processes is custody's.
+//!
+//! Begin with [`Policy`]; `launch.rs` has the order of the layers, `self_test.rs` tries whether the walls hold.
+
+mod layer;
+mod policy;
+mod places;
+mod repository;
+mod orders;
+mod report;
+mod settings;
+mod self_test;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+mod root;
+#[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(target_os = "linux")]
+mod paths;
+#[cfg(target_os = "linux")]
+mod syscalls;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(not(target_os = "linux"))]
+mod other;
+
+#[cfg(target_os = "linux")]
+pub use launch::launched;
+#[cfg(not(target_os = "linux"))]
+pub use other::launched;
+
+pub use layer::{Absent, Layer, Layers};
+pub(crate) use orders::{Orders, Probe};
+pub use places::Places;
+pub use policy::{Limits, Network, Policy};
+pub(crate) use report::{Failure, Report};
+pub use self_test::{SelfTest, Wall, self_test};
+pub use settings::{Mode, Sandbox, Settings};
+
+/// The word by which our program is started anew to become a command.
+pub const LAUNCH_WORD: &str = "__sandbox";

@@ -1,0 +1,34 @@
+//! What our program, started anew, is told to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::policy::Policy;
+
+/// What to become, as custody says it in an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    /// What the command is kept to.
+    pub(crate) policy: Policy,
+    /// What is tried instead of running a program.
+    pub(crate) probe: Option<Probe>,
+}
+
+/// What a self-test tries from inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Probe {
+    /// A folder that must not be changed.
+    pub(crate) outside: PathBuf,
+    /// A file that must not be read.
+    pub(crate) secret: PathBuf,
+    /// A TCP listener that must not be reached.
+    pub(crate) tcp: SocketAddr,
+    /// A UDP socket that must not be reached.
+    pub(crate) udp: SocketAddr,
+    /// A repository's own folder, whose hooks and settings must not be changed.
+    pub(crate) repository: PathBuf,
+    /// A file that a process keeps locked which tries to live on.
+    pub(crate) survivor: PathBuf,
+}

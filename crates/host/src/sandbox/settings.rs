@@ -1,0 +1,156 @@
+//! The sandbox of a run: the operator's settings, the places of this machine, and a folder of its own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::layer::Layer;
+use super::places::Places;
+use super::policy::{Limits, Network, Policy};
+use super::repository::Repository;
+use crate::custody::{Confined, Confinement};
+
+/// How much of the sandbox must be there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// None: commands may do what the user may.
+    Off,
+    /// What this kernel can give; what is missing is said.
+    #[default]
+    Best,
+    /// All of it, or no command is run.
+    Required,
+}
+
+impl Mode {
+    /// All of them, from loose to strict.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Best, Self::Required];
+
+    /// Its name in settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Best => "best",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// What the operator settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How much must be there.
+    pub mode: Mode,
+    /// The layers that are tried; leaving one out shows what a kernel without it would do.
+    pub layers: BTreeSet<Layer>,
+    /// How much of the machine a command may take.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { mode: Mode::default(), layers: Layer::all(), limits: Limits::default() }
+    }
+}
+
+/// The sandbox of one run, from which each command gets its policy.
+#[derive(Debug)]
+pub struct Sandbox {
+    settings: Settings,
+    places: Places,
+    scratch: TempDir,
+    launcher: PathBuf,
+    /// Layers that are known to be missing, and that commands are run without.
+    accepted: BTreeSet<Layer>,
+}
+
+impl Sandbox {
+    /// Makes the run's own folder. `launcher` is our program, which is started anew for each command.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if the folder can't be made.
+    pub fn new(settings: Settings, places: Places, launcher: &Path) -> io::Result<Self> {
+        let scratch = tempfile::Builder::new().prefix("adjutant-").tempdir()?;
+        for folder in ["root", "tmp", "none"] {
+            fs::create_dir(scratch.path().join(folder))?;
+        }
+        fs::File::create_new(scratch.path().join("nothing"))?;
+        Ok(Self { settings, places, scratch, launcher: launcher.to_owned(), accepted: BTreeSet::new() })
+    }
+
+    /// What the operator settled.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Has commands run without these layers from here on: the operator was told that they are missing.
+    #[must_use]
+    pub fn without(mut self, missing: impl IntoIterator<Item = Layer>) -> Self {
+        self.accepted.extend(missing);
+        self
+    }
+
+    /// Where a command finds its temporary folder, if it is not confined.
+    #[must_use]
+    pub fn temp(&self) -> PathBuf {
+        self.scratch.path().join("tmp")
+    }
+
+    /// What a command is kept to that may, or may not, use the network. Looks at the disk: a repository may have
+    /// come since.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if our own folder is gone.
+    pub fn policy(&self, network: Network) -> io::Result<Policy> {
+        self.policy_for(&self.places, network)
+    }
+
+    pub(super) fn policy_for(&self, places: &Places, network: Network) -> io::Result<Policy> {
+        let workdir = fs::canonicalize(&places.workdir)?;
+        let repository = Repository::of(&workdir);
+        let wanted = self.settings.layers.iter().copied();
+        Ok(Policy {
+            layers: self.settings.layers.clone(),
+            required: match self.settings.mode {
+                Mode::Off => BTreeSet::new(),
+                Mode::Best => wanted
+                    .filter(|layer| !self.accepted.contains(layer))
+                    .filter(|layer| *layer != Layer::Network || network == Network::Off)
+                    .collect(),
+                Mode::Required => {
+                    Layer::ALL.into_iter().filter(|layer| *layer != Layer::Network || network == Network::Off).collect()
+                }
+            },
+            network,
+            read: places.readable(),
+            write: places.writable(&repository),
+            hidden: places.hidden(),
+            protected: repository.protected,
+            scratch: fs::canonicalize(self.scratch.path())?,
+            limits: self.settings.limits,
+        })
+    }
+
+    /// What custody keeps a command to.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if the workdir or our own folder is gone.
+    pub fn confinement(&self, network: Network) -> io::Result<Confinement> {
+        Ok(match self.settings.mode {
+            Mode::Off => Confinement::None,
+            Mode::Best | Mode::Required => Confinement::Sandbox(Box::new(self.confined(self.policy(network)?))),
+        })
+    }
+
+    pub(super) fn confined(&self, policy: Policy) -> Confined {
+        Confined { launcher: self.launcher.clone(), policy, probe: None }
+    }
+}
