@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -80,6 +81,7 @@ fn wait_outside(init: Pid, mut from_init: File, channel: &mut Channel) -> ! {
 
 /// Waits for the command as init, and ends with it.
 fn wait_inside(command: Pid, mut to_outside: File) -> ! {
+    close_all_but(&to_outside);
     // The command's user is ours too: nothing of this process is for it to read.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).ok();
     let status = loop {
@@ -103,6 +105,21 @@ fn wait_inside(command: Pid, mut to_outside: File) -> ! {
     // If nobody is there to hear it, everything is over anyway.
     to_outside.write_all(&said).ok();
     std::process::exit(0)
+}
+
+/// Closes whatever somebody forgot to: this process is replaced by no other, which would close it.
+fn close_all_but(kept: &File) {
+    let kept = kept.as_raw_fd().cast_unsigned();
+    for (first, last) in [(3, kept.saturating_sub(1)), (kept.saturating_add(1), libc::c_uint::MAX)] {
+        if first <= last {
+            #[expect(unsafe_code, reason = "no crate of ours has this call")]
+            // SAFETY: the call takes no memory of ours. Nothing in this process uses a descriptor from here on
+            // but the one that is kept and the first three, and it ends without running destructors.
+            unsafe {
+                libc::syscall(libc::SYS_close_range, first, last, 0);
+            }
+        }
+    }
 }
 
 /// Takes note of all deaths there are; the command's own status, if it is among them.
