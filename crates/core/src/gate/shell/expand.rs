@@ -242,6 +242,10 @@ impl Walk<'_> {
     pub(super) fn arithmetic(&mut self, text: &str) {
         if text.contains(['$', '`']) {
             self.embedded(text);
+        } else if holds_commands(text) {
+            // `((rm x))` is arithmetic to one shell and a command to another.
+            self.hidden_code(text, Input::Unknown);
+            self.opaque(text, "arithmetic that may be commands");
         }
         // A variable's value is read as an expression again, and an index in it may hold a command.
         if self.holds_code() {
@@ -278,4 +282,22 @@ fn gives_no_options(command: &str) -> bool {
     let is_simple = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./~^@:%+$\"'=".contains(&byte);
     let command = command.trim();
     command.bytes().all(is_simple) && GIVING_NAMES.iter().any(|start| command.starts_with(start))
+}
+
+/// Whether a text has two words in a row, which arithmetic never has.
+fn holds_commands(text: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || "_.\\/~".contains(c);
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let next_begins_word = words.peek().is_some_and(|next| next.starts_with(|c| is_word(c) || "-'\"".contains(c)));
+        if word.ends_with(is_word) && next_begins_word && words.peek().is_some_and(|next| !matches!(*next, "-" | "--"))
+        {
+            let operator =
+                words.peek().is_some_and(|next| next.starts_with('-') && word.ends_with(|c: char| c.is_ascii_digit()));
+            if !operator {
+                return true;
+            }
+        }
+    }
+    false
 }

@@ -11,8 +11,8 @@ use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 use super::Dialect;
 use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
 
-/// How deep commands may lie in one another. The parser uses up to 40 KB of stack for each level.
-const NESTING_MAX: usize = 16;
+/// How deep commands may lie in one another: the parser calls itself for each level, many times over.
+const NESTING_MAX: usize = 12;
 /// How many substitutions a line may hold: the tokenizer calls itself for each that lies in another.
 const SUBSTITUTIONS_MAX: usize = 200;
 /// How deep substitutions may lie in one another.
@@ -87,7 +87,6 @@ fn nesting(tokens: &[Token]) -> usize {
     let mut open: Vec<&str> = Vec::new();
     let mut deepest = 0;
     let mut begins = true;
-    let mut prefixes = 0;
     for token in tokens {
         let text = token.to_str();
         let closes = match text {
@@ -99,18 +98,25 @@ fn nesting(tokens: &[Token]) -> usize {
             _ => None,
         };
         match (closes, text) {
-            (Some(opener), _) if open.last() == Some(&opener) => drop(open.pop()),
+            (Some(opener), _) if open.last() == Some(&opener) => {
+                open.pop();
+                if opener == "do" && matches!(open.last(), Some(&("while" | "until"))) {
+                    open.pop();
+                }
+            }
             (Some(_), _) => {}
-            (None, "(" | "{" | "if" | "do" | "case" | "[[") => open.push(text),
-            (None, "!" | "coproc" | "function" | "time") => prefixes += 1,
+            (None, "(" | "{" | "if" | "while" | "until" | "do" | "case" | "[[" | "coproc" | "function") => {
+                open.push(text)
+            }
             (None, _) => {}
         }
-        deepest = deepest.max(open.len());
+        // The parser tries each arm of a `case` twice, so that its time doubles with each one around it.
+        let cases = open.iter().filter(|word| **word == "case").count();
+        deepest = deepest.max(open.len() + cases);
         begins = matches!(token, Token::Operator(..))
             || matches!(text, "then" | "do" | "else" | "elif" | "{" | "}" | "fi" | "done" | "esac" | "if" | "while");
     }
-    // Each `!` and the like is a level of its own, however many there are in harmless places.
-    deepest + if prefixes > 64 { NESTING_MAX } else { 0 }
+    deepest
 }
 
 fn sequence(mut nodes: Vec<Node>) -> Result<Node, Unreadable> {

@@ -73,7 +73,7 @@ impl Walk<'_> {
         }
         let mut output = None;
         for entry in table.get(base) {
-            output = output.or(self.entry(entry, base, rest, input));
+            output = output.or(self.deeper(|walk| walk.entry(entry, base, rest, input)));
         }
         output
     }

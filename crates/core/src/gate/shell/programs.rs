@@ -185,6 +185,7 @@ pub enum Reader {
     Dd,
     Busybox,
     Parallel,
+    Joined,
     Http,
     Rsync,
     Echo,

@@ -1,5 +1,6 @@
 //! What lines do, by the vectors, by tables, and for all lines there are.
 
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
@@ -64,5 +65,220 @@ fn the_examples_of_the_table_hold() {
     assert!(broken.is_empty(), "{broken:#?}");
     for entry in Programs::builtin().entries() {
         assert!(!entry.examples.is_empty(), "{:?} has no example", entry.names);
+    }
+}
+
+fn verdict_of(word: &str) -> Verdict {
+    serde_json::from_value(Value::from(word)).expect("a verdict")
+}
+
+#[test]
+fn every_line_of_the_table_is_as_it_says() {
+    let lines = include_str!("lines.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for line in lines {
+        let (expected, command) = line.split_once(' ').expect("a verdict and a line");
+        let reading = reading(command);
+        count += 1;
+        if reading.verdict() != verdict_of(expected) {
+            let reasons: Vec<&str> = reading.effects.iter().map(|effect| effect.reason.as_str()).collect();
+            wrong.push(format!("{command}: {expected}, not {:?}: {reasons:?}", reading.verdict()));
+        }
+    }
+    assert!(count > 300, "only {count} lines");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_line_of_any_depth_and_length_is_read() {
+    let opening = [
+        ("(", ")"),
+        ("{ ", "; }"),
+        ("if ", "; then a; fi"),
+        ("while ", "; do a; done"),
+        ("$(", ")"),
+        ("\"$(", ")\""),
+        ("`", "`"),
+        ("((", "))"),
+        ("$((", "))"),
+        ("case x in a) ", ";; esac"),
+        ("! ", ""),
+        ("[[ ( ", " ) ]]"),
+        ("f() { ", "; }"),
+        ("${x:-", "}"),
+        ("a[$(", ")]=1"),
+        ("time ", ""),
+        ("coproc ", ""),
+        ("cat <(", ")"),
+        ("for ((", "))"),
+        ("echo @(", ")"),
+        ("eval ", ""),
+        ("sudo ", ""),
+        ("{a,", "}"),
+        ("env -S ", ""),
+        ("<<E\n$(", ")\nE\n"),
+        ("x=(", ")"),
+        ("fi ", ""),
+        ("! time ", ""),
+        ("function f { ", "; }"),
+        ("if if ", "fi fi"),
+        ("git -c alias.x=", " x"),
+    ];
+    for (open, close) in opening {
+        for count in [1, 5, 12, 16, 17, 24, 60, 500, 20_000] {
+            for line in [
+                format!("{}rm x{}", open.repeat(count), close.repeat(count)),
+                format!("{}rm x", open.repeat(count)),
+                format!("rm x; {}", open.repeat(count)),
+                format!("{} (((((((((((( $(rm x) )))))))))))) {}", open.repeat(count), close.repeat(count)),
+            ] {
+                let verdict = reading(&line).verdict();
+                let is_code = !matches!(
+                    open,
+                    "$((" | "((" | "{a," | "${x:-" | "x=(" | "fi " | "for ((" | "echo @(" | "f() { " | "function f { "
+                );
+                assert!(!is_code || verdict >= Verdict::Opaque, "{count} of {open}: {verdict:?}");
+            }
+        }
+    }
+    assert_eq!(reading(&"rm x;".repeat(20_000)).verdict(), Verdict::Opaque);
+    assert_eq!(reading(&format!("echo {}", "a".repeat(80_000))).verdict(), Verdict::Opaque);
+    assert!(reading(&"rm x;".repeat(3_000)).effects.len() < 1_000);
+}
+
+fn fragments() -> impl Strategy<Value = String> {
+    let fragment = prop::sample::select(vec![
+        "rm",
+        "x",
+        "'",
+        "\"",
+        "$(",
+        ")",
+        "`",
+        "{",
+        "}",
+        "((",
+        "))",
+        "<<E\n",
+        "\nE\n",
+        "|",
+        "&&",
+        ";",
+        "if",
+        "then",
+        "fi",
+        "for",
+        "in",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "[[",
+        "]]",
+        "$x",
+        "${",
+        "\\",
+        "\n",
+        ">",
+        "<(",
+        "#",
+        "!",
+        "a=",
+        "=",
+        "function",
+        "coproc",
+        "time",
+        "$'",
+        "$((",
+        ">&",
+        "&>",
+        "1",
+        "99999999999>",
+        "~+99999999999999999999",
+        "&",
+        "{1..99999999999999999999}",
+        "{a..z..0}",
+        "$[",
+        "\u{e9}",
+        "\0",
+        "\r",
+        "\t",
+        " ",
+        " ",
+        " ",
+        " ",
+        "-rf",
+        "*",
+        "?",
+        "<<<",
+        "||",
+        "sh",
+        "-c",
+        "eval",
+        "xargs",
+        "find",
+        "-exec",
+        "sed",
+        "s/a/b/",
+        "awk",
+        "python3",
+        "-e",
+        "git",
+        "push",
+        "env",
+        "-S",
+    ]);
+    prop::collection::vec(fragment, 0..24).prop_map(|parts| parts.concat())
+}
+
+fn plain_lines() -> impl Strategy<Value = String> {
+    let fragment = prop::sample::select(vec![
+        "ls", "echo", "rm", "-rf", "x", "a=b", "A=", "'q r'", "\"q $x\"", "$x", "a\\ b", "*.c", "{a,b}", "~", "2>&1",
+        ">", ">>", "<", "f", "&&", "||", "|", ";", "=", "a=b=c", "--o=v", "%", "@", "\"a'b\"", "'a\"b'", "1", "2>",
+        "if", "[", "]", "-", "\"\"", "in", "done", "time", "export", "^", ",", "a+b", "x[1]", "$1", "\"$@\"", "\\$x",
+        "a#b", "+=", "function", "12>", "1x>",
+    ]);
+    let space = prop::sample::select(vec![" ", " ", " ", "  ", "\t", ""]);
+    prop::collection::vec((fragment, space), 0..14)
+        .prop_map(|parts| parts.into_iter().flat_map(|(part, space)| [part, space]).collect())
+}
+
+/// Names whose very call deletes, in the places where a command begins in these lines.
+fn begins_with_deletion(line: &str) -> bool {
+    line.split(['|', '&', ';', '\n']).any(|part| {
+        let word = part.split_whitespace().find(|word| !word.contains('='));
+        matches!(word, Some("rm" | "\\rm"))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_text_is_read(line in any::<String>()) {
+        let _ = reading(&line);
+    }
+
+    #[test]
+    fn anything_that_looks_like_shell_is_read(line in fragments()) {
+        let _ = reading(&line);
+    }
+
+    #[test]
+    fn the_short_way_and_the_grammar_agree(line in plain_lines()) {
+        if let Some(tree) = plain::parse(&line) {
+            for dialect in [Dialect::Bash, Dialect::Sh] {
+                let whole = grammar::parse(&line, dialect);
+                prop_assert_eq!(Ok(&tree), whole.as_ref(), "{}", line);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_safe_begins_no_command_with_a_deletion(line in plain_lines()) {
+        if reading(&line).verdict() == Verdict::Safe && !line.contains(['\'', '"', '(']) {
+            prop_assert!(!begins_with_deletion(&line), "{}", line);
+        }
     }
 }

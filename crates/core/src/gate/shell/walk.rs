@@ -14,6 +14,8 @@ use crate::gate::places::Places;
 
 /// How deep code may lie in code: substitutions, `sh -c`, functions.
 const DEPTH_MAX: u32 = 12;
+/// How deep commands of all kinds may lie in one another, so that the way through them fits on any stack.
+const LEVELS_MAX: u32 = 48;
 /// How many commands one line may run in all, so that functions that call each other have an end.
 const STEPS_MAX: u32 = 2_000;
 /// How many effects are told of one line; beyond, one more says that there are others.
@@ -55,6 +57,8 @@ pub(super) struct Walk<'a> {
     /// How many programs lie around this code whose own it is; 0 for the line itself.
     hidden: u32,
     steps: u32,
+    /// How many parts of trees are open, one within the other.
+    levels: u32,
     calls: Vec<String>,
     /// The raw command that is being read, for what is shown.
     command: String,
@@ -72,6 +76,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         depth: 0,
         hidden: 0,
         steps: 0,
+        levels: 0,
         calls: Vec::new(),
         command: String::new(),
     };
@@ -140,12 +145,12 @@ impl Walk<'_> {
         let before = std::mem::replace(&mut self.dialect, dialect);
         let state = self.state.clone();
         self.state.functions.clear();
-        let output = if dialect == Dialect::Other {
+        if dialect == Dialect::Other {
+            // What it would do in a shell that is read can only make it stricter.
             self.opaque(code, "code for a shell that is not read");
-            None
-        } else {
-            self.hidden_code(code, input)
-        };
+            self.dialect = Dialect::Bash;
+        }
+        let output = self.hidden_code(code, input).filter(|_| dialect != Dialect::Other);
         self.state = state;
         self.dialect = before;
         output
@@ -190,6 +195,22 @@ impl Walk<'_> {
     }
 
     fn node(&mut self, node: &Node, input: &Input) -> Option<String> {
+        self.deeper(|walk| walk.node_now(node, input))
+    }
+
+    /// Does `act` one level deeper, unless that is too deep to be read.
+    pub(super) fn deeper(&mut self, act: impl FnOnce(&mut Self) -> Option<String>) -> Option<String> {
+        if self.levels >= LEVELS_MAX {
+            self.opaque("", "commands too deep to be read");
+            return None;
+        }
+        self.levels += 1;
+        let output = act(self);
+        self.levels -= 1;
+        output
+    }
+
+    fn node_now(&mut self, node: &Node, input: &Input) -> Option<String> {
         match node {
             Node::Simple(simple) => self.simple(simple, input),
             Node::Pipeline(stages) => self.pipeline(stages, input),

@@ -9,6 +9,8 @@ use super::Dialect;
 const NESTING_MAX: u32 = 12;
 /// How many words one brace expansion may give; beyond, the word counts as one that can't be known.
 const BRACES_MAX: usize = 64;
+/// How long a word with braces may be to be expanded.
+const BRACED_BYTES_MAX: usize = 2_048;
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -445,6 +447,9 @@ fn after_here_document(text: &str, from: usize, tag: &str) -> Option<usize> {
 pub(super) fn braces(raw: &str) -> Option<Vec<String>> {
     if !raw.contains('{') {
         return Some(vec![raw.to_owned()]);
+    }
+    if raw.len() > BRACED_BYTES_MAX {
+        return None;
     }
     let mut done = Vec::new();
     let mut open = vec![raw.to_owned()];

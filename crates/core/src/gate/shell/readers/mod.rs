@@ -55,6 +55,7 @@ impl Walk<'_> {
             Reader::Xargs => self.xargs(call),
             Reader::Busybox => return self.inner(words, input),
             Reader::Parallel => self.parallel(call),
+            Reader::Joined => self.joined(call),
             Reader::Ssh => self.ssh(call),
             Reader::Find => self.find(call),
             Reader::Sed => self.sed(call),

@@ -15,8 +15,12 @@ impl Walk<'_> {
         let mut takes_code = false;
         while let Some(word) = call.words.get(at) {
             let Some(text) = word.known() else {
-                self.opaque("", "runs a shell whose options can't be known");
-                return;
+                // It is the code, or it could be anything.
+                if !takes_code {
+                    self.unseen_code("runs a shell whose options can't be known");
+                    return;
+                }
+                break;
             };
             if !text.starts_with(['-', '+']) || text == "-" || text == "--" {
                 at += usize::from(text == "--" || (text == "-" && takes_code));
@@ -41,9 +45,10 @@ impl Walk<'_> {
         match (takes_code, operand) {
             (true, Some(code)) => match code.known() {
                 Some(code) => drop(self.foreign_code(dialect, code, call.input.clone())),
-                None => self.opaque("", "runs shell code that can't be known"),
+                None => self.unseen_code("runs shell code that can't be known"),
             },
             (true, None) => {}
+            (false, Some(file)) if is_substitution(file) => self.unseen_code("runs what another command prints"),
             (false, Some(file))
                 if !matches!(file.known(), Some("-" | "/dev/stdin")) && !reads_input(call.words, at) =>
             {
@@ -82,6 +87,9 @@ impl Walk<'_> {
     pub(super) fn source(&mut self, call: Call<'_>) {
         match (call.words.first().and_then(Word::known), call.input) {
             (Some("/dev/stdin"), Input::Text(code)) => drop(self.code_here(code, &Input::Unknown)),
+            (Some(_), _) if call.words.first().is_some_and(is_substitution) => {
+                self.unseen_code("runs what another command prints");
+            }
             _ => self.opaque("", "runs a file whose content is not known"),
         }
     }
@@ -116,7 +124,8 @@ impl Walk<'_> {
                     self.opaque("", "sets variables that can't be known");
                 }
                 if let Some((name, _)) = word.text().split_once('=') {
-                    self.assign(name.trim_end_matches('+'), "?", None, None);
+                    let raw = self.typed_value(name);
+                    self.assign(name.trim_end_matches('+'), &raw, None, None);
                 }
                 continue;
             };
@@ -144,6 +153,13 @@ impl Walk<'_> {
         }
     }
 
+    /// The value that a word of this command gives to `name`, as typed.
+    fn typed_value(&self, name: &str) -> String {
+        let words = self.command_text().split_whitespace();
+        let mut values = words.filter_map(|word| word.trim_start_matches('"').strip_prefix(name)?.strip_prefix('='));
+        values.next().unwrap_or("?").to_owned()
+    }
+
     /// `alias`.
     pub(super) fn alias(&mut self, call: Call<'_>) {
         for word in call.words {
@@ -165,6 +181,11 @@ impl Walk<'_> {
             Some(None) => self.opaque("", "runs shell code that can't be known"),
         }
     }
+}
+
+/// Whether a word is a process substitution, or another open descriptor.
+fn is_substitution(word: &Word) -> bool {
+    word.known().is_some_and(|path| path.starts_with("/dev/fd/") || path.starts_with("/proc/"))
 }
 
 fn is_integer(option: &str) -> bool {

@@ -126,6 +126,15 @@ impl Walk<'_> {
         }
     }
 
+    /// `watch`: its operands are code when they are put together.
+    pub(super) fn joined(&mut self, call: Call<'_>) {
+        let words: Option<Vec<&str>> = call.args.operands.iter().map(|word| word.known()).collect();
+        match words {
+            Some(words) => drop(self.foreign_code(Dialect::Bash, &words.join(" "), Input::None)),
+            None => self.unseen_code("runs shell code that can't be known"),
+        }
+    }
+
     /// `ssh host command`.
     pub(super) fn ssh(&mut self, call: Call<'_>) {
         let Some((first, command)) = call.args.operands.split_first() else { return };
