@@ -10,20 +10,22 @@ use adjutant_agents::recorded::{self, Existing, ReadError};
 use adjutant_agents::scripted::{self, Script};
 use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
+use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::gate::secrets::SecretSet;
+use adjutant_core::gate::{Grant, Lasts};
 use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::Session;
-use adjutant_core::trace::{AgentOptions, Entry, Event, Outcome, RunOptions};
+use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions};
 use adjutant_host::environment;
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::SelfTest;
-use adjutant_ports::{Agent, Clock, Journal};
+use adjutant_ports::{Agent, Clock, GrantStore, Journal};
 use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
-use adjutant_store::Home;
 use adjutant_store::config::{AdapterConfig, SandboxConfig, Setting};
 use adjutant_store::keys::Keys;
+use adjutant_store::{GrantFile, Home};
 use adjutant_tools::{NativeTools, Options, Shell};
 use anyhow::Context;
 use jiff::Timestamp;
@@ -58,6 +60,7 @@ pub struct Sitting {
     keys: Keys,
     recording: Option<Recording>,
     sandbox: Option<SelfTest>,
+    grants: Arc<GrantFile>,
 }
 
 impl Sitting {
@@ -109,7 +112,8 @@ impl Sitting {
             )
         })?;
         let tools = Arc::new(tools);
-        Ok(Self { brief, options, agents, tools, keys: supplies.keys, recording: None, sandbox: found })
+        let grants = Arc::new(GrantFile::new(home.project(&brief.project)));
+        Ok(Self { brief, options, agents, tools, keys: supplies.keys, recording: None, sandbox: found, grants })
     }
 
     /// What was found of the sandbox, to be put on record; nothing where commands are switched off.
@@ -132,6 +136,37 @@ impl Sitting {
         }
         self.recording = Some(recording);
         Ok(())
+    }
+
+    /// What the project keeps of grants, to be put on record; nothing if there is none and never was.
+    ///
+    /// `events` is what the journal of the run says so far: a grant that was given there and did not reach the file
+    /// is kept now. A file that can't be read grants nothing.
+    pub fn grants_loaded(&self, events: &[Event]) -> Option<Entry> {
+        let mut is_known = false;
+        for event in events {
+            match &event.body {
+                Body::GrantsLoaded { .. } => is_known = true,
+                Body::PermissionGranted { scope_granted: Lasts::Persistent, grant: Some(grant), .. } => {
+                    is_known = true;
+                    if let Err(error) = self.grants.keep(grant) {
+                        eprintln!("warning: {error}");
+                    }
+                }
+                _ => {}
+            }
+        }
+        let path = self.grants.path();
+        let kept = self.grants.read().unwrap_or_else(|error| {
+            eprintln!("warning: no grant of the project holds: can't read `{}`: {error}", path.display());
+            Kept::default()
+        });
+        for (line, why) in &kept.skipped {
+            eprintln!("warning: {}:{line} is skipped: {why}", path.display());
+        }
+        let now = Timestamp::now();
+        let grants: Vec<Grant> = kept.grants.into_iter().filter(|grant| !grant.is_over(now)).collect();
+        (is_known || !grants.is_empty()).then(|| Entry { part: Part::root(), body: Body::GrantsLoaded { grants } })
     }
 
     /// Says so if the recording is not whole.
@@ -173,6 +208,7 @@ impl Sitting {
             tools: self.tools.clone(),
             operator: console.clone(),
             clock: Arc::new(SystemClock),
+            grants: self.grants.clone(),
         };
         Driver::new(self.procedure(), events, journal, ports, masks(&self.keys))
     }

@@ -226,6 +226,7 @@ fn kept(id: &str, until: Option<&str>) -> Grant {
     Grant {
         grant_id: id.to_owned(),
         action: "write".to_owned(),
+        reasoning: String::new(),
         categories: vec![Category::new("filesystem_write")],
         tool: None,
         command: None,

@@ -4,6 +4,7 @@
 //! runtime that uses it.
 
 mod agent;
+mod grants;
 mod journal;
 mod operator;
 mod tools;
@@ -14,6 +15,7 @@ use std::pin::Pin;
 pub use agent::{
     Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage,
 };
+pub use grants::GrantStore;
 pub use journal::{AppendError, Durability, Holder, Journal};
 pub use operator::{Answered, Clock, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;

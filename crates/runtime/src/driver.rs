@@ -9,13 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::gate::{Grant, Lasts};
 use adjutant_core::inbox::{Message, Question};
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
-use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome};
+use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome, PhaseName};
 use adjutant_ports::{
-    Agent, AppendError, CancellationToken, Clock, Durability, Journal, Operator, Prepared, Progress, Settled, Tools,
+    Agent, AppendError, CancellationToken, Clock, Durability, GrantStore, Journal, Operator, Prepared, Progress,
+    Settled, Tools,
 };
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
@@ -40,6 +42,8 @@ pub struct Ports {
     pub operator: Arc<dyn Operator>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// Keeps the grants that outlive a run, and knows those that were taken back.
+    pub grants: Arc<dyn GrantStore>,
 }
 
 /// Drives one run.
@@ -170,6 +174,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let operator = self.ports.operator.clone();
         loop {
             match self.drive.step() {
+                Step::Record(entry) if self.take_back(&entry)? => {}
                 Step::Record(entry) => self.write(entry)?,
                 Step::Begin(want) => self.begin(want)?,
                 Step::Abort(key) => self.abort(key)?,
@@ -209,13 +214,36 @@ impl<'j, P: Procedure> Driver<'j, P> {
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
+    /// Puts on record that a grant was taken back, if one is that a decision is about to rest on; then the call is
+    /// to be decided anew. So a grant that an operator revokes is not used any more, also in a run that goes on.
+    fn take_back(&mut self, entry: &Entry) -> Result<bool, DriveError> {
+        let Body::AuthCheckFired { grants, .. } = &entry.body else { return Ok(false) };
+        let revoked: Vec<&String> = grants.iter().filter(|id| self.ports.grants.is_revoked(id)).collect();
+        for grant_id in &revoked {
+            let body = Body::PermissionRevoked { grant_id: (*grant_id).clone(), revoked_at: self.now() };
+            self.write(Entry { part: Part::root(), body })?;
+        }
+        Ok(!revoked.is_empty())
+    }
+
+    /// Keeps a grant that outlives the run. One that can't be kept still holds for this run, and it is said.
+    fn keep(&mut self, grant: &Grant) -> Result<(), DriveError> {
+        let Err(error) = self.ports.grants.keep(grant) else { return Ok(()) };
+        let error = format!("{error}; it holds for this run only");
+        self.write(Entry { part: Part::root(), body: Body::Error { error, phase: PhaseName::Execute } })
+    }
+
     fn write(&mut self, entry: Entry) -> Result<(), DriveError> {
         let entry = self.masks.mask_entry(entry);
         let durability = self.durability(&entry.body);
         let event = self.journal.append(entry, self.now(), durability)?;
         self.ports.operator.show(Progress::Event(&event));
+        let to_keep = match &event.body {
+            Body::PermissionGranted { scope_granted: Lasts::Persistent, grant: Some(grant), .. } => Some(grant.clone()),
+            _ => None,
+        };
         self.fold(event);
-        Ok(())
+        to_keep.map_or(Ok(()), |grant| self.keep(&grant))
     }
 
     /// An effect that is more than a read waits until its intent is on the disk; so does whatever follows
@@ -225,6 +253,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
         match body {
             Body::ToolCall { name, .. } if !reads(name) => Durability::Synced,
             Body::Answer { .. } | Body::OperatorMessage { .. } | Body::RunEnd { .. } | Body::RunStart(_) => {
+                Durability::Synced
+            }
+            // What is kept elsewhere, or was used up, is on record here first.
+            Body::PermissionGranted { .. } | Body::PermissionGrantConsumed { .. } | Body::PermissionRevoked { .. } => {
                 Durability::Synced
             }
             _ => Durability::Written,

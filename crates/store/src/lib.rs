@@ -8,7 +8,7 @@
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
 //! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
 //! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set, [`keys`] the keys
-//! of model APIs.
+//! of model APIs, [`grants`] the grants that outlive a run.
 
 pub mod home;
 pub mod journal;
@@ -21,8 +21,10 @@ pub mod runs;
 pub mod scan;
 pub mod config;
 pub mod keys;
+pub mod grants;
 
 pub use artifacts::Artifacts;
+pub use grants::GrantFile;
 pub use home::Home;
 pub use journal::{CreateError, Damage, FileJournal, OpenError, Recovered};
 pub use lease::{Heartbeat, Owner};

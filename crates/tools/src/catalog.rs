@@ -1,6 +1,7 @@
 //! The native tools as they are offered: names, descriptions, categories, schemas.
 
 use adjutant_core::gate::Category;
+use adjutant_core::gate::permission::{REQUEST_PERMISSION, RequestPermission};
 use adjutant_core::tool::{ToolEffect, ToolSpec, ToolSpecs};
 use schemars::{JsonSchema, Schema};
 
@@ -46,6 +47,16 @@ pub fn catalog() -> ToolSpecs {
             ToolEffect::WritesFiles,
             "Apply a unified diff to files of the working directory: all of it or nothing.",
         ),
+        ToolSpec {
+            categories: Vec::new(),
+            ..spec::<RequestPermission>(
+                REQUEST_PERMISSION,
+                "",
+                ToolEffect::Reads,
+                "Ask the operator beforehand for something that is not authorized. Say exactly what it is for: the \
+                 category, the tool, and the command or path. The answer says whether it is granted.",
+            )
+        },
     ]
     .into()
 }
@@ -72,16 +83,17 @@ mod tests {
     #[test]
     fn the_catalog_names_every_tool_with_what_it_needs() {
         let listed: Vec<String> =
-            catalog().iter().map(|spec| format!("{} {} {:?}", spec.name, spec.categories[0], spec.effect)).collect();
+            catalog().iter().map(|spec| format!("{} {:?} {:?}", spec.name, spec.categories, spec.effect)).collect();
         assert_eq!(
             listed,
             [
-                "read_file filesystem_read Reads",
-                "write_file filesystem_write WritesFiles",
-                "list_dir filesystem_read Reads",
-                "shell_exec shell_exec Anything",
-                "http_fetch http_fetch Anything",
-                "apply_patch filesystem_write WritesFiles",
+                r#"read_file [Category("filesystem_read")] Reads"#,
+                r#"write_file [Category("filesystem_write")] WritesFiles"#,
+                r#"list_dir [Category("filesystem_read")] Reads"#,
+                r#"shell_exec [Category("shell_exec")] Anything"#,
+                r#"http_fetch [Category("http_fetch")] Anything"#,
+                r#"apply_patch [Category("filesystem_write")] WritesFiles"#,
+                "request_permission [] Reads",
             ]
         );
     }
@@ -101,6 +113,7 @@ mod tests {
                 r#"shell_exec "object" ["cmd"]"#,
                 r#"http_fetch "object" ["url"]"#,
                 r#"apply_patch "object" ["diff"]"#,
+                r#"request_permission "object" ["action","reasoning"]"#,
             ]
         );
         let first = &catalog()[0].schema;

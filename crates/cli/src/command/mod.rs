@@ -8,6 +8,8 @@ pub mod list;
 pub mod inspect;
 pub mod replay;
 pub mod decide;
+pub mod explain;
+pub mod grants;
 pub mod framework;
 pub mod tools;
 pub mod adapters;

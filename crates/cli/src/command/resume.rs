@@ -113,12 +113,16 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             let torn = format!("an unfinished last line of {} bytes was cut off the journal", recovered.torn_bytes);
             console.with_renderer(|renderer| renderer.note(&torn));
         }
+        let loaded = sitting.grants_loaded(&recovered.events);
         let mut driver = sitting.driver(recovered.events, &mut journal, &console);
         let from_flags = answers_from_flags(args, &driver)?;
         let resume = Body::RunResume { options: (options != before).then(|| Box::new(options)), accepted_damage };
         driver.append(Entry { part: Part::root(), body: resume })?;
         if let Some(report) = sitting.sandbox_report() {
             driver.append(report)?;
+        }
+        if let Some(loaded) = loaded {
+            driver.append(loaded)?;
         }
         for entry in from_flags {
             driver.append(entry)?;

@@ -191,6 +191,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         if let Some(report) = sitting.sandbox_report() {
             driver.append(report)?;
         }
+        if let Some(loaded) = sitting.grants_loaded(&[]) {
+            driver.append(loaded)?;
+        }
         sitting::drive(&mut driver, &console, run_id.as_str(), temporary.is_none().then_some(path.as_path())).await
     })?;
     // Whatever still waits for a line at the terminal must not keep the process.

@@ -64,6 +64,9 @@ pub struct Grant {
     pub grant_id: String,
     /// What it is for, in the words of whoever asked.
     pub action: String,
+    /// Why, in the same words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
     /// The categories that it covers; never empty.
     pub categories: Vec<Category>,
     /// The tool it holds for.
@@ -211,6 +214,7 @@ mod tests {
         Grant {
             grant_id: "g".to_owned(),
             action: "a".to_owned(),
+            reasoning: String::new(),
             categories: vec![Category::new("filesystem_write")],
             tool: tool.map(str::to_owned),
             command: command.map(normalised),

@@ -16,6 +16,7 @@ mod decision;
 pub mod effect;
 mod effects;
 pub mod grant;
+pub mod grant_line;
 pub mod native;
 pub mod permission;
 mod places;

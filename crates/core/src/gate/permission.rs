@@ -152,6 +152,7 @@ impl PermissionRequest {
         Grant {
             grant_id,
             action: self.action,
+            reasoning: self.reasoning,
             categories: self.categories,
             tool: self.tool,
             command: self.command,

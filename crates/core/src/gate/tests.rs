@@ -316,6 +316,7 @@ fn some_grants() -> impl Strategy<Value = Vec<Grant>> {
     let grant = (some_categories(), lasts, 0u8..4).prop_map(|(categories, lasts, id)| Grant {
         grant_id: id.to_string(),
         action: "a".to_owned(),
+        reasoning: String::new(),
         categories,
         tool: None,
         command: None,
@@ -423,7 +424,7 @@ proptest! {
     fn no_wildcard_covers_a_protected_place(case in some_case()) {
         let everything = vec![Category::new("*")];
         let grants = [Lasts::ThisCall, Lasts::ThisRun, Lasts::Persistent].map(|lasts| Grant {
-            grant_id: "all".to_owned(), action: "all".to_owned(), categories: everything.clone(), tool: None,
+            grant_id: "all".to_owned(), action: "all".to_owned(), reasoning: String::new(), categories: everything.clone(), tool: None,
             command: None, path: None, lasts, until: None, uses: None, granted_at: jiff::Timestamp::UNIX_EPOCH,
         });
         let all = Case {

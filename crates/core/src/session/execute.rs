@@ -222,9 +222,13 @@ impl Session {
 
     /// What the gate says to a call, by what holds now.
     pub(super) fn decision(&self, call: &Call, tool: &ToolSpec) -> gate::Decision {
+        self.decision_at(call, tool, self.state.now.unwrap_or(Timestamp::MAX))
+    }
+
+    /// What the gate says to a call by what is known, at a given moment.
+    pub(super) fn decision_at(&self, call: &Call, tool: &ToolSpec, now: Timestamp) -> gate::Decision {
         let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
         let subject = Subject { tool: &tool.name, args: &call.call.args, effects: &effects };
-        let now = self.state.now.unwrap_or(Timestamp::MAX);
         gate::judge(&gate::Request {
             tool: &tool.name,
             categories: &tool.categories,
@@ -253,6 +257,15 @@ impl Session {
             .any(|effect| effect.category == http_fetch);
         let by_rule = authorization::check(&[http_fetch], &self.setup.authorized, &self.state.approved_for_run).allowed;
         is(SHELL_EXEC) && (is_read || by_rule)
+    }
+
+    /// The grants that hold for calls such as this one.
+    pub(super) fn grants_of(&self, call: &Call) -> Vec<gate::Grant> {
+        let args = &call.call.args;
+        let effects = gate::effects_of(&call.call.name, args, &self.setup.places);
+        let subject = Subject { tool: &call.call.name, args, effects: &effects };
+        let now = self.state.now.unwrap_or(Timestamp::MAX);
+        self.state.grants.for_call(call, &subject, now).into_iter().cloned().collect()
     }
 
     pub(super) fn reject(&self, call: &Call, rejection: Rejection, content: String) -> Next {

@@ -10,6 +10,7 @@
 mod context;
 pub mod detect;
 mod execute;
+pub mod explain;
 mod intake;
 mod machine;
 mod mode;

@@ -18,6 +18,7 @@ mod visible;
 pub mod adapters;
 pub mod cost;
 pub mod detectors;
+pub mod explain;
 pub mod list;
 pub mod mcp;
 pub mod peer_session;

@@ -1,0 +1,211 @@
+//! Why a call was allowed, held or refused: derived from the journal, by today's rules, beside what is on record.
+//!
+//! In: the events and a fresh session. Out: for each time that the gate judged the call, what was decided and what
+//! would be decided today at that moment, with every check's finding; who could say yes to what; and what came of
+//! the call.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::machine::Session;
+use super::state::Call;
+use crate::gate::{self, Category, Decision, Effect, Grant};
+use crate::procedure::Procedure;
+use crate::trace::{Body, Event};
+
+/// Everything that bears on one call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The call's number in its part.
+    pub call: u32,
+    /// The part.
+    pub part: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: Value,
+    /// What it would do, as it is read today.
+    pub effects: Vec<Effect>,
+    /// Each time that the gate judged it.
+    pub judgements: Vec<Judgement>,
+    /// What the brief and the operator had said when it was last judged.
+    pub authority: Authority,
+    /// What happened to it, in order.
+    pub history: Vec<Happened>,
+}
+
+/// One judgement: what is on record, and what today's rules say at the same moment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The number of the event.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What was decided.
+    pub recorded: Recorded,
+    /// What is decided today; absent if the tool is not there any more.
+    pub today: Option<Decision>,
+    /// Whether the two differ in what they answer, miss or rest on. Wording doesn't count.
+    pub differs: bool,
+}
+
+/// A decision as the journal has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// `allow`, `ask` or `refuse`.
+    pub answer: String,
+    /// The check that spoke.
+    pub layer: String,
+    /// Why.
+    pub reason: String,
+    /// The categories that were missing.
+    pub missing: Vec<String>,
+    /// What would have allowed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would_allow: Option<String>,
+}
+
+/// Who had said yes to what.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Authority {
+    /// The brief's `authorized_costs`.
+    pub authorized_costs: Vec<Category>,
+    /// What was approved for the run.
+    pub approved_for_run: Vec<Category>,
+    /// The grants that held for calls such as this one.
+    pub grants: Vec<Grant>,
+    /// The role, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The brief's scope, each list with its name.
+    pub scope: Vec<(String, Vec<String>)>,
+    /// Whether what lies outside the scope is refused.
+    pub scope_locked: bool,
+    /// Whether commands were switched off.
+    pub shell_disabled: bool,
+}
+
+/// One thing that happened to the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Happened {
+    /// The number of the event.
+    pub seq: u64,
+    /// What, in a line.
+    pub what: String,
+}
+
+/// Explains the call numbered `number` of `session`'s part; `None` if there is no such call. `session` must be
+/// fresh.
+pub fn explain(events: &[Event], mut session: Session, number: u32) -> Option<Explanation> {
+    let mut explanation: Option<Explanation> = None;
+    for event in events {
+        if let Some(explanation) = &mut explanation {
+            let is_judged = matches!(&event.body, Body::AuthCheckFired { call: Some(call), .. } if *call == number);
+            let is_here = event.part == session.part;
+            if is_here && is_judged {
+                explanation.judgements.extend(session.judgement(event, number));
+                explanation.authority = session.authority(number);
+            }
+            if is_here && let Some(what) = happened(&event.body, number) {
+                explanation.history.push(Happened { seq: event.seq, what });
+            }
+        }
+        session.apply(event);
+        if explanation.is_none()
+            && let Some(call) = session.call(number)
+        {
+            explanation = Some(Explanation {
+                call: number,
+                part: session.part.to_string(),
+                tool: call.call.name.clone(),
+                args: call.call.args.clone(),
+                effects: gate::effects_of(&call.call.name, &call.call.args, &session.setup.places),
+                judgements: Vec::new(),
+                authority: session.authority(number),
+                history: vec![Happened { seq: event.seq, what: "the agent asked for it".to_owned() }],
+            });
+        }
+    }
+    explanation
+}
+
+impl Session {
+    fn call(&self, number: u32) -> Option<&Call> {
+        self.state.taken().and_then(|taken| taken.calls.iter().find(|call| call.number == number))
+    }
+
+    fn judgement(&self, event: &Event, number: u32) -> Option<Judgement> {
+        let Body::AuthCheckFired { layer, decision, reason, answer, missing, would_allow, .. } = &event.body else {
+            return None;
+        };
+        let call = self.call(number)?;
+        let today = self.tool(&call.call.name).map(|tool| self.decision_at(call, tool, event.at));
+        let recorded = Recorded {
+            answer: answer.clone().unwrap_or_else(|| decision.clone()),
+            layer: layer.clone(),
+            reason: reason.clone(),
+            missing: missing.clone(),
+            would_allow: would_allow.clone(),
+        };
+        let is_same = |today: &Decision| {
+            today.answer.as_str() == recorded.answer
+                && today.layer.as_str() == recorded.layer
+                && today.missing.iter().map(Category::as_str).eq(recorded.missing.iter().map(String::as_str))
+        };
+        let differs = !today.as_ref().is_some_and(is_same);
+        Some(Judgement { seq: event.seq, at: event.at, recorded, today, differs })
+    }
+
+    fn authority(&self, number: u32) -> Authority {
+        let setup = &self.setup;
+        let lists = setup.scope.words().lists();
+        Authority {
+            authorized_costs: setup.authorized.clone(),
+            approved_for_run: self.state.approved_for_run.clone(),
+            grants: self.call(number).map(|call| self.grants_of(call)).unwrap_or_default(),
+            role: setup.role.as_ref().map(|role| role.name.clone()),
+            scope: lists.map(|(name, list)| (name.to_owned(), list.to_vec())).collect(),
+            scope_locked: setup.scope_locked,
+            shell_disabled: setup.shell_disabled,
+        }
+    }
+}
+
+/// What an event says of the call, in a line; judgements are told apart.
+fn happened(body: &Body, number: u32) -> Option<String> {
+    Some(match body {
+        Body::AuthPrompt { response, calls, .. } if calls.contains(&number) => match response.as_str() {
+            "Y" => "the operator said yes, for the rest of the run".to_owned(),
+            "y" => "the operator said yes, this once".to_owned(),
+            _ => "the operator said no".to_owned(),
+        },
+        Body::PermissionRequested { grant_id, call, .. } if *call == number => {
+            format!("a permission was asked for: {grant_id}")
+        }
+        Body::PermissionGranted { grant_id, scope_granted, call, .. } if *call == number => {
+            format!("it was granted ({}): {grant_id}", scope_granted.as_str())
+        }
+        Body::PermissionDenied { grant_id, call, .. } if *call == number => format!("it was denied: {grant_id}"),
+        Body::PermissionGrantConsumed { grant_id, call, .. } if *call == number => {
+            format!("it used the grant {grant_id}")
+        }
+        Body::ToolCall { slot, .. } if slot.number == number => "it began".to_owned(),
+        Body::ToolResult { slot, success, code, .. } if is_call(slot, number) => match (success, code) {
+            (true, _) => "it worked".to_owned(),
+            (false, Some(code)) => format!("it failed: {code}"),
+            (false, None) => "it failed".to_owned(),
+        },
+        Body::ToolCancelled { slot, .. } if is_call(slot, number) => "it was cancelled".to_owned(),
+        Body::Interrupted { slot, .. } if is_call(slot, number) => "it was interrupted".to_owned(),
+        Body::ToolRejected { call, rejection, .. } if *call == number => {
+            let rejection = serde_json::to_value(rejection).unwrap_or_default();
+            format!("it was not carried out: {}", rejection.as_str().unwrap_or_default())
+        }
+        _ => return None,
+    })
+}
+
+fn is_call(slot: &crate::procedure::Slot, number: u32) -> bool {
+    slot.what == crate::procedure::What::Call && slot.number == number
+}

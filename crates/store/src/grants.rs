@@ -1,0 +1,204 @@
+//! The grants that a project keeps: one file of lines that only grows.
+//!
+//! In: a folder, grants, ids and times. Out: what holds. Several processes may write at once: each line is written
+//! under a lock, whole, and is on the disk when it counts. What a line means is `core`'s
+//! ([`Kept`](adjutant_core::gate::grant_line::Kept)).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::gate::Grant;
+use adjutant_core::gate::grant_line::{self, Kept};
+use adjutant_ports::GrantStore;
+use jiff::Timestamp;
+use rustix::fs::FlockOperation;
+
+use crate::artifacts::sync_folder;
+use crate::home::make_folder;
+
+/// The name of the file in a project's folder (the peer's).
+pub const GRANTS_FILE: &str = "permission_grants.jsonl";
+
+/// The longest file that is read, in bytes: some ten thousand grants. A longer one is an error, not a short list.
+const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// The file of a project's grants, which need not exist yet.
+#[derive(Debug, Clone)]
+pub struct GrantFile {
+    folder: PathBuf,
+}
+
+impl GrantFile {
+    /// The file in a project's folder.
+    #[must_use]
+    pub fn new(project: impl Into<PathBuf>) -> Self {
+        Self { folder: project.into() }
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(GRANTS_FILE)
+    }
+
+    /// What it says; nothing if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read, or is longer than any list of grants.
+    pub fn read(&self) -> io::Result<Kept> {
+        match File::open(self.path()) {
+            Ok(file) => read(&file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a grant back. Doing it twice changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If it is not on the disk.
+    pub fn revoke(&self, grant_id: &str, at: Timestamp) -> io::Result<()> {
+        self.append(&grant_line::revoked(grant_id, at), |kept| kept.revoked.contains(grant_id))
+    }
+
+    /// Writes one line, unless what is there says it already.
+    fn append(&self, line: &str, is_said: impl FnOnce(&Kept) -> bool) -> io::Result<()> {
+        make_folder(&self.folder)?;
+        let path = self.path();
+        let is_new = !path.exists();
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
+        // The lock ends with the file.
+        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+        if is_said(&read(&file)?) {
+            return Ok(());
+        }
+        // A line that was torn by a crash must not take this one with it.
+        let mut whole = if ends_within_a_line(&mut file)? { "\n".to_owned() } else { String::new() };
+        whole.push_str(line);
+        whole.push('\n');
+        file.write_all(whole.as_bytes())?;
+        file.sync_data()?;
+        if is_new { sync_folder(&self.folder) } else { Ok(()) }
+    }
+}
+
+impl GrantStore for GrantFile {
+    fn is_revoked(&self, grant_id: &str) -> bool {
+        self.read().map_or(true, |kept| kept.revoked.contains(grant_id))
+    }
+
+    fn keep(&self, grant: &Grant) -> Result<(), String> {
+        self.append(&grant_line::granted(grant), |kept| kept.knows(&grant.grant_id))
+            .map_err(|error| format!("can't keep the grant in `{}`: {error}", self.path().display()))
+    }
+}
+
+/// The files of all projects that keep grants, with the projects' names.
+///
+/// # Errors
+///
+/// If the folder of projects can't be read.
+pub fn all(home: &Path) -> io::Result<Vec<(String, GrantFile)>> {
+    let projects = match fs::read_dir(home.join("projects")) {
+        Ok(projects) => projects,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for project in projects {
+        let project = project?;
+        let file = GrantFile::new(project.path());
+        if file.path().is_file() {
+            files.push((project.file_name().to_string_lossy().into_owned(), file));
+        }
+    }
+    files.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(files)
+}
+
+fn read(file: &File) -> io::Result<Kept> {
+    let mut bytes = Vec::new();
+    let mut from_start = file;
+    from_start.seek(SeekFrom::Start(0))?;
+    from_start.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is too long for a list of grants"));
+    }
+    Ok(Kept::read(&String::from_utf8_lossy(&bytes)))
+}
+
+fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::gate::{Category, Lasts};
+
+    use super::*;
+
+    fn grant(id: &str) -> Grant {
+        Grant {
+            grant_id: id.to_owned(),
+            action: "a".to_owned(),
+            reasoning: "r".to_owned(),
+            categories: vec![Category::new("filesystem_write")],
+            tool: None,
+            command: None,
+            path: None,
+            lasts: Lasts::Persistent,
+            until: None,
+            uses: None,
+            granted_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_grant_holds_until_it_is_revoked() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let file = GrantFile::new(temp.path().join("projects/p"));
+        assert_eq!(file.read().expect("nothing is no error"), Kept::default());
+        assert!(!file.is_revoked("a"));
+        for id in ["a", "b", "a"] {
+            file.keep(&grant(id)).expect("kept");
+        }
+        assert_eq!(file.read().expect("read").grants, [grant("a"), grant("b")]);
+        for _ in 0..2 {
+            file.revoke("a", Timestamp::UNIX_EPOCH).expect("revoked");
+        }
+        file.keep(&grant("a")).expect("a revoked one stays revoked");
+        assert!(file.is_revoked("a") && !file.is_revoked("b"));
+        assert_eq!(file.read().expect("read").grants, [grant("b")]);
+        assert_eq!(fs::read_to_string(file.path()).expect("there").lines().count(), 3);
+        assert_eq!(all(temp.path()).expect("read").len(), 1);
+    }
+
+    #[test]
+    fn a_torn_line_takes_no_other_with_it() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let file = GrantFile::new(temp.path());
+        fs::write(file.path(), "{\"v\":1,\"op\":\"gra").expect("torn");
+        file.keep(&grant("a")).expect("kept");
+        let kept = file.read().expect("read");
+        assert_eq!((kept.grants.len(), kept.skipped.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_read_counts_as_revoked() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let file = GrantFile::new(temp.path());
+        fs::create_dir(file.path()).expect("a folder in its place");
+        assert!(file.is_revoked("a"));
+        assert!(file.keep(&grant("a")).expect_err("no file").contains("permission_grants.jsonl"));
+    }
+}
