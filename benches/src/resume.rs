@@ -136,6 +136,7 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
             let id = format!("answer-{}", slot.number);
             Body::Answer { slot, id, choice, text: None, by: "bench".to_owned(), whence: "answers".to_owned() }
         }
+        Wanted::Hook(asked) => bail!("nobody answers for the hook {}", asked.hook.name()),
         Wanted::Wait { .. } => Body::Expired { slot },
     };
     Ok(Entry { part, body })

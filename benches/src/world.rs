@@ -9,6 +9,7 @@ use std::sync::Arc;
 use adjutant_agents::ScriptedAgent;
 use adjutant_agents::scripted::Script;
 use adjutant_core::brief;
+use adjutant_core::gate::{Grant, HookAnswer, HookCall};
 use adjutant_core::inbox::{Choice, Message, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
@@ -16,10 +17,10 @@ use adjutant_core::session::{Mode, Session};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions, RunStart, TRACE_VERSION, Versions};
 use adjutant_ports::{
-    Agent, Answered, AppendError, CancellationToken, Clock, Durability, Journal, Operator, Pending, Prepared, Progress,
-    Settled, Tools,
+    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Pending,
+    Prepared, Progress, Settled, Tools,
 };
-use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
+use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
 use adjutant_store::disk::{Disk, Status};
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
@@ -136,6 +137,7 @@ pub fn agreed(question: &Question) -> Option<Choice> {
         | QuestionKind::Blocker
         | QuestionKind::Limit
         | QuestionKind::Deadline
+        | QuestionKind::Permission
         | QuestionKind::Failure => None,
     }
 }
@@ -165,9 +167,36 @@ impl Clock for SystemClock {
     }
 }
 
+/// A store without grants, and a runner of hooks that is never asked.
+struct Nothing;
+
+impl GrantStore for Nothing {
+    fn is_revoked(&self, _: &str) -> bool {
+        false
+    }
+
+    fn keep(&self, _: &Grant) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Hooks for Nothing {
+    fn ask<'a>(&'a self, _: &'a HookCall, _: CancellationToken) -> Pending<'a, Option<HookAnswer>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
 /// The world around `agent`.
 pub fn ports(agent: Arc<dyn Agent>) -> Ports {
-    Ports { agents: vec![agent], tools: Arc::new(Still), operator: Arc::new(Agreeing), clock: Arc::new(SystemClock) }
+    Ports {
+        agents: vec![agent],
+        tools: Arc::new(Still),
+        operator: Arc::new(Agreeing),
+        clock: Arc::new(SystemClock),
+        grants: Arc::new(Nothing),
+        hooks: Arc::new(Nothing),
+        results: Results::Fenced,
+    }
 }
 
 /// Drives a new run on `journal` to its end.

@@ -208,6 +208,11 @@ impl Renderer {
                 let answer = answer.as_deref().unwrap_or("deny");
                 self.line(Tone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
             }
+            Body::HookResult { fault: Some(fault), reason, .. } => {
+                let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let said = format!("! a guard hook {}{why}", fault.said());
+                self.line(Tone::Warning, &visible_line(&said));
+            }
             Body::ToolCall { name, args, .. } => {
                 let args: String = args.to_string().chars().take(ARGS_CHARS_MAX).collect();
                 self.line(Tone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use adjutant_agents::Adapter;
 use adjutant_core::brief::Brief;
 use adjutant_core::budget::Budget;
+use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
@@ -19,6 +20,7 @@ use adjutant_store::config::{self, AdapterConfig, Config, Notice, SandboxConfig}
 use adjutant_store::keys::{self, Keys};
 use anyhow::Context;
 
+use crate::command;
 use crate::equipment::known_window;
 use crate::failure::Failure;
 use crate::sitting;
@@ -113,6 +115,10 @@ pub struct Settings {
     pub max_minutes: Option<Sourced<u64>>,
     pub max_nano_dollars: Option<Sourced<u64>>,
     pub max_turns: Option<Sourced<u64>>,
+    pub after_untrusted: Sourced<AfterUntrusted>,
+    pub untrusted_tools: Option<Sourced<Vec<String>>>,
+    pub plain_results: Sourced<bool>,
+    pub hooks: Vec<config::Setting<GuardHook>>,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
     /// What is configured for the sandbox of commands.
@@ -227,11 +233,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     ])
     .expect("the last candidate is there");
     let workdir = Sourced { value: current.join(workdir.value), from: workdir.from };
-    let loaded = config::load(home, Some(&workdir.value)).map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::usage(error.to_string());
-        hint.map_or(failure, |hint| Failure::usage(error.to_string()).hint(hint))
-    })?;
+    let loaded = config::load(home, Some(&workdir.value)).map_err(|error| command::config_failure(&error))?;
     let config: &Config = &loaded.config;
 
     let script = first([
@@ -328,6 +330,15 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             set(budgets.max_turns, "the brief"),
             configured(config.max_turns.as_ref()),
         ]),
+        after_untrusted: first([
+            configured(config.after_untrusted.as_ref()),
+            Some((AfterUntrusted::default(), "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        untrusted_tools: first([configured(config.untrusted_tools.as_ref())]),
+        plain_results: first([configured(config.plain_results.as_ref()), Some((false, "the default".to_owned()))])
+            .expect("the last candidate is there"),
+        hooks: config.hooks.clone(),
         adapters: loaded.config.adapters,
         sandbox: loaded.config.sandbox,
         notices: loaded.notices,
@@ -392,6 +403,10 @@ impl Settings {
                 max_turns: value(&self.max_turns),
             },
             script: self.script.as_ref().map(|script| path(&script.value)),
+            after_untrusted: Some(self.after_untrusted.value).filter(|after| *after != AfterUntrusted::default()),
+            untrusted_tools: self.untrusted_tools.as_ref().map(|tools| tools.value.clone()).unwrap_or_default(),
+            plain_results: self.plain_results.value,
+            hooks: self.hooks.iter().map(|hook| hook.value.clone()).collect(),
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         }
     }

@@ -19,10 +19,11 @@ use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::Session;
 use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions};
 use adjutant_host::environment;
+use adjutant_host::hooks::HookRunner;
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::SelfTest;
 use adjutant_ports::{Agent, Clock, GrantStore, Journal};
-use adjutant_runtime::{Driver, Ended, Masks, Ports, session_setup};
+use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
 use adjutant_store::config::{AdapterConfig, SandboxConfig, Setting};
 use adjutant_store::keys::Keys;
 use adjutant_store::{GrantFile, Home};
@@ -57,6 +58,7 @@ pub struct Sitting {
     pub options: RunOptions,
     agents: Vec<Arc<dyn Agent>>,
     tools: Arc<NativeTools>,
+    hooks: HookRunner,
     keys: Keys,
     recording: Option<Recording>,
     sandbox: Option<SelfTest>,
@@ -113,7 +115,8 @@ impl Sitting {
         })?;
         let tools = Arc::new(tools);
         let grants = Arc::new(GrantFile::new(home.project(&brief.project)));
-        Ok(Self { brief, options, agents, tools, keys: supplies.keys, recording: None, sandbox: found, grants })
+        let hooks = HookRunner::new(PathBuf::from(&options.runtime_home), std::env::vars_os());
+        Ok(Self { brief, options, agents, tools, hooks, keys: supplies.keys, recording: None, sandbox: found, grants })
     }
 
     /// What was found of the sandbox, to be put on record; nothing where commands are switched off.
@@ -209,6 +212,8 @@ impl Sitting {
             operator: console.clone(),
             clock: Arc::new(SystemClock),
             grants: self.grants.clone(),
+            hooks: Arc::new(self.hooks.clone()),
+            results: if self.options.plain_results { Results::Plain } else { Results::Fenced },
         };
         Driver::new(self.procedure(), events, journal, ports, masks(&self.keys))
     }

@@ -305,6 +305,43 @@ fn the_page_of_the_adapters_has_a_page_for_each() {
     }
 }
 
+/// Every function below `folder` whose source is in a `.rs` file.
+fn functions(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            functions(&entry, found);
+        } else if entry.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&entry).expect("a source");
+            let names = text.lines().filter_map(|line| {
+                let line = line.trim_start();
+                let rest = line.strip_prefix("fn ").or_else(|| line.strip_prefix("async fn "))?;
+                rest.split_once('(').map(|(name, _)| name.to_owned())
+            });
+            found.extend(names);
+        }
+    }
+}
+
+#[test]
+fn every_row_of_what_fails_is_shown_by_tests_that_are_there() {
+    let mut known = BTreeSet::new();
+    functions(&root().join("crates"), &mut known);
+    let page = read("docs/security.md");
+    let (_, table) = page.split_once("## When something fails").expect("the table");
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(2).collect();
+    assert!(rows.len() > 12, "{rows:?}");
+    for row in rows {
+        let tests: Vec<&str> = row.rsplit(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "no test shows {row}");
+        for test in tests {
+            assert!(known.contains(test), "there is no test `{test}` for {row}");
+        }
+    }
+    for test in known.iter().filter(|name| name.starts_with("fail_closed_")) {
+        assert!(table.contains(&format!("`{test}`")), "docs/security.md has no row for `{test}`");
+    }
+}
+
 #[test]
 fn links_between_pages_lead_somewhere() {
     let mut followed = 0;

@@ -120,6 +120,13 @@ pub fn content_hash(content: &[u8]) -> String {
     hasher.finish()
 }
 
+/// The whole hash of a content: all 64 hexadecimal digits of its BLAKE3. For what must not be forged, where
+/// [`content_hash`] is for what must be told apart.
+#[must_use]
+pub fn whole_hash(content: &[u8]) -> String {
+    blake3::hash(content).to_hex().to_string()
+}
+
 /// Computes [`content_hash`] piece by piece, for content too large to hold.
 #[derive(Debug, Clone, Default)]
 pub struct ContentHasher(blake3::Hasher);

@@ -50,6 +50,8 @@ fn setup() -> Setup {
         max_steps: 30,
         sensitivities: Sensitivities::default(),
         shell_disabled: false,
+        untrusted: adjutant_core::gate::Untrusted::default(),
+        hooks: Vec::new(),
         role: None,
         tools: vec![read].into(),
         agents: vec![agent("first")],

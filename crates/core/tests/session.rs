@@ -52,6 +52,8 @@ fn setup(authorized: &[&str]) -> Setup {
         max_steps: 30,
         sensitivities: Sensitivities::default(),
         shell_disabled: false,
+        untrusted: adjutant_core::gate::Untrusted::default(),
+        hooks: Vec::new(),
         role: None,
         tools: tools().into(),
         agents: Vec::new(),

@@ -7,6 +7,7 @@
 
 pub mod custody;
 pub mod environment;
+pub mod hooks;
 pub mod http;
 pub mod sandbox;
 pub mod workdir;

@@ -5,6 +5,7 @@
 
 mod agent;
 mod grants;
+mod hooks;
 mod journal;
 mod operator;
 mod tools;
@@ -16,6 +17,7 @@ pub use agent::{
     Agent, AgentFailure, Delta, FailureKind, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest, Usage,
 };
 pub use grants::GrantStore;
+pub use hooks::Hooks;
 pub use journal::{AppendError, Durability, Holder, Journal};
 pub use operator::{Answered, Clock, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;

@@ -16,7 +16,7 @@ use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome, PhaseName};
 use adjutant_ports::{
-    Agent, AppendError, CancellationToken, Clock, Durability, GrantStore, Journal, Operator, Prepared, Progress,
+    Agent, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Prepared, Progress,
     Settled, Tools,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -38,12 +38,16 @@ pub struct Ports {
     pub agents: Vec<Arc<dyn Agent>>,
     /// Carries out the calls.
     pub tools: Arc<dyn Tools>,
+    /// Asks the guard hooks.
+    pub hooks: Arc<dyn Hooks>,
     /// Answers the questions.
     pub operator: Arc<dyn Operator>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Keeps the grants that outlive a run, and knows those that were taken back.
     pub grants: Arc<dyn GrantStore>,
+    /// How the results of tools are sent to the agents.
+    pub results: Results,
 }
 
 /// Drives one run.
@@ -60,6 +64,16 @@ pub struct Driver<'j, P> {
     cancels: BTreeMap<Key, CancellationToken>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
+}
+
+/// How the results of tools are sent to an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Results {
+    /// Below a line that says where they come from, between fences.
+    #[default]
+    Fenced,
+    /// As they are.
+    Plain,
 }
 
 /// How a driver's work ended.
@@ -252,6 +266,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let reads = |name: &str| self.specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
         match body {
             Body::ToolCall { name, .. } if !reads(name) => Durability::Synced,
+            Body::HookCall { .. } => Durability::Synced,
             Body::Answer { .. } | Body::OperatorMessage { .. } | Body::RunEnd { .. } | Body::RunStart(_) => {
                 Durability::Synced
             }
@@ -267,7 +282,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.drive.apply(&event);
         match self.transcripts.get_mut(&event.part) {
             Some(transcript) => transcript.apply(event),
-            None => self.transcripts.entry(event.part.clone()).or_default().apply(event),
+            None => {
+                let transcript = match self.ports.results {
+                    Results::Fenced => Transcript::fenced(),
+                    Results::Plain => Transcript::default(),
+                };
+                self.transcripts.entry(event.part.clone()).or_insert(transcript).apply(event);
+            }
         }
     }
 
@@ -300,6 +321,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 self.write(intent)?;
                 self.start_call(&key, call, prepared, &cancel);
+            }
+            Command::Hook(call) => {
+                self.write(intent)?;
+                let hooks = self.ports.hooks.clone();
+                self.flight.spawn(flight::hook(key.clone(), call, hooks, self.masks.clone(), cancel.clone()));
             }
             Command::Ask(question) => {
                 self.write(intent)?;
@@ -401,6 +427,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             Landed::Call { call, output, duration_ms } => {
                 flight::result(slot, &call, output, duration_ms, self.journal)?
             }
+            Landed::Hook { answer, duration_ms } => flight::hook_result(slot, answer, duration_ms),
             Landed::Masked => flight::masked(slot),
         };
         self.cancels.remove(&key);

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use adjutant_core::gate::{HookAnswer, HookCall};
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::{Key, Slot};
+use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
-use adjutant_core::trace::Body;
+use adjutant_core::trace::{Body, Effect};
 use adjutant_ports::{
-    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Journal, Operator, Prepared, Progress, Reply,
-    TurnRequest,
+    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Hooks, Journal, Operator, Prepared, Progress,
+    Reply, TurnRequest,
 };
 
 use crate::driver::Ports;
@@ -37,6 +39,11 @@ pub(crate) enum Landed {
     },
     /// The call's arguments are masked in the journal and nobody knows them any more.
     Masked,
+    /// What a guard hook said; none if it was interrupted.
+    Hook {
+        answer: Option<HookAnswer>,
+        duration_ms: u64,
+    },
     Answer(Answered),
     /// There is nobody to ask.
     Nobody,
@@ -84,6 +91,22 @@ pub(crate) async fn call(
     let mut output = ports.tools.call(&call, &prepared, cancel).await;
     output.content = masks.mask(&output.content);
     Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
+}
+
+/// Asks a guard hook. Its words are masked like those of a tool.
+pub(crate) async fn hook(
+    key: Key,
+    call: Arc<HookCall>,
+    hooks: Arc<dyn Hooks>,
+    masks: Arc<Masks>,
+    cancel: CancellationToken,
+) -> Landing {
+    let began = Instant::now();
+    let mut answer = hooks.ask(&call, cancel).await;
+    if let Some(reason) = answer.as_mut().and_then(|answer| answer.reason.as_mut()) {
+        *reason = masks.mask(reason);
+    }
+    Landing { key, landed: Landed::Hook { answer, duration_ms: elapsed_ms(began) } }
 }
 
 /// Puts a question to the operator.
@@ -171,7 +194,7 @@ pub(crate) fn masked(slot: Slot) -> Body {
     said(
         slot,
         false,
-        Some("MASKED_ARGUMENTS"),
+        Some(MASKED_ARGUMENTS),
         "The arguments held a secret that was masked before the run was resumed. Make the call again.",
     )
 }
@@ -196,6 +219,16 @@ fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
         code: code.map(str::to_owned),
         exit_code: None,
         settled: success,
+    }
+}
+
+/// The outcome of a guard hook.
+pub(crate) fn hook_result(slot: Slot, answer: Option<HookAnswer>, duration_ms: u64) -> Body {
+    match answer {
+        None => Body::Interrupted { slot, effect: Effect::Unknown },
+        Some(HookAnswer { answer, reason, fault }) => {
+            Body::HookResult { slot, decision: answer, reason, fault, duration_ms }
+        }
     }
 }
 

@@ -12,6 +12,6 @@ mod masking;
 mod request;
 mod setup;
 
-pub use driver::{DriveError, Driver, Ended, Ports};
+pub use driver::{DriveError, Driver, Ended, Ports, Results};
 pub use masking::Masks;
 pub use setup::session_setup;

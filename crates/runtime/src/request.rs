@@ -1,6 +1,7 @@
 //! What is sent for a turn, put together from the transcript: nothing that isn't in the journal.
 
 use adjutant_core::procedure::Key;
+use adjutant_core::session::fence::fenced;
 use adjutant_core::session::transcript::{Said, Speaker, Transcript, folded};
 use adjutant_core::tool::ToolSpecs;
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
@@ -19,7 +20,7 @@ pub(crate) fn build(
     let mut system = String::new();
     let mut messages = Vec::new();
     for said in transcript.into_iter().flat_map(Transcript::sent) {
-        match outgoing(said, kept) {
+        match outgoing(said, transcript.is_some_and(Transcript::is_fenced), kept) {
             Some(message) => messages.push(message),
             None => {
                 if !system.is_empty() {
@@ -41,7 +42,7 @@ pub(crate) fn build(
 }
 
 /// One message as it is sent; `None` if it is the system's.
-fn outgoing(said: &Said, kept: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<OutgoingMessage> {
+fn outgoing(said: &Said, is_fenced: bool, kept: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<OutgoingMessage> {
     let (role, calls) = match &said.speaker {
         Speaker::System => return None,
         Speaker::User => (OutgoingRole::User, Vec::new()),
@@ -57,5 +58,9 @@ fn outgoing(said: &Said, kept: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Outgo
         _ => said.text.clone(),
     };
     let text = if said.is_folded { folded(&text) } else { text };
+    let text = match &said.speaker {
+        Speaker::Tool { source: Some(source), .. } if is_fenced && !text.is_empty() => fenced(source, &text),
+        _ => text,
+    };
     Some(OutgoingMessage { role, text, calls })
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use adjutant_core::brief::Brief;
-use adjutant_core::gate::Places;
+use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, standing_orders};
 use adjutant_core::tool::ToolSpecs;
@@ -43,6 +43,11 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         max_steps: options.max_steps,
         sensitivities,
         shell_disabled: options.no_shell,
+        untrusted: Untrusted {
+            after: options.after_untrusted.unwrap_or_default(),
+            tools: options.untrusted_tools.clone(),
+        },
+        hooks: options.hooks.clone(),
         role: None,
         tools,
         agents: options.agents().iter().map(limits).collect(),

@@ -40,7 +40,7 @@ fn a_mistake_is_told_with_its_place() {
         "unknown key `colour` in ~/config.toml:1:1",
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
-             max_turns, detectors, adapters",
+             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, detectors, adapters",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -184,12 +184,12 @@ fn a_project_is_read_once_its_content_is_trusted_and_until_it_changes() {
 
     let loaded = load(&home, Some(&project)).expect("loaded");
     assert_eq!(loaded.config.model.map(|model| model.value).as_deref(), Some("mine"));
-    assert_eq!(loaded.notices, [Notice::Untrusted { path: path.clone() }]);
-    assert!(loaded.notices[0].to_string().contains("adjutant doctor --trust"));
+    assert_eq!(loaded.notices, [Notice::Untrusted { path: path.clone(), change: None }]);
+    assert!(loaded.notices[0].to_string().contains("adjutant trust add"));
 
     let trusted = trust(&home, &project).expect("trusted");
     assert_eq!(trust(&home, &project).expect("trusted again"), trusted);
-    assert_eq!(fs::read_to_string(home.trusted_projects()).expect("the list").lines().count(), 1);
+    assert_eq!(fs::read_to_string(home.trust()).expect("the list").lines().count(), 1);
     let Loaded { config, notices } = load(&home, Some(&project)).expect("loaded");
     assert_eq!(notices, []);
     let model = config.model.expect("set");
@@ -218,4 +218,90 @@ fn what_is_no_file_is_an_error() {
     let (_temp, home, project) = folders(None, None);
     fs::create_dir(project_config(&project)).expect("made");
     assert!(matches!(load(&home, Some(&project)), Err(ConfigError::Unusable { .. })));
+}
+
+/// The hooks that a home and a project have together, as commands with paths shortened and the hashes that were
+/// trusted, and the notices.
+fn hooks_of(home: &Home, project: &Path) -> (Vec<(Vec<String>, Vec<bool>)>, usize) {
+    let loaded = load(home, Some(project)).expect("loaded");
+    let folder = project.canonicalize().expect("there").display().to_string();
+    let hook = |hook: &Setting<GuardHook>| {
+        let command = hook.value.command.iter().map(|word| word.replace(&folder, "~")).collect();
+        (command, hook.value.files.iter().map(|file| !file.hash.is_empty()).collect())
+    };
+    (loaded.config.hooks.iter().map(hook).collect(), loaded.notices.len())
+}
+
+#[test]
+fn a_hook_that_runs_a_projects_file_needs_trust_in_that_file_too() {
+    let own = "[[hooks]]\ncommand = ['/usr/bin/guard', 'guard.sh']\ntools = ['shell_exec']\ntimeout_ms = 100";
+    let theirs = "[[hooks]]\ncommand = ['sh', './guard.sh', '--strict']";
+    let (_temp, home, project) = folders(Some(own), Some(theirs));
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let mine = (words(&["/usr/bin/guard", "guard.sh"]), vec![]);
+    fs::write(project.join("guard.sh"), "echo").expect("written");
+
+    assert_eq!(hooks_of(&home, &project), (vec![mine.clone()], 1), "the project is not trusted at all");
+    trust(&home, &project).expect("trusted");
+    let guard = |trusted| (words(&["sh", "~/guard.sh", "--strict"]), vec![trusted]);
+    assert_eq!(hooks_of(&home, &project), (vec![mine.clone(), guard(false)], 1), "its script is not");
+    let script = project.join("guard.sh").canonicalize().expect("there");
+    let mut store = Trust::load(&home).expect("loaded");
+    store.add(&home, &script, "guard.sh", b"echo").expect("added");
+    assert_eq!(hooks_of(&home, &project), (vec![mine.clone(), guard(true)], 0));
+    fs::write(&script, "evil").expect("changed");
+    assert_eq!(hooks_of(&home, &project), (vec![mine.clone(), guard(false)], 1));
+    // A link out of the project leads wherever its writer wants.
+    fs::remove_file(&script).expect("removed");
+    std::os::unix::fs::symlink("/bin/sh", &script).expect("linked");
+    let link = (words(&["sh", "./guard.sh", "--strict"]), vec![false]);
+    assert_eq!(hooks_of(&home, &project), (vec![mine, link], 1));
+}
+
+#[test]
+fn an_operators_hook_in_the_project_needs_trust_as_well() {
+    let (_temp, home, project) = folders(None, None);
+    let script = project.canonicalize().expect("there").join("guard.sh");
+    fs::write(&script, "echo").expect("written");
+    fs::write(home.config(), format!("[[hooks]]\ncommand = ['{}']", script.display())).expect("written");
+    assert_eq!(hooks_of(&home, &project), (vec![(vec!["~/guard.sh".to_owned()], vec![false])], 1));
+}
+
+#[test]
+fn a_mistake_in_a_hook_is_told() {
+    let expected =
+        "`hooks` in ~/config.toml:1:9 must be a list of hooks, each as `[[hooks]]` with its `command`, not `'x'`";
+    check("hooks = 'x'", expected, None);
+    let expected = "`hooks` in ~/config.toml:1:1 must be a table with the `command` of a hook, not a table";
+    check("[[hooks]]\ntools = ['x']", expected, None);
+    check(
+        "[[hooks]]\ncommand = ['x']\ntimeout_ms = 0",
+        "`hooks.timeout_ms` in ~/config.toml:3:14 must be a number of milliseconds from 1 to 60000, not `0`",
+        None,
+    );
+    check(
+        "[[hooks]]\ncommand = ['x']\ntool = 'x'",
+        "unknown key `hooks.tool` in ~/config.toml:3:1",
+        Some("did you mean `tools`?"),
+    );
+    check(
+        "after_untrusted = 'x'",
+        "`after_untrusted` in ~/config.toml:1:19 must be `record`, `named` or `ask`, not `'x'`",
+        None,
+    );
+}
+
+#[test]
+fn fail_closed_configuration() {
+    // Whatever is wrong with the operator's own file or a trusted one, there are no settings at all.
+    for text in ["nonsense", "max_steps = 'x'", "[[hooks]]\n", "hooks = 1", "no_shell = 'yes'", "unknown = 1", "\u{0}"]
+    {
+        let (_temp, home, _) = folders(Some(text), None);
+        assert!(load(&home, None).is_err(), "{text}");
+    }
+    for key in ["after_untrusted = 'record'", "plain_results = true", "untrusted_tools = []"] {
+        let (_temp, home, project) = folders(None, Some(key));
+        let error = trust(&home, &project).expect_err(key);
+        assert!(matches!(error, ConfigError::NotOfAProject { .. }), "{key}: {error}");
+    }
 }

@@ -68,10 +68,10 @@ impl Home {
         self.root.join("keys.toml")
     }
 
-    /// The list of project configurations that the operator trusts.
+    /// The store of what the operator trusts of projects.
     #[must_use]
-    pub fn trusted_projects(&self) -> PathBuf {
-        self.root.join("trusted_projects")
+    pub fn trust(&self) -> PathBuf {
+        self.root.join("trust")
     }
 
     /// The journal of a run.

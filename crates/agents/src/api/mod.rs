@@ -191,6 +191,9 @@ impl ApiAgent {
             FetchError::InvalidUrl { .. }
             | FetchError::InvalidRequest { .. }
             | FetchError::Scheme { .. }
+            | FetchError::UserInfo { .. }
+            | FetchError::Port { .. }
+            | FetchError::NotText { .. }
             | FetchError::HostNotAllowed { .. }
             | FetchError::PrivateAddress { .. }
             | FetchError::Redirects(_)

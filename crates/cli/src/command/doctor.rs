@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use adjutant_core::price;
+use adjutant_core::view::visible_text;
 use adjutant_host::sandbox::Mode;
 use adjutant_store::Home;
 use adjutant_store::config::{self, AdapterConfig};
@@ -69,11 +70,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     let typed = Typed { workdir: args.workdir.clone(), ..Typed::default() };
     if args.trust {
         let folder = args.workdir.clone().unwrap_or_else(|| PathBuf::from("."));
-        let trusted = config::trust(&home, &folder).map_err(|error| {
-            let hint = error.hint();
-            let failure = Failure::usage(error.to_string());
-            hint.map_or_else(|| Failure::usage(error.to_string()), |hint| failure.hint(hint))
-        })?;
+        let trusted = config::trust(&home, &folder).map_err(|error| super::config_failure(&error))?;
         eprintln!("trusted: `{}` as it is now", trusted.path.display());
     }
     let settings = settings::resolve(&home, &typed, None)?;
@@ -135,6 +132,17 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
     rows.extend(whole("max_turns", &settings.max_turns));
     if let Some(most) = &settings.max_nano_dollars {
         rows.push(setting("max_dollars", &price::sum_text(most.value), &most.from));
+    }
+    let after = &settings.after_untrusted;
+    rows.push(setting("after_untrusted", after.value.as_str(), &after.from));
+    if let Some(tools) = &settings.untrusted_tools {
+        rows.push(setting("untrusted_tools", &tools.value.join(", "), &tools.from));
+    }
+    if settings.plain_results.value {
+        rows.push(setting("plain_results", "true", &settings.plain_results.from));
+    }
+    for (number, hook) in (1..).zip(&settings.hooks) {
+        rows.push(setting(&format!("hooks.{number}"), &hook.value.command.join(" "), &hook.from.to_string()));
     }
     for (name, value) in &settings.detectors {
         rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
@@ -205,7 +213,7 @@ fn text(report: &Report) -> String {
         text.push_str(&format!("  - {gap}\n"));
     }
     for notice in &report.notices {
-        text.push_str(&format!("\nnotice: {notice}\n"));
+        text.push_str(&format!("\nnotice: {}\n", visible_text(notice)));
     }
     text
 }

@@ -14,10 +14,12 @@ pub mod framework;
 pub mod tools;
 pub mod adapters;
 pub mod doctor;
+pub mod trust;
 pub mod completions;
 pub mod version;
 
 use adjutant_core::trace::{Body, Event, Outcome};
+use adjutant_store::config::ConfigError;
 use adjutant_store::runs::FindError;
 use serde::Serialize;
 
@@ -31,6 +33,18 @@ fn not_found(error: FindError) -> anyhow::Error {
     match hint {
         Some(hint) => failure.hint(hint).into(),
         None => failure.into(),
+    }
+}
+
+/// A configuration that can't be used.
+pub fn config_failure(error: &ConfigError) -> Failure {
+    let said = match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    match error.hint() {
+        Some(hint) => Failure::usage(said).hint(hint),
+        None => Failure::usage(said),
     }
 }
 

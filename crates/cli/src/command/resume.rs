@@ -10,6 +10,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::session::Mode;
 use adjutant_core::session::Session;
 use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
+use adjutant_core::view::visible_text;
 use adjutant_runtime::Driver;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, OpenError, Owner};
@@ -96,7 +97,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let typed = Typed { workdir: Some(PathBuf::from(&options.workdir)), ..Typed::default() };
     let settings = settings::resolve(&home, &typed, None)?;
     for notice in &settings.notices {
-        eprintln!("warning: {notice}");
+        eprintln!("warning: {}", visible_text(&notice.to_string()));
     }
     let brief = sitting::recorded_brief(&start.brief)?;
     let mut sitting = Sitting::open(&home, brief, options.clone(), settings.adapters, &settings.sandbox)?;

@@ -11,6 +11,7 @@ use adjutant_core::price;
 use adjutant_core::procedure::Part;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::view::visible_text;
 use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::{FileJournal, Home, Owner};
@@ -129,7 +130,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
     let settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
     for notice in &settings.notices {
-        eprintln!("warning: {notice}");
+        eprintln!("warning: {}", visible_text(&notice.to_string()));
     }
     for field in without_effect(&brief) {
         eprintln!("warning: `{field}` has no effect yet: this version runs one agent with the native tools");

@@ -10,6 +10,7 @@ mod example_over_apis;
 mod exit_codes;
 mod first_run;
 mod gemini;
+mod guard;
 mod help;
 mod home;
 mod hostile;

@@ -7,7 +7,7 @@
 //!
 //! Begin with [`judge`].
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::authorization;
 use super::category::{Category, MCP_TOOL, SHELL_EXEC};
@@ -20,7 +20,7 @@ use super::scope::Scope;
 use super::walls::without_walls;
 
 /// What the gate says to one tool call, from mild to strict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The call may be made.
@@ -63,6 +63,10 @@ pub enum Layer {
     Grant,
     /// What the kernel keeps commands from.
     Sandbox,
+    /// That the call follows text from outside.
+    Untrusted,
+    /// An operator's own guard hook.
+    Hook,
     /// What holds when nobody said anything.
     Default,
 }
@@ -80,6 +84,8 @@ impl Layer {
             Self::Approval => "approval",
             Self::Grant => "grant",
             Self::Sandbox => "sandbox",
+            Self::Untrusted => "untrusted",
+            Self::Hook => "hook",
             Self::Default => "default",
         }
     }

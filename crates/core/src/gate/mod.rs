@@ -4,6 +4,9 @@
 //! check that decided and what would allow the call. It carries out nothing and asks nobody; what an
 //! operator answered comes in as an approval.
 //!
+//! What comes after the gate's own checks (`untrusted.rs`: text from outside came before; `guard_hook.rs`: an
+//! operator's executable was asked) can only tighten (`tighten.rs`).
+//!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
 //! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs;
 //! `walls.rs` asks where the sandbox is not whole. [`shell`] reads command lines. [`secrets`] keeps secrets out of
@@ -17,6 +20,7 @@ pub mod effect;
 mod effects;
 pub mod grant;
 pub mod grant_line;
+pub mod guard_hook;
 pub mod native;
 pub mod permission;
 mod places;
@@ -25,6 +29,8 @@ mod role_limit;
 pub mod scope;
 pub mod secrets;
 pub mod shell;
+mod tighten;
+mod untrusted;
 mod walls;
 
 #[cfg(test)]
@@ -36,6 +42,8 @@ pub use decision::{Answer, Decision, Finding, Layer, OneOrMore, Request, judge, 
 pub use effect::{Act, Effect, Target, Verdict};
 pub use effects::effects_of;
 pub use grant::{Grant, Lasts};
+pub use guard_hook::{GuardHook, HookAnswer, HookCall, HookFault, HookFile};
 pub use places::Places;
 pub use role_limit::{RoleLimit, RoleScope};
 pub use scope::{Scope, ScopeWords};
+pub use untrusted::{AfterUntrusted, SOURCES_MAX, Untrusted};

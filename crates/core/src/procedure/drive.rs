@@ -131,7 +131,8 @@ impl<P: Procedure> Drive<P> {
             Begun::Question(_) | Begun::Timer => Orphan::Reattach,
             Begun::Call { name, .. } if reads(name) => Orphan::Repeatable,
             Begun::Call { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
-            Begun::Call { .. } => Orphan::Unknown,
+            // A hook is anything that an operator wrote: it is not asked twice.
+            Begun::Call { .. } | Begun::Hook => Orphan::Unknown,
             Begun::Turn => Orphan::Repeatable,
         };
         self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.begun))).collect()
@@ -163,6 +164,9 @@ impl Want {
                 changes: Vec::new(),
                 network: *network,
             },
+            Command::Hook(asked) => {
+                Body::HookCall { slot, hook: asked.hook.name().to_owned(), place: asked.place, call: asked.call }
+            }
             Command::Ask(question) => Body::Question { slot, question: (**question).clone() },
             Command::Wait { length_ms } => Body::Timer { slot, length_ms: *length_ms },
         };

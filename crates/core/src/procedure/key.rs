@@ -71,10 +71,12 @@ pub enum What {
     Ask,
     /// A wait.
     Wait,
+    /// A guard hook, asked about a call.
+    Hook,
 }
 
 impl What {
-    const ALL: [Self; 4] = [Self::Turn, Self::Call, Self::Ask, Self::Wait];
+    const ALL: [Self; 5] = [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -82,6 +84,7 @@ impl What {
             Self::Call => "call",
             Self::Ask => "ask",
             Self::Wait => "wait",
+            Self::Hook => "hook",
         }
     }
 }
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_slot_reads_back_as_it_was_written() {
-        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9"] {
+        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1"] {
             assert_eq!(text.parse::<Slot>().expect(text).to_string(), text);
         }
         for text in ["", "turn", "turn/1", "turn/x.1", "spin/1.1", "turn/1.1.1", "turn/-1.1"] {

@@ -47,6 +47,8 @@ pub enum Begun {
     Question(Question),
     /// A wait.
     Timer,
+    /// A guard hook that is asked.
+    Hook,
 }
 
 impl Begun {
@@ -56,6 +58,7 @@ impl Begun {
             Body::ToolCall { name, changes, .. } => Self::Call { name: name.clone(), changes: changes.clone() },
             Body::Question { question, .. } => Self::Question(question.clone()),
             Body::Timer { .. } => Self::Timer,
+            Body::HookCall { .. } => Self::Hook,
             _ => return None,
         })
     }
@@ -211,6 +214,7 @@ fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
     let (fits, name) = match outcome {
         Body::AgentReply { .. } => (*begun == Begun::Turn, "agent_reply"),
         Body::AgentFailed { .. } => (*begun == Begun::Turn, "agent_failed"),
+        Body::HookResult { .. } => (*begun == Begun::Hook, "hook_result"),
         Body::Answer { .. } => (matches!(begun, Begun::Question(_)), "answer"),
         Body::Expired { .. } => (waits, "expired"),
         Body::Withdrawn { .. } => (waits, "withdrawn"),

@@ -18,6 +18,7 @@ pub use drive::{Drive, Orphan, Step};
 pub use key::{BadSlot, Key, Part, Slot, What};
 pub use ledger::{Begun, Breach, Ledger};
 
+use crate::gate::HookCall;
 use crate::inbox::Question;
 use crate::tool::ToolCall;
 use crate::trace::{Entry, Event, Outcome};
@@ -77,6 +78,8 @@ pub enum Command {
         /// Whether a command that it runs may use the network.
         network: bool,
     },
+    /// Ask a guard hook about a call.
+    Hook(Arc<HookCall>),
     /// Ask the operator.
     Ask(Arc<Question>),
     /// Wait.

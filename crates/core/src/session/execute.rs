@@ -1,5 +1,7 @@
 //! Phase 1: step by step, every turn read, every call judged.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
@@ -205,7 +207,22 @@ impl Session {
 
     /// The gate's word on one call.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
-        let decision = self.decision(call, tool);
+        let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
+        let untrusted = &self.setup.untrusted;
+        let all = &self.state.untrusted;
+        let after_untrusted = &all[all.len().saturating_sub(gate::SOURCES_MAX)..];
+        let mut decision = self.decision(call, tool);
+        // What is refused is refused: no hook could say more.
+        if decision.answer != gate::Answer::Refuse {
+            if let Some(asking) = self.ask_hooks(call, tool, &effects, &decision) {
+                return asking;
+            }
+            for asked in &call.hooks {
+                if let Some(answer) = &asked.answer {
+                    decision = decision.tightened_by(answer.finding(&asked.name));
+                }
+            }
+        }
         let allowed = decision.answer == gate::Answer::Allow;
         self.record(Body::AuthCheckFired {
             layer: decision.layer.as_str().to_owned(),
@@ -217,6 +234,8 @@ impl Session {
             missing: decision.missing.iter().map(ToString::to_string).collect(),
             would_allow: decision.would_allow,
             grants: decision.grants,
+            untrusted: untrusted.is_brought_by(&tool.name, &tool.categories, &effects),
+            after_untrusted: after_untrusted.to_vec(),
         })
     }
 
@@ -229,7 +248,7 @@ impl Session {
     pub(super) fn decision_at(&self, call: &Call, tool: &ToolSpec, now: Timestamp) -> gate::Decision {
         let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
         let subject = Subject { tool: &tool.name, args: &call.call.args, effects: &effects };
-        gate::judge(&gate::Request {
+        let decision = gate::judge(&gate::Request {
             tool: &tool.name,
             categories: &tool.categories,
             effects: &effects,
@@ -243,7 +262,18 @@ impl Session {
             places: &self.setup.places,
             scope: &self.setup.scope,
             scope_locked: self.setup.scope_locked,
-        })
+        });
+        let named = self.setup.authorized.iter().chain(&self.state.approved_for_run);
+        match self.setup.untrusted.finding(self.read_from_outside(), &tool.categories, &effects, named) {
+            Some(finding) => decision.tightened_by(finding),
+            None => decision,
+        }
+    }
+
+    /// The text from outside that the agent read: the latest calls that brought it.
+    fn read_from_outside(&self) -> &[String] {
+        let all = &self.state.untrusted;
+        &all[all.len().saturating_sub(gate::SOURCES_MAX)..]
     }
 
     /// Whether a command that was allowed may use the network: because the brief or an approval for the run says
@@ -266,6 +296,35 @@ impl Session {
         let subject = Subject { tool: &call.call.name, args, effects: &effects };
         let now = self.state.now.unwrap_or(Timestamp::MAX);
         self.state.grants.for_call(call, &subject, now).into_iter().cloned().collect()
+    }
+
+    /// Asks the next guard hook that has not answered about a call; `None` if there is none.
+    fn ask_hooks(
+        &self,
+        call: &Call,
+        tool: &ToolSpec,
+        effects: &[gate::Effect],
+        decision: &gate::Decision,
+    ) -> Option<Next> {
+        for (place, hook) in (0..).zip(&self.setup.hooks).filter(|(_, hook)| hook.is_for(&tool.name)) {
+            let slot = match call.hooks.iter().find(|asked| asked.place == place) {
+                Some(asked) if asked.answer.is_some() => continue,
+                Some(asked) => asked.slot,
+                None => Slot::first(What::Hook, self.state.hooks + 1),
+            };
+            let input = gate::guard_hook::input(&gate::guard_hook::Asked {
+                tool: &tool.name,
+                call: call.number,
+                args: &call.call.args,
+                effects,
+                decision,
+                workdir: &self.setup.places.workdir,
+                after_untrusted: &self.state.untrusted,
+            });
+            let asked = gate::HookCall { hook: hook.clone(), place, call: call.number, input };
+            return Some(self.want(slot, Command::Hook(Arc::new(asked))));
+        }
+        None
     }
 
     pub(super) fn reject(&self, call: &Call, rejection: Rejection, content: String) -> Next {

@@ -11,6 +11,7 @@ mod context;
 pub mod detect;
 mod execute;
 pub mod explain;
+pub mod fence;
 mod intake;
 mod machine;
 mod mode;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Mode;
 use super::detect::Sensitivities;
 use crate::budget::Budget;
-use crate::gate::{Category, Places, RoleLimit, Scope};
+use crate::gate::{Category, GuardHook, Places, RoleLimit, Scope, Untrusted};
 use crate::tool::ToolSpecs;
 
 /// How many steps a session takes before a person is asked (the peer's number).
@@ -60,6 +60,10 @@ pub struct Setup {
     pub sensitivities: Sensitivities,
     /// Whether `shell_exec` is switched off.
     pub shell_disabled: bool,
+    /// What counts as text from outside, and what holds for calls after it.
+    pub untrusted: Untrusted,
+    /// The guard hooks, which are asked in this order.
+    pub hooks: Vec<GuardHook>,
     /// The limit of the role that the agent works in; none if it works alone.
     pub role: Option<RoleLimit>,
     /// The tools there are.

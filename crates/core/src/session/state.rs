@@ -16,7 +16,7 @@ use super::past::Past;
 use super::permission::{Asking, Grants};
 use super::retry::Failed;
 use crate::budget::{Metric, Spending};
-use crate::gate::Category;
+use crate::gate::{Category, HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::procedure::{Slot, What};
 use crate::tool::ToolCall;
@@ -38,6 +38,12 @@ pub(super) struct State {
     pub(super) turns: u32,
     pub(super) turn: Option<Turn>,
     pub(super) calls: u32,
+    /// Guard hooks that were asked.
+    pub(super) hooks: u32,
+    /// The calls that brought text from outside which the agent has read, and those whose text it gets with its
+    /// next turn.
+    pub(super) untrusted: Vec<String>,
+    pub(super) untrusted_next: Vec<String>,
     pub(super) questions: u32,
     pub(super) asked: Option<Asked>,
     pub(super) nudges: u32,
@@ -146,6 +152,19 @@ pub(super) struct Call {
     pub(super) owes: Vec<String>,
     /// The grants of which it has used up a use.
     pub(super) paid: Vec<String>,
+    /// The guard hooks that were asked about it, in order.
+    pub(super) hooks: Vec<HookAsked>,
+    /// Whether what it brings back is text from outside.
+    pub(super) brings_untrusted: bool,
+}
+
+/// A guard hook that was asked about a call.
+#[derive(Debug, Clone)]
+pub(super) struct HookAsked {
+    pub(super) slot: Slot,
+    pub(super) place: u32,
+    pub(super) name: String,
+    pub(super) answer: Option<HookAnswer>,
 }
 
 /// What was said to a call.
@@ -249,7 +268,10 @@ impl State {
                 self.past.hear(*kind, text);
                 self.say(*role, *kind, *step);
             }
-            Body::AgentRequest { slot, .. } => self.request(*slot),
+            Body::AgentRequest { slot, .. } => {
+                self.untrusted.append(&mut self.untrusted_next);
+                self.request(*slot);
+            }
             Body::AgentReply { slot, text, calls, stop, .. } => {
                 self.reply(*slot, text, calls, *stop == Stop::MaxTokens);
             }
@@ -302,10 +324,12 @@ impl State {
                 missing,
                 would_allow,
                 grants,
+                untrusted,
                 ..
             } => {
                 if let Some(call) = self.call_mut(*number) {
                     call.owes = grants.iter().filter(|id| !call.paid.contains(id)).cloned().collect();
+                    call.brings_untrusted = *untrusted;
                     call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
                         ("allow", _) => Verdict::Allowed,
                         (_, Some("refuse")) => Verdict::Refused {
@@ -369,10 +393,26 @@ impl State {
                 }
             }
             Body::AuthPrompt { categories, response, calls, acts } => self.prompted(categories, response, calls, acts),
-            Body::ToolResult { slot, success, .. } => {
+            Body::HookCall { slot, hook, place, call } => {
+                let asked = HookAsked { slot: *slot, place: *place, name: hook.clone(), answer: None };
+                if let Some(call) = self.call_mut(*call) {
+                    call.hooks.push(asked);
+                }
+            }
+            Body::HookResult { slot, decision, reason, fault, .. } => {
+                self.hook_said(*slot, HookAnswer { answer: *decision, reason: reason.clone(), fault: *fault });
+            }
+            Body::ToolResult { slot, success, code, .. } => {
+                // A refused fetch brings none of what it was for.
+                if code.is_none() {
+                    self.brought(slot.number);
+                }
                 self.finish(slot.number, if *success { Came::Well } else { Came::Failed })
             }
-            Body::ToolCancelled { slot, .. } => self.finish(slot.number, Came::Cancelled),
+            Body::ToolCancelled { slot, .. } => {
+                self.brought(slot.number);
+                self.finish(slot.number, Came::Cancelled);
+            }
             Body::ToolRejected { call, .. } => self.finish(*call, Came::NotMade),
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
             Body::BudgetHalt { metric, .. } => self.halted = Some(metric.clone()),
@@ -456,6 +496,7 @@ impl State {
                 }
             }
             What::Ask => self.questions = self.questions.max(slot.number),
+            What::Hook => self.hooks = self.hooks.max(slot.number),
             What::Wait => {}
         }
     }
@@ -503,6 +544,8 @@ impl State {
             asking: Asking::Not,
             owes: Vec::new(),
             paid: Vec::new(),
+            hooks: Vec::new(),
+            brings_untrusted: false,
         });
         let taken = Taken {
             text: text.to_owned(),
@@ -640,7 +683,24 @@ impl State {
                     };
                 }
             }
+            What::Hook => self.hook_said(slot, HookAnswer::none(HookFault::Interrupted, "")),
             What::Ask | What::Wait => {}
+        }
+    }
+
+    /// Takes note of what a guard hook said.
+    fn hook_said(&mut self, slot: Slot, answer: HookAnswer) {
+        let calls = self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls);
+        if let Some(asked) = calls.flat_map(|call| &mut call.hooks).find(|asked| asked.slot == slot) {
+            asked.answer = Some(answer);
+        }
+    }
+
+    /// Takes note that a call came to its end with whatever it brought.
+    fn brought(&mut self, number: u32) {
+        if let Some(call) = self.call_mut(number).filter(|call| call.brings_untrusted) {
+            let source = format!("{} call {number}", call.call.name);
+            self.untrusted_next.push(source);
         }
     }
 

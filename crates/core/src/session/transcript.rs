@@ -1,5 +1,6 @@
 //! What was said in a part, in order: what a request sends and what a reader sees, from the events.
 
+use super::fence;
 use crate::tool::ToolCall;
 use crate::trace::{Body, Event, MessageRole, PhaseName, Rejection, wire};
 use jiff::Timestamp;
@@ -9,13 +10,15 @@ use jiff::Timestamp;
 pub struct Transcript {
     messages: Vec<Said>,
     phase: Option<PhaseName>,
-    names: Vec<(u32, String, String)>,
+    /// Of each call: the agent's own name for it, its tool, and what its result is labelled with.
+    names: Vec<(u32, String, String, String)>,
     /// The first message that is still sent, besides the system's.
     first: usize,
     calls: u32,
     hasher: blake3::Hasher,
     /// How many of the messages the hasher has seen: whoever asks for no hash pays for none.
     hashed: usize,
+    is_fenced: bool,
 }
 
 /// One message.
@@ -52,10 +55,24 @@ pub enum Speaker {
         is_error: bool,
         /// The hash of a content that is kept elsewhere.
         artifact: Option<String>,
+        /// Where the content comes from, if it is data and not our own word.
+        source: Option<String>,
     },
 }
 
 impl Transcript {
+    /// A transcript of which results are sent in a fence ([`fence`](super::fence)).
+    #[must_use]
+    pub fn fenced() -> Self {
+        Self { is_fenced: true, ..Self::default() }
+    }
+
+    /// Whether results are sent in a fence.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        self.is_fenced
+    }
+
     /// The messages.
     #[must_use]
     pub fn messages(&self) -> &[Said] {
@@ -82,7 +99,7 @@ impl Transcript {
         let mut hasher = std::mem::take(&mut self.hasher);
         for (index, said) in self.messages.iter().enumerate().skip(self.hashed) {
             if index >= self.first || said.speaker == Speaker::System {
-                hash_in(&mut hasher, said);
+                hash_in(&mut hasher, said, self.is_fenced);
             }
         }
         self.hashed = self.messages.len();
@@ -116,28 +133,33 @@ impl Transcript {
             Body::AgentReply { text, calls, .. } => {
                 for call in &calls {
                     self.calls += 1;
-                    self.names.push((self.calls, call.call_id.clone(), call.name.clone()));
+                    let source = fence::source(&call.name, self.calls, &call.args);
+                    self.names.push((self.calls, call.call_id.clone(), call.name.clone(), source));
                 }
                 self.push(at, Speaker::Agent(calls), text);
             }
-            Body::ToolResult { slot, call_id, success, content, artifact, .. } => {
-                let (id, name) = self.call(slot.number, call_id, String::new());
-                let speaker = Speaker::Tool { call_id: id, name, is_error: !success, artifact };
+            Body::ToolResult { slot, call_id, success, content, artifact, settled, code, .. } => {
+                // What a driver says of a call that it did not carry out is our own word.
+                let is_ours = settled || code.as_deref() == Some(MASKED_ARGUMENTS);
+                let (id, name, source) = self.call(slot.number, call_id, String::new());
+                let source = source.filter(|_| !is_ours);
+                let speaker = Speaker::Tool { call_id: id, name, is_error: !success, artifact, source };
                 self.push(at, speaker, content.unwrap_or_default());
             }
             Body::ToolCancelled { slot, call_id, tool_name, partial_output, .. } => {
-                let (id, name) = self.call(slot.number, call_id, tool_name);
+                let (id, name, source) = self.call(slot.number, call_id, tool_name);
+                let source = source.filter(|_| !partial_output.is_empty());
                 let text = if partial_output.is_empty() {
                     "The call was cancelled.".to_owned()
                 } else {
                     format!("The call was cancelled. Until then it had said:\n\n{partial_output}")
                 };
-                self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None }, text);
+                self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None, source }, text);
             }
             Body::ToolRejected { call, call_id, name, content, rejection } => {
-                let (id, name) = self.call(call, call_id, name);
+                let (id, name, _) = self.call(call, call_id, name);
                 let is_error = rejection != Rejection::Answered;
-                self.push(at, Speaker::Tool { call_id: id, name, is_error, artifact: None }, content);
+                self.push(at, Speaker::Tool { call_id: id, name, is_error, artifact: None, source: None }, content);
             }
             Body::ContextFolded { messages, .. } => {
                 for number in messages {
@@ -159,14 +181,20 @@ impl Transcript {
         self.messages.push(Said { at, phase: self.phase, speaker, text, is_folded: false });
     }
 
-    /// The agent's own name for a call and its tool, by the call's number.
-    fn call(&self, number: u32, call_id: String, name: String) -> (String, String) {
+    /// The agent's own name for a call, its tool, and what its result is labelled with, by the call's number.
+    fn call(&self, number: u32, call_id: String, name: String) -> (String, String, Option<String>) {
         match self.names.iter().rev().find(|(known, ..)| *known == number) {
-            Some((_, id, name)) => (id.clone(), name.clone()),
-            None => (call_id, name),
+            Some((_, id, name, source)) => (id.clone(), name.clone(), Some(source.clone())),
+            None => {
+                let source = fence::source(&name, number, &serde_json::Value::Null);
+                (call_id, name, Some(source))
+            }
         }
     }
 }
+
+/// The code of a call that could not be made because its arguments were masked.
+pub const MASKED_ARGUMENTS: &str = "MASKED_ARGUMENTS";
 
 /// How much of each end of a folded result is still sent, in characters.
 const FOLDED_END_CHARS: usize = 200;
@@ -188,7 +216,7 @@ pub fn folded(content: &str) -> String {
 }
 
 /// Takes a message into a hash, each field with its length, so that no two transcripts read the same.
-fn hash_in(hasher: &mut blake3::Hasher, said: &Said) {
+fn hash_in(hasher: &mut blake3::Hasher, said: &Said, is_fenced: bool) {
     let mut field = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
@@ -204,10 +232,13 @@ fn hash_in(hasher: &mut blake3::Hasher, said: &Said) {
                 field(&call.args.to_string());
             }
         }
-        Speaker::Tool { call_id, artifact, .. } => {
+        Speaker::Tool { call_id, artifact, source, .. } => {
             field("tool");
             field(call_id);
             field(artifact.as_deref().unwrap_or_default());
+            if let Some(source) = source.as_ref().filter(|_| is_fenced) {
+                field(source);
+            }
         }
     }
     field(if said.is_folded { "folded" } else { "" });

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gate::{Grant, Lasts};
+use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::inbox::{Choice, Question};
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
@@ -264,8 +264,8 @@ pub enum Body {
     },
     /// The gate decided on a call. `decision` is the peer's word: everything but allow is deny.
     AuthCheckFired {
-        /// The layer whose reason is told: `role`, `call`, `brief`, `approval`, `grant`, `sandbox`,
-        /// `default`.
+        /// The layer whose reason is told: `role`, `call`, `protected`, `scope`, `brief`, `approval`, `grant`,
+        /// `sandbox`, `untrusted`, `hook`, `default`.
         layer: String,
         /// The tool.
         tool: String,
@@ -288,6 +288,12 @@ pub enum Body {
         /// The grants that it rests on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         grants: Vec<String>,
+        /// Whether what it brings back is text from outside.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untrusted: bool,
+        /// The text from outside that its agent had read before: the latest calls that brought it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        after_untrusted: Vec<String>,
     },
     /// What the project keeps of grants, read when a driver took the run up: in place of what was read before.
     GrantsLoaded {
@@ -363,6 +369,33 @@ pub enum Body {
         grant_id: String,
         /// When.
         revoked_at: Timestamp,
+    },
+    /// A guard hook was asked about a call (intent).
+    HookCall {
+        /// The slot that its outcome will name.
+        slot: Slot,
+        /// Its name: the program without the folder.
+        hook: String,
+        /// Its place among the hooks in the run's options, from 0.
+        place: u32,
+        /// The number of the call in its part.
+        call: u32,
+    },
+    /// A guard hook answered, or gave no answer (outcome).
+    HookResult {
+        /// The slot of the hook.
+        slot: Slot,
+        /// `allow`, `ask` or `refuse`: it makes the gate's word stricter and never milder. `ask` where it gave no
+        /// answer.
+        decision: Answer,
+        /// Why, in its words or in ours.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Why there is no answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<HookFault>,
+        /// How long it took.
+        duration_ms: u64,
     },
     /// Something was put to the operator (intent).
     Question {
@@ -758,6 +791,7 @@ impl Body {
             Self::AgentRequest { slot, .. }
             | Self::Question { slot, .. }
             | Self::ToolCall { slot, .. }
+            | Self::HookCall { slot, .. }
             | Self::Timer { slot, .. } => Some(slot),
             _ => None,
         }
@@ -772,6 +806,7 @@ impl Body {
             | Self::Answer { slot, .. }
             | Self::Expired { slot }
             | Self::Withdrawn { slot }
+            | Self::HookResult { slot, .. }
             | Self::ToolResult { slot, .. }
             | Self::ToolCancelled { slot, .. }
             | Self::Interrupted { slot, .. } => Some(slot),

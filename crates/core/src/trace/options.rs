@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
+use crate::gate::{AfterUntrusted, GuardHook};
 use crate::id::{BriefId, RunId};
 use crate::price::Prices;
 use crate::session::Mode;
@@ -58,6 +59,18 @@ pub struct RunOptions {
     /// The script of a scripted agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// What holds for a call that follows text from outside, where that is not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_untrusted: Option<AfterUntrusted>,
+    /// Tools whose results count as text from outside, besides those that contact a host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted_tools: Vec<String>,
+    /// Whether results are sent to agents as they are, without a fence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_results: bool,
+    /// The guard hooks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<GuardHook>,
     /// Detectors that are not at their default: name and sensitivity.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub detectors: std::collections::BTreeMap<String, String>,

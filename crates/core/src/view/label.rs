@@ -150,6 +150,12 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
             let bytes = format!("bytes={}", n("bytes_written"));
             ("proxy_res", joined(&[&detail, &bytes, if f.flag("cancelled") { "cancelled" } else { "" }]))
         }
+        "hook_call" => ("hook_call", format!("{}  call={}", w("hook"), n("call"))),
+        "hook_result" => {
+            let detail = format!("{}  {}ms", w("decision"), n("duration_ms"));
+            let fault = f.text("fault").map(|fault| format!("fault={fault}")).unwrap_or_default();
+            ("hook_result", joined(&[&detail, &fault, &w("reason")]))
+        }
         "error" => ("ERROR", format!("phase={}  {}", w("phase"), w("error"))),
         _ => return None,
     })

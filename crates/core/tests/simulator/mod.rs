@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use adjutant_core::gate::HookAnswer;
 use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
 use adjutant_core::tool::{FileChange, ToolCall};
@@ -64,6 +65,10 @@ pub struct World {
     pub effects: Vec<(Key, String)>,
     /// The contents too large for the journal, by hash: kept before a result names it.
     pub artifacts: BTreeMap<String, String>,
+    /// What tools return, by name, where it is not what the fakes make up.
+    pub results: BTreeMap<&'static str, String>,
+    /// What guard hooks write, by their place.
+    pub hooks: BTreeMap<u32, String>,
     /// Messages from outside, delivered once the journal is this long.
     pub messages: Vec<(usize, adjutant_core::inbox::Message)>,
 }
@@ -435,6 +440,15 @@ impl<P: Procedure> Simulation<'_, P> {
                 }
             },
             Command::Call { call, .. } => self.tool(key, &call.clone())?,
+            Command::Hook(asked) => {
+                if self.world.effects.iter().any(|(had, _)| had == key) {
+                    return Err(Violation::EffectTwice(key.clone()));
+                }
+                self.world.effects.push((key.clone(), format!("hook {}", asked.input)));
+                let said = self.world.hooks.get(&asked.place).cloned().unwrap_or_default();
+                let HookAnswer { answer, reason, fault } = HookAnswer::read(&said);
+                Body::HookResult { slot, decision: answer, reason, fault, duration_ms: 0 }
+            }
             Command::Ask(question) => {
                 let typed = self.answer(question).expect("it was picked because there is an answer");
                 let reply =
@@ -511,6 +525,9 @@ impl<P: Procedure> Simulation<'_, P> {
         }
         if call.args["prints"] == "much" {
             content = format!("{content}: {}", "much ".repeat(INLINE_BYTES_MAX / 4));
+        }
+        if let Some(result) = self.world.results.get(call.name.as_str()) {
+            content.clone_from(result);
         }
         let bytes = content.len() as u64;
         let (content, artifact) = if content.len() > INLINE_BYTES_MAX {
@@ -596,6 +613,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             cancellation_source: "operator_signal".to_owned(),
             partial_output: String::new(),
         },
+        Command::Hook(_) => Body::Interrupted { slot, effect: Effect::Unknown },
         Command::Ask(_) | Command::Wait { .. } => Body::Withdrawn { slot },
     }
 }

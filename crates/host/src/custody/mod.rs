@@ -12,7 +12,7 @@ mod tree;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -126,10 +126,32 @@ pub struct NotStarted {
 ///
 /// [`NotStarted`] if the program or folder can't be used.
 pub async fn run(command: Command, cancel: CancellationToken) -> Result<Ended, NotStarted> {
+    run_with(command, Stdio::null(), cancel).await
+}
+
+/// The same, with `input` to read on stdin. A command that doesn't read it is none the worse.
+///
+/// # Errors
+///
+/// [`NotStarted`] if the program or folder can't be used, or the system has no pipe or thread left.
+pub async fn run_with_input(command: Command, input: Vec<u8>, cancel: CancellationToken) -> Result<Ended, NotStarted> {
+    let program = command.program.to_string_lossy().into_owned();
+    let not_started = |source| NotStarted { program: program.clone(), is_unconfined: false, source };
+    let (reader, mut writer) = io::pipe().map_err(not_started)?;
+    // A pipe holds less than an input may have, and a command may never read: a thread of its own can wait for it
+    // until the last reader is gone, which is when the command has ended.
+    std::thread::Builder::new()
+        .name("input".to_owned())
+        .spawn(move || writer.write_all(&input))
+        .map_err(not_started)?;
+    run_with(command, Stdio::from(reader), cancel).await
+}
+
+async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> Result<Ended, NotStarted> {
     let bytes_max = command.stream_bytes_max;
     let timeout = command.timeout;
     let program = command.program.to_string_lossy().into_owned();
-    let (mut child, mut tree, report) = start(command).await?;
+    let (mut child, mut tree, report) = start(command, stdin).await?;
     let mut streams = Streams {
         stdout: Stream::new(child.stdout.take(), bytes_max),
         stderr: Stream::new(child.stderr.take(), bytes_max),
@@ -191,7 +213,7 @@ fn whole(report: Report, cause: Cause, program: &str) -> Result<Report, NotStart
 ///
 /// The parent-death signal is sent when the *thread* that forked ends, and threads of an async runtime may
 /// end before the process does.
-async fn start(command: Command) -> Result<(Child, tree::Tree, Option<File>), NotStarted> {
+async fn start(command: Command, stdin: Stdio) -> Result<(Child, tree::Tree, Option<File>), NotStarted> {
     let program = command.program.to_string_lossy().into_owned();
     let is_confined = command.confinement != Confinement::None;
     let not_started = |source: io::Error| NotStarted { program: program.clone(), is_unconfined: is_confined, source };
@@ -205,7 +227,7 @@ async fn start(command: Command) -> Result<(Child, tree::Tree, Option<File>), No
         .name("custody".to_owned())
         .spawn(move || {
             let _in_runtime = runtime.enter();
-            let child = spawn(&command, &spawning);
+            let child = spawn(&command, &spawning, stdin);
             if started.send(child).is_ok() {
                 // Ends when the tree's half of the channel is dropped.
                 ended.recv().ok();
@@ -222,7 +244,7 @@ async fn start(command: Command) -> Result<(Child, tree::Tree, Option<File>), No
 }
 
 /// Starts the command, and says where a sandbox will report.
-fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<(Child, Option<File>)> {
+fn spawn(command: &Command, tag: &tree::Tag, stdin: Stdio) -> io::Result<(Child, Option<File>)> {
     let folder = command.folder.as_fd().try_clone_to_owned()?;
     let parent = rustix::process::getpid();
     let (mut process, report, reporting) = match &command.confinement {
@@ -234,7 +256,7 @@ fn spawn(command: &Command, tag: &tree::Tag) -> io::Result<(Child, Option<File>)
     };
     process.args(&command.args).env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
     process.env(tree::TAG_NAME, tag.as_str());
-    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    process.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let prepare = move || {
         rustix::process::fchdir(&folder)?;
         rustix::process::setsid()?;

@@ -46,6 +46,12 @@ impl Output {
         self.total - self.head.len() as u64 - self.tail.len() as u64
     }
 
+    /// The bytes that were kept.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.head.iter().chain(&self.tail).copied().collect()
+    }
+
     /// The text, with a line of its own where bytes were dropped; what is not UTF-8 becomes U+FFFD.
     #[must_use]
     pub fn text(&self) -> String {

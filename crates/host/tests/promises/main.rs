@@ -2,6 +2,7 @@
 //! network.
 
 mod custody;
+mod hooks;
 mod hostile_http;
 mod http;
 mod proxies;

@@ -130,7 +130,7 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
                 return Err(ConfigError::NotOfAProject {
                     at: file.origin(&name.span()),
                     key: full,
-                    why: "it decides which host a key goes to",
+                    what: "which host a key goes to",
                 });
             }
             "base_url" => config.base_url = Some(key.text("the address of an API")?),

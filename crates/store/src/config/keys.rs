@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use adjutant_core::gate::AfterUntrusted;
 use adjutant_core::nearest::nearest;
 use adjutant_core::price;
 use adjutant_core::session::Mode;
@@ -10,12 +11,12 @@ use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Origin, Setting, Whose, adapters, sandbox};
+use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, sandbox};
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "detectors", "adapters", "sandbox",
+    "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "detectors", "adapters", "sandbox",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -42,6 +43,17 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
                 let expected = "dollars above 0 with at most nine decimals, such as `2.50`";
                 config.max_nano_dollars = Some(key.decimal(price::sum, expected)?);
             }
+            "after_untrusted" | "untrusted_tools" | "plain_results" if file.whose == Whose::Projects => {
+                return Err(ConfigError::NotOfAProject {
+                    at: file.origin(&name.span()),
+                    key: name.get_ref().to_string(),
+                    what: "how far text of strangers is believed",
+                });
+            }
+            "after_untrusted" => config.after_untrusted = Some(key.after_untrusted()?),
+            "untrusted_tools" => config.untrusted_tools = Some(key.texts("a list of tools")?),
+            "plain_results" => config.plain_results = Some(key.switch()?),
+            "hooks" => config.hooks = hooks::read(&key)?,
             "adapters" => config.adapters = adapters::read(&key)?,
             "sandbox" => config.sandbox = sandbox::read(&key)?,
             "detectors" => {
@@ -151,6 +163,11 @@ impl Key<'_, '_> {
             | DeValue::Table(_) => None,
         };
         number.map(|number| self.set(number)).ok_or_else(|| self.bad(expected))
+    }
+
+    fn after_untrusted(&self) -> Result<Setting<AfterUntrusted>, ConfigError> {
+        let given = self.value.get_ref().as_str().and_then(|given| given.parse().ok());
+        given.map(|after| self.set(after)).ok_or_else(|| self.bad("`record`, `named` or `ask`"))
     }
 
     pub(super) fn texts(&self, expected: &'static str) -> Result<Setting<Vec<String>>, ConfigError> {

@@ -5,10 +5,10 @@
 //! project, so it is read only once the operator trusts its very content.
 //!
 //! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of
-//! the sandbox, `trust.rs` who is
-//! believed.
+//! the sandbox, `hooks.rs` those of a guard hook, `trust.rs` who is believed.
 
 mod adapters;
+mod hooks;
 mod keys;
 mod sandbox;
 mod trust;
@@ -20,17 +20,20 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::question;
 use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use thiserror::Error;
 
 pub use adapters::{ADAPTER_KEYS, AdapterConfig, IDLE_SECONDS_MAX, Tier};
+pub use hooks::HOOK_KEYS;
 pub use keys::KEYS;
 pub use sandbox::{SANDBOX_KEYS, SandboxConfig};
-pub use trust::{Trusted, trust};
+pub use trust::{Trusted, check, trust};
 
 use crate::home::Home;
+use crate::trust::{Standing, Trust, TrustError};
 
 /// The longest configuration that is read, in bytes: anything longer is something else.
 pub const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -61,6 +64,14 @@ pub struct Config {
     pub max_nano_dollars: Option<Setting<u64>>,
     /// How many turns a run may take, from 1.
     pub max_turns: Option<Setting<u64>>,
+    /// What holds for a call that follows text from outside.
+    pub after_untrusted: Option<Setting<AfterUntrusted>>,
+    /// Tools whose results count as text from outside.
+    pub untrusted_tools: Option<Setting<Vec<String>>>,
+    /// Whether results are sent to agents without a fence.
+    pub plain_results: Option<Setting<bool>>,
+    /// Guard hooks: the home's, then the project's.
+    pub hooks: Vec<Setting<GuardHook>>,
     /// What is set for single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     /// What is set for the sandbox of commands.
@@ -110,6 +121,8 @@ impl Config {
     /// This configuration, with what it lacks taken from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
+        // Hooks only tighten: none of them takes another's place.
+        let hooks = other.hooks.into_iter().chain(self.hooks).collect();
         let mut detectors = other.detectors;
         detectors.extend(self.detectors);
         let mut adapters = other.adapters;
@@ -132,6 +145,10 @@ impl Config {
             max_minutes: self.max_minutes.or(other.max_minutes),
             max_nano_dollars: self.max_nano_dollars.or(other.max_nano_dollars),
             max_turns: self.max_turns.or(other.max_turns),
+            after_untrusted: self.after_untrusted.or(other.after_untrusted),
+            untrusted_tools: self.untrusted_tools.or(other.untrusted_tools),
+            plain_results: self.plain_results.or(other.plain_results),
+            hooks,
             adapters,
             // Only the home's has one.
             sandbox: other.sandbox,
@@ -155,17 +172,44 @@ pub enum Notice {
     Untrusted {
         /// The file.
         path: PathBuf,
+        /// What changed since it was trusted, as a unified diff.
+        change: Option<String>,
+    },
+    /// A file of the project that a guard hook runs is not trusted: calls that the hook guards are asked about.
+    UntrustedHook {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Lines of the trust store can't be read.
+    DamagedTrust {
+        /// How many.
+        lines: usize,
     },
 }
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Untrusted { path } => write!(
+            Self::Untrusted { path, change } => {
+                write!(
+                    f,
+                    "`{}` is ignored: nobody has trusted what it says now. Read it, then trust it with `adjutant trust add`",
+                    path.display()
+                )?;
+                match change {
+                    Some(change) => write!(f, "\n{}", change.trim_end()),
+                    None => Ok(()),
+                }
+            }
+            Self::UntrustedHook { path } => write!(
                 f,
-                "`{}` is ignored: nobody has trusted what it says now. Read it, then trust it with `adjutant doctor --trust`",
+                "the guard hook in `{}` is not run, and every call that it guards is asked about: nobody has trusted \
+                 what the file says now. Read it, then trust it with `adjutant trust add`",
                 path.display()
             ),
+            Self::DamagedTrust { lines } => {
+                write!(f, "{lines} lines of the trust store can't be read: what they said is not trusted any more")
+            }
         }
     }
 }
@@ -220,15 +264,18 @@ pub enum ConfigError {
         found: String,
     },
     /// A project says what only the operator may.
-    #[error("`{key}` in {at} is not taken from a project: {why}")]
+    #[error("`{key}` in {at} is not taken from a project: it decides {what}")]
     NotOfAProject {
         /// Where.
         at: Origin,
         /// The key.
         key: String,
-        /// Why it is the operator's alone.
-        why: &'static str,
+        /// What it decides.
+        what: &'static str,
     },
+    /// What is trusted can't be told.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
 }
 
 /// Whose a configuration is.
@@ -248,16 +295,23 @@ impl ConfigError {
             Self::UnknownKey { nearest, known, .. } => {
                 question(nearest).or_else(|| Some(format!("known are {}", known.join(", "))))
             }
+            Self::NotOfAProject { key, .. } if key.ends_with("base_url") => {
+                Some("set it in the `config.toml` of the home, or with --base-url".to_owned())
+            }
             Self::NotOfAProject { .. } => Some("set it in the `config.toml` of the home".to_owned()),
+            Self::Trust(error) => error.hint(),
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
     }
 }
 
+/// The name of a project's configuration, below its folder.
+pub const PROJECT_CONFIG: &str = ".adjutant/config.toml";
+
 /// Where the configuration of the project in `folder` is.
 #[must_use]
 pub fn project_config(folder: &Path) -> PathBuf {
-    folder.join(".adjutant").join("config.toml")
+    folder.join(PROJECT_CONFIG)
 }
 
 /// What is set in the home, and in the project's folder if there is one and its content is trusted.
@@ -270,16 +324,40 @@ pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, Config
         Some(text) => keys::read(&home.config(), &text, Whose::Own)?,
         None => Config::default(),
     };
-    let Some(path) = project_folder.map(project_config) else {
+    let Some(folder) = project_folder else {
         return Ok(Loaded { config: own, notices: Vec::new() });
     };
-    match content(&path)? {
-        None => Ok(Loaded { config: own, notices: Vec::new() }),
-        Some(text) if trust::is_trusted(home, &text)? => {
-            Ok(Loaded { config: keys::read(&path, &text, Whose::Projects)?.or(own), notices: Vec::new() })
+    let path = project_config(folder);
+    let mut notices = Vec::new();
+    let mut projects = match content(&path)? {
+        None => Config::default(),
+        Some(text) => match trust::standing(home, &path, &text)? {
+            Standing::Trusted => keys::read(&path, &text, Whose::Projects)?,
+            Standing::New => {
+                notices.push(Notice::Untrusted { path, change: None });
+                Config::default()
+            }
+            Standing::Changed { before } => {
+                let change = before.map(|before| crate::trust::change(&before, &text));
+                notices.push(Notice::Untrusted { path, change });
+                Config::default()
+            }
+        },
+    };
+    let mut own = own;
+    if !own.hooks.is_empty() || !projects.hooks.is_empty() {
+        let trusted = Trust::load(home)?;
+        if trusted.skipped > 0 {
+            notices.push(Notice::DamagedTrust { lines: trusted.skipped });
         }
-        Some(_) => Ok(Loaded { config: own, notices: vec![Notice::Untrusted { path }] }),
+        for (hooks, is_own) in [(&mut own.hooks, false), (&mut projects.hooks, true)] {
+            for hook in hooks {
+                let untrusted = hooks::tie(&mut hook.value, hooks::Project { folder, is_own }, &trusted)?;
+                notices.extend(untrusted.into_iter().map(|path| Notice::UntrustedHook { path }));
+            }
+        }
     }
+    Ok(Loaded { config: projects.or(own), notices })
 }
 
 /// What the file at `path` says; `None` if there is none.

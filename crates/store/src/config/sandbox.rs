@@ -31,7 +31,7 @@ pub(super) fn read(sandbox: &Key<'_, '_>) -> Result<SandboxConfig, ConfigError> 
         return Err(ConfigError::NotOfAProject {
             at: file.origin(&sandbox.value.span()),
             key: sandbox.name.to_owned(),
-            why: "it decides what commands can reach",
+            what: "what commands can reach",
         });
     }
     let table = sandbox.value.get_ref().as_table().ok_or_else(|| sandbox.bad("a table"))?;

@@ -1,15 +1,10 @@
 //! Whose configuration is believed: the operator's own, and a project's once its content was trusted.
-//!
-//! A project's file can be changed by whoever can change the project, an agent included. So it is trusted
-//! by the hash of what it says: any change makes it untrusted again.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Whose, content, keys, project_config};
-use crate::home::{Home, make_folder};
+use super::{ConfigError, PROJECT_CONFIG, Whose, content, keys, project_config};
+use crate::home::Home;
+use crate::trust::{Standing, Trust};
 
 /// What was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,38 +19,30 @@ pub struct Trusted {
 ///
 /// # Errors
 ///
-/// [`ConfigError`] if there is none, it has a mistake, or the list can't be written.
+/// [`ConfigError`] if there is none, it has a mistake, or the store can't be written.
 pub fn trust(home: &Home, folder: &Path) -> Result<Trusted, ConfigError> {
     let path = project_config(folder);
     let Some(text) = content(&path)? else { return Err(ConfigError::Absent { path }) };
     keys::read(&path, &text, Whose::Projects)?;
-    let hash = hash_of(&text);
-    if !is_trusted(home, &text)? {
-        let list = home.trusted_projects();
-        add(home, &format!("{hash} {}\n", path.display().to_string().replace('\n', " ")))
-            .map_err(|source| ConfigError::Unusable { path: list, source })?;
-    }
+    let hash = Trust::load(home)?.add(home, &real(&path), PROJECT_CONFIG, text.as_bytes())?;
     Ok(Trusted { path, hash })
 }
 
-/// Whether the operator has trusted a configuration that says `text`.
-pub(super) fn is_trusted(home: &Home, text: &str) -> Result<bool, ConfigError> {
-    let list = home.trusted_projects();
-    let trusted = match fs::read_to_string(&list) {
-        Ok(trusted) => trusted,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(source) => return Err(ConfigError::Unusable { path: list, source }),
-    };
-    let hash = hash_of(text);
-    Ok(trusted.lines().any(|line| line.split(' ').next() == Some(&hash)))
+/// Whether a project's configuration at `path` that says `text` can be used, if it is trusted.
+///
+/// # Errors
+///
+/// [`ConfigError`] about the first mistake in it.
+pub fn check(path: &Path, text: &str) -> Result<(), ConfigError> {
+    keys::read(path, text, Whose::Projects).map(drop)
 }
 
-fn hash_of(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex().to_string()
+/// How the configuration at `path`, which says `text`, stands.
+pub(super) fn standing(home: &Home, path: &Path, text: &str) -> Result<Standing, ConfigError> {
+    Ok(Trust::load(home)?.standing(&real(path), PROJECT_CONFIG, text.as_bytes()))
 }
 
-fn add(home: &Home, line: &str) -> io::Result<()> {
-    make_folder(home.root())?;
-    let mut list = OpenOptions::new().append(true).create(true).mode(0o600).open(home.trusted_projects())?;
-    list.write_all(line.as_bytes())
+/// Where a file really is, so that it is called the same from wherever it is named.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
