@@ -220,9 +220,12 @@ fn what_is_no_file_is_an_error() {
     assert!(matches!(load(&home, Some(&project)), Err(ConfigError::Unusable { .. })));
 }
 
+/// A hook's command, and of each file of the project that it names whether it is trusted.
+type Tied = (Vec<String>, Vec<bool>);
+
 /// The hooks that a home and a project have together, as commands with paths shortened and the hashes that were
 /// trusted, and the notices.
-fn hooks_of(home: &Home, project: &Path) -> (Vec<(Vec<String>, Vec<bool>)>, usize) {
+fn hooks_of(home: &Home, project: &Path) -> (Vec<Tied>, usize) {
     let loaded = load(home, Some(project)).expect("loaded");
     let folder = project.canonicalize().expect("there").display().to_string();
     let hook = |hook: &Setting<GuardHook>| {

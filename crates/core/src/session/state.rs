@@ -402,11 +402,9 @@ impl State {
             Body::HookResult { slot, decision, reason, fault, .. } => {
                 self.hook_said(*slot, HookAnswer { answer: *decision, reason: reason.clone(), fault: *fault });
             }
-            Body::ToolResult { slot, success, code, .. } => {
-                // A refused fetch brings none of what it was for.
-                if code.is_none() {
-                    self.brought(slot.number);
-                }
+            Body::ToolResult { slot, success, .. } => {
+                // A failure too: it may repeat what a server said.
+                self.brought(slot.number);
                 self.finish(slot.number, if *success { Came::Well } else { Came::Failed })
             }
             Body::ToolCancelled { slot, .. } => {
