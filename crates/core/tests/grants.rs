@@ -36,6 +36,8 @@ fn setup() -> Setup {
         authorized: Vec::new(),
         places: Places::default(),
         scope: Scope::default(),
+        hooks: Vec::new(),
+        untrusted: adjutant_core::gate::Untrusted::default(),
         scope_locked: false,
         deadline: None,
         mode: Some(Mode::Auto),

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
-use crate::failure::{self, Failure};
+use crate::failure;
 use crate::sandbox::{self, Plan};
 use crate::settings::{self, Place, Settings, Sourced, Typed};
 use crate::sitting;

@@ -5,6 +5,7 @@
 
 mod adapters;
 mod anthropic;
+mod attacks;
 mod decide;
 mod example_over_apis;
 mod exit_codes;
