@@ -61,7 +61,7 @@ pub enum Speaker {
 }
 
 impl Transcript {
-    /// A transcript of which results are sent in a fence ([`fence`](super::fence)).
+    /// A transcript of which results are sent in a fence ([`fence`]).
     #[must_use]
     pub fn fenced() -> Self {
         Self { is_fenced: true, ..Self::default() }
