@@ -60,7 +60,7 @@ struct Setting {
 
 /// What a reader of the design may look for in vain.
 const NOT_YET: &[&str] = &[
-    "command lines are not read: authorizing `shell_exec` authorizes whatever a command does",
+    "scripts are not read: a command line is, but not the files, builds and tests that it starts",
     "adapters: `cli-bridge` and `acp` may be named in a brief and are not there",
 ];
 
