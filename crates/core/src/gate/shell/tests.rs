@@ -282,3 +282,58 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn lines_that_are_a_matter_of_policy_are_judged_as_recorded() {
+    let judged: Vec<(String, Verdict)> = vectors(include_str!("../../../../../tests/vectors/shell-commands.jsonl"))
+        .filter(|vector| text(vector, "strength") == "judgement")
+        .map(|vector| (text(&vector, "id").to_owned(), reading(text(&vector, "command")).verdict()))
+        .collect();
+    assert_eq!(judged, [("sv-060".to_owned(), Verdict::Safe)]);
+}
+
+fn entry(json: Value) -> ProgramEntry {
+    serde_json::from_value(json).expect("an entry")
+}
+
+#[test]
+fn an_addition_makes_programs_stricter_and_never_milder() {
+    let builtin = Programs::builtin();
+    let places = Places::default();
+    let verdict = |programs: &Programs, line: &str| {
+        read(line, &ShellContext { shell: Dialect::Bash, folder: ".", places: &places, programs }).verdict()
+    };
+    let known = entry(serde_json::json!({"names": "frob", "verdict": "safe", "examples": {"frob a": "safe"}}));
+    let with = builtin.with(&[known]).expect("it holds");
+    assert_eq!((verdict(builtin, "frob a"), verdict(&with, "frob a")), (Verdict::Opaque, Verdict::Safe));
+    let strict = entry(serde_json::json!({
+        "names": "ls", "verdict": "external", "category": "deploy", "reason": "x", "examples": {"ls": "external"}
+    }));
+    assert_eq!(verdict(&builtin.with(&[strict]).expect("it holds"), "ls"), Verdict::External);
+    let mild = entry(serde_json::json!({"names": "rm", "verdict": "safe", "examples": {"rm x": "safe"}}));
+    let refused = builtin.with(&[mild]).expect_err("it does not hold");
+    assert!(refused.to_string().contains("`rm x` of `rm`"), "{refused}");
+    let silent = entry(serde_json::json!({"names": "frob", "verdict": "safe"}));
+    assert_eq!(builtin.with(&[silent]).expect_err("no example"), BadProgram::NoExample("frob".to_owned()));
+    for bad in [
+        serde_json::json!({"names": "frob", "verdict": "safe", "oprands": "delete"}),
+        serde_json::json!({"names": "frob", "verdict": "safe", "category": "no_such_category"}),
+    ] {
+        assert!(serde_json::from_value::<ProgramEntry>(bad).is_err());
+    }
+}
+
+#[test]
+fn a_decision_says_what_is_done_to_what() {
+    let decided =
+        decide(&serde_json::json!({"command": "cd sub && rm -r ../build *.o", "cwd": null})).expect("decided");
+    assert_eq!(decided["verdict"], "destructive");
+    assert_eq!(decided["categories"], serde_json::json!(["shell_exec", "filesystem_delete"]));
+    let paths: Vec<&Value> =
+        decided["effects"].as_array().expect("effects").iter().map(|effect| &effect["path"]).collect();
+    assert_eq!(paths, ["build", "sub/*.o"]);
+    assert_eq!(decided["findings"][0]["layer"], "call");
+    let other = decide(&serde_json::json!({"command": "ls", "shell": "fish"})).expect("decided");
+    assert_eq!(other["verdict"], "opaque");
+    assert!(decide(&serde_json::json!({"cwd": "."})).is_err());
+}
