@@ -11,7 +11,7 @@ use adjutant_core::budget::Metric;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
-use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Stop, wire};
+use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
@@ -228,6 +228,15 @@ impl Renderer {
                 }
             }
             Body::ToolCancelled { .. } => self.line(Tone::Warning, "  \u{2717} cancelled"),
+            Body::PermissionGranted { scope_granted, .. } => {
+                self.line(Tone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
+            }
+            Body::PermissionDenied { .. } => self.line(Tone::Warning, "  \u{2717} not granted"),
+            Body::PermissionRevoked { grant_id, .. } => {
+                self.line(Tone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
+            }
+            // The answer was shown when it was given.
+            Body::ToolRejected { rejection: Rejection::Answered, .. } => {}
             Body::ToolRejected { name, rejection, .. } => {
                 self.line(
                     Tone::Warning,

@@ -11,6 +11,7 @@ mod example_over_apis;
 mod exit_codes;
 mod first_run;
 mod gemini;
+mod grants;
 mod guard;
 mod help;
 mod home;

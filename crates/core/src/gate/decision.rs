@@ -226,6 +226,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
     findings.push(coverage);
     findings.extend(approved);
     findings.extend(request.effects.iter().filter_map(|effect| of_effect(effect, request)));
+    let mut findings = each_once(findings);
     let all = OneOrMore { first: findings.remove(0), rest: findings };
     let decided = strictest(&all).clone();
     let mut missing: Vec<Category> = Vec::new();
@@ -244,6 +245,17 @@ pub fn judge(request: &Request<'_>) -> Decision {
         grants: if decided.answer == Answer::Allow { grants } else { Vec::new() },
         findings: all.iter().cloned().collect(),
     }
+}
+
+/// The findings without those that say what an earlier one said: several effects may be about one file.
+fn each_once(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut once: Vec<Finding> = Vec::new();
+    for finding in findings {
+        if !once.contains(&finding) {
+            once.push(finding);
+        }
+    }
+    once
 }
 
 fn required(request: &Request<'_>) -> Vec<Category> {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::category::Category;
 use super::grant::{Grant, Lasts, may_persist};
+use crate::trace::wire;
 
 /// What a file of grants says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -136,7 +137,7 @@ pub fn granted(grant: &Grant) -> String {
 /// The line that takes a grant back, without its end.
 #[must_use]
 pub fn revoked(grant_id: &str, at: Timestamp) -> String {
-    json!({"v": VERSION, "op": "revoke", "grant_id": grant_id, "revoked_at": at}).to_string()
+    json!({"v": VERSION, "op": "revoke", "grant_id": grant_id, "revoked_at": wire::timestamp(at)}).to_string()
 }
 
 #[cfg(test)]

@@ -87,7 +87,12 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     if !home.is_empty() {
         roots.push((home.clone(), "the home folder", Extent::Whole));
     }
-    if !runtime_home.is_empty() {
+    let is_own = |root: &[&str]| {
+        [&workdir, &home].iter().any(|own| !own.is_empty() && own.starts_with(root) && aim.lies_in(own))
+    };
+    // A copy of the workdir lies in our home, and is the agent's all the same.
+    let is_copy = !workdir.is_empty() && workdir.starts_with(&runtime_home) && aim.lies_in(&workdir);
+    if !runtime_home.is_empty() && !is_copy {
         roots.push((runtime_home, "Adjutant's own home", Extent::Tree));
     }
     roots.push((Vec::new(), "the root of the file system", Extent::Whole));
@@ -96,9 +101,6 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     if let Some(root) = aim.in_home_of_others(&[&workdir, &home]) {
         roots.push((root, "another user's home", Extent::Tree));
     }
-    let is_own = |root: &[&str]| {
-        [&workdir, &home].iter().any(|own| !own.is_empty() && own.starts_with(root) && aim.lies_in(own))
-    };
     let system = SYSTEM_WHOLE.iter().map(|path| (path, Extent::Whole));
     let system = system.chain(SYSTEM_TREES.iter().map(|path| (path, Extent::Tree)));
     let system = system.map(|(path, extent)| (segments(path), "a folder of the system", extent));
@@ -428,6 +430,11 @@ mod tests {
         assert_eq!(of("~/*", true, Act::Delete, &at("/w")), HOME);
         let inside = Places { runtime_home: "/w/.home".to_owned(), ..at("/w") };
         assert_eq!(of(".home/sessions/x", false, Act::Write, &inside), OWN);
+        let copy = Places { runtime_home: "/h".to_owned(), ..at("/h/workdirs/a") };
+        assert_eq!(of("x", true, Act::Delete, &copy), None);
+        assert_eq!(of("../b/x", true, Act::Delete, &copy), OWN);
+        assert_eq!(of("../../keys.toml", false, Act::Write, &copy), OWN);
+        assert_eq!(of("../*", true, Act::Delete, &copy), WORKDIR);
         let above = Places { runtime_home: "/srv/data/home".to_owned(), ..at("/w") };
         assert_eq!(of("/srv/data", true, Act::Delete, &above), OWN);
         assert_eq!(of("/srv/data", false, Act::Delete, &above), None);

@@ -273,8 +273,13 @@ pub(super) fn held(held: &Held<'_>, findings: &[Vec<Finding>], turn: &str, scope
         let Some(Verdict::Asked { reason, .. }) = &call.verdict else { continue };
         let args = excerpt(&call.call.args.to_string());
         let reason = visible_line(reason);
-        text.push_str(&format!("The agent wants to call `{}` with\n  {args}\n  {reason}\n", call.call.name));
-        text.push_str(&found(findings.get(place).map_or(&[], Vec::as_slice)));
+        let findings = findings.get(place).map_or(&[][..], Vec::as_slice);
+        text.push_str(&format!("The agent wants to call `{}` with\n  {args}\n", call.call.name));
+        // What a line about a part says is not said twice.
+        if !findings.iter().any(|finding| finding.matched.is_some() && visible_line(&finding.reason) == reason) {
+            text.push_str(&format!("  {reason}\n"));
+        }
+        text.push_str(&found(findings));
     }
     if !held.acts.is_empty() {
         text.push_str(&format!("The agent announces something that nothing authorizes ({}):\n", held.acts.join(", ")));

@@ -1,7 +1,7 @@
 //! The permissions that an agent asked for, and what became of them.
 //!
 //! The peer gives a request and its grant different ids, so that its traces show two rows for one; which
-//! belongs to which can't be known from the trace, and is not guessed.
+//! belongs to which can't be known from the trace, and is not guessed. Ours have one id.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -95,6 +95,14 @@ pub fn of(trace: &Trace<'_>) -> Permissions {
             action: None,
             at: None,
         });
+        // Ours says which call used it, and one that is good for more than one call is not over with a use.
+        let goes_on = status == PermissionStatus::Consumed
+            && fields.json("call").is_some()
+            && row.scope.as_deref() != Some("this_call");
+        if goes_on {
+            row.status = PermissionStatus::Granted;
+            continue;
+        }
         row.status = status;
         row.at = owned(at);
         match status {
