@@ -228,16 +228,16 @@ impl<'j, P: Procedure> Driver<'j, P> {
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
-    /// Puts on record that a grant was taken back, if one is that a decision is about to rest on; then the call is
-    /// to be decided anew. So a grant that an operator revokes is not used any more, also in a run that goes on.
+    /// Puts on record that a grant was taken back, if one is of which a use is about to be made; then the call
+    /// is decided anew. So a grant that an operator revokes is not used any more, also in a run that goes on.
     fn take_back(&mut self, entry: &Entry) -> Result<bool, DriveError> {
-        let Body::AuthCheckFired { grants, .. } = &entry.body else { return Ok(false) };
-        let revoked: Vec<&String> = grants.iter().filter(|id| self.ports.grants.is_revoked(id)).collect();
-        for grant_id in &revoked {
-            let body = Body::PermissionRevoked { grant_id: (*grant_id).clone(), revoked_at: self.now() };
-            self.write(Entry { part: Part::root(), body })?;
+        let Body::PermissionGrantConsumed { grant_id, .. } = &entry.body else { return Ok(false) };
+        if !self.ports.grants.is_revoked(grant_id) {
+            return Ok(false);
         }
-        Ok(!revoked.is_empty())
+        let body = Body::PermissionRevoked { grant_id: grant_id.clone(), revoked_at: self.now() };
+        self.write(Entry { part: Part::root(), body })?;
+        Ok(true)
     }
 
     /// Keeps a grant that outlives the run. One that can't be kept still holds for this run, and it is said.

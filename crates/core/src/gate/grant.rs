@@ -123,7 +123,7 @@ impl Grant {
             let given = subject.args.get("cmd").and_then(Value::as_str);
             let elsewhere =
                 ["cwd", "shell"].iter().any(|name| subject.args.get(name).is_some_and(|value| !value.is_null()));
-            if elsewhere || !given.is_some_and(|given| normalised(given) == *command) {
+            if elsewhere || given.is_none_or(|given| normalised(given) != *command) {
                 return false;
             }
         }

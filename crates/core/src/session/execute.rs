@@ -174,7 +174,6 @@ impl Session {
             }
             Some(Verdict::Allowed | Verdict::Approved) if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
             Some(Verdict::Allowed) if call.call.name == REQUEST_PERMISSION => Some(self.permission(call)),
-            Some(Verdict::Allowed) if !call.owes.is_empty() => self.consume(call),
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
             Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
@@ -189,13 +188,6 @@ impl Session {
         }
     }
 
-    /// Puts on record that a use of a grant is made.
-    fn consume(&self, call: &Call) -> Option<Next> {
-        let grant_id = call.owes.first()?.clone();
-        let consuming_tool_call_id = call.call.call_id.clone();
-        Some(self.record(Body::PermissionGrantConsumed { grant_id, consuming_tool_call_id, call: call.number }))
-    }
-
     /// How often the same call failed in a row.
     fn failures(&self, call: &Call) -> u32 {
         self.state.failures.get(&same_call(&call.call)).copied().unwrap_or(0)
@@ -205,7 +197,7 @@ impl Session {
         self.failures(call) >= RETRIES_MAX
     }
 
-    /// The gate's word on one call.
+    /// The gate's word on one call; before it the uses of the grants that it rests on, each as an event.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
         let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
         let untrusted = &self.setup.untrusted;
@@ -223,6 +215,13 @@ impl Session {
                 }
             }
         }
+        if let Some(grant_id) = decision.grants.iter().find(|id| !call.paid.contains(id)) {
+            return self.record(Body::PermissionGrantConsumed {
+                grant_id: grant_id.clone(),
+                consuming_tool_call_id: call.call.call_id.clone(),
+                call: call.number,
+            });
+        }
         let allowed = decision.answer == gate::Answer::Allow;
         self.record(Body::AuthCheckFired {
             layer: decision.layer.as_str().to_owned(),
@@ -233,7 +232,6 @@ impl Session {
             call: Some(call.number),
             missing: decision.missing.iter().map(ToString::to_string).collect(),
             would_allow: decision.would_allow,
-            grants: decision.grants,
             untrusted: untrusted.is_brought_by(&tool.name, &tool.categories, &effects),
             after_untrusted: after_untrusted.to_vec(),
         })

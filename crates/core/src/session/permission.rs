@@ -15,7 +15,7 @@ use crate::gate::permission::PermissionRequest;
 use crate::gate::{Grant, Lasts};
 use crate::inbox::{Choice, QuestionKind, reply};
 use crate::procedure::{Next, Part};
-use crate::trace::{Body, Event, Rejection};
+use crate::trace::{Body, Bound, Event, Rejection};
 
 /// The grants of a run, and the requests that were denied.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +120,7 @@ impl Session {
             }
             Asking::Not => self.record(Body::PermissionRequested {
                 grant_id: self.state.grants.id(&self.part, call.number),
+                bound: bound(&request),
                 action: request.action,
                 category: request.categories.first().map(ToString::to_string),
                 scope_requested: request.lasts,
@@ -127,10 +128,6 @@ impl Session {
                 fallback: request.fallback,
                 call: call.number,
                 categories: request.categories.iter().map(ToString::to_string).collect(),
-                tool: request.tool,
-                command: request.command,
-                path: request.path,
-                uses: request.uses,
             }),
             Asking::Asked { grant_id } => match self.state.answer(QuestionKind::Permission) {
                 None => self.ask(prompts::permission(&request, longest)),
@@ -179,4 +176,11 @@ impl Session {
             grant: Some(Box::new(grant)),
         })
     }
+}
+
+/// What a request is bound to; nothing if it is bound to nothing.
+fn bound(request: &PermissionRequest) -> Option<Box<Bound>> {
+    let PermissionRequest { tool, command, path, uses, .. } = request.clone();
+    let bound = Bound { tool, command, path, uses };
+    (bound != Bound::default()).then(|| Box::new(bound))
 }

@@ -148,8 +148,6 @@ pub(super) struct Call {
     pub(super) progress: Progress,
     /// How far its request for a permission has come, if it is one.
     pub(super) asking: Asking,
-    /// The grants that it was allowed by and that are not yet on record as used.
-    pub(super) owes: Vec<String>,
     /// The grants of which it has used up a use.
     pub(super) paid: Vec<String>,
     /// The guard hooks that were asked about it, in order.
@@ -323,12 +321,10 @@ impl State {
                 reason,
                 missing,
                 would_allow,
-                grants,
                 untrusted,
                 ..
             } => {
                 if let Some(call) = self.call_mut(*number) {
-                    call.owes = grants.iter().filter(|id| !call.paid.contains(id)).cloned().collect();
                     call.brings_untrusted = *untrusted;
                     call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
                         ("allow", _) => Verdict::Allowed,
@@ -358,7 +354,6 @@ impl State {
             }
             Body::PermissionGrantConsumed { grant_id, call, .. } => {
                 if let Some(call) = self.call_mut(*call) {
-                    call.owes.retain(|id| id != grant_id);
                     call.paid.push(grant_id.clone());
                 }
             }
@@ -540,7 +535,6 @@ impl State {
             verdict: None,
             progress: Progress::Waiting { attempts: 0 },
             asking: Asking::Not,
-            owes: Vec::new(),
             paid: Vec::new(),
             hooks: Vec::new(),
             brings_untrusted: false,
@@ -725,13 +719,9 @@ impl State {
     /// What rests on a grant that was taken back and has not begun is judged again.
     fn revoked(&mut self, grant_id: &String) {
         for call in self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls) {
-            let rests_on_it = call.owes.contains(grant_id) || call.paid.contains(grant_id);
-            if rests_on_it
-                && call.verdict == Some(Verdict::Allowed)
-                && matches!(call.progress, Progress::Waiting { .. })
-            {
+            let is_idle = matches!(call.progress, Progress::Waiting { .. });
+            if call.paid.contains(grant_id) && call.verdict == Some(Verdict::Allowed) && is_idle {
                 call.verdict = None;
-                call.owes.clear();
             }
         }
     }

@@ -286,9 +286,6 @@ pub enum Body {
         /// What would allow it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         would_allow: Option<String>,
-        /// The grants that it rests on.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        grants: Vec<String>,
         /// Whether what it brings back is text from outside.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         untrusted: bool,
@@ -319,18 +316,9 @@ pub enum Body {
         call: u32,
         /// All categories that it needs.
         categories: Vec<String>,
-        /// The tool that it is for.
+        /// What it is bound to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tool: Option<String>,
-        /// The command line that it is for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        command: Option<String>,
-        /// The pattern of paths or hosts that it is for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<String>,
-        /// For how many calls.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        uses: Option<u32>,
+        bound: Option<Box<Bound>>,
     },
     /// The operator said yes.
     PermissionGranted {
@@ -596,6 +584,23 @@ pub enum Body {
         /// The phase it happened in.
         phase: PhaseName,
     },
+}
+
+/// What a permission is bound to, as far as it is: the words are those of a grant.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The pattern of paths or hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// For how many calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<u32>,
 }
 
 /// The phases, by their names on the wire.

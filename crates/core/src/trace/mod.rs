@@ -14,7 +14,7 @@ mod shape;
 pub mod wire;
 
 pub use event::{
-    Body, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop,
-    TRACE_VERSION, Usage,
+    Body, Bound, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName,
+    Rejection, Stop, TRACE_VERSION, Usage,
 };
 pub use options::{AgentOptions, RunOptions, RunStart, Versions};

@@ -6,7 +6,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::event::{Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop};
+use super::event::{Bound, Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop};
 use super::read::{Fields, items_of, number_of, object_of, text_of};
 use crate::gate::Grant;
 use crate::inbox::{Choice, Message, Question};
@@ -182,7 +182,6 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     number("call").or_absent(),
                     texts("missing").or_absent(),
                     text("would_allow").or_absent(),
-                    texts("grants").or_absent(),
                 ]
             }
         }
@@ -233,10 +232,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     text("scope_requested"),
                     number("call").or_absent(),
                     texts("categories").or_absent(),
-                    text("tool").or_absent(),
-                    text("command").or_absent(),
-                    text("path").or_absent(),
-                    number("uses").or_absent(),
+                    typed::<Bound>("bound").or_absent(),
                 ]
             }
         }

@@ -119,7 +119,6 @@ fn check(answer: &str, layer: &str, number: u32) -> Body {
         call: Some(number),
         missing: vec!["shell_exec".into()],
         would_allow: Some("authorized_costs: shell_exec".into()),
-        grants: Vec::new(),
         untrusted: false,
         after_untrusted: Vec::new(),
     }
