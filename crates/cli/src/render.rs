@@ -213,6 +213,18 @@ impl Renderer {
                 let said = format!("! a guard hook {}{why}", fault.said());
                 self.line(Tone::Warning, &visible_line(&said));
             }
+            Body::RescueMade { error: Some(error), .. } => {
+                self.line(
+                    Tone::Bad,
+                    &format!("! what the call may destroy could not be kept: {}", visible_line(error)),
+                );
+            }
+            Body::RescueMade { left_out, files, .. } if *left_out > 0 => self.line(
+                Tone::Warning,
+                &format!(
+                    "! kept before the call: {files} files; {left_out} could not be kept, `undo --list` names them"
+                ),
+            ),
             Body::ToolCall { name, args, .. } => {
                 let args: String = args.to_string().chars().take(ARGS_CHARS_MAX).collect();
                 self.line(Tone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));

@@ -12,7 +12,7 @@ use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::gate::secrets::SecretSet;
-use adjutant_core::gate::{Grant, Lasts};
+use adjutant_core::gate::{Grant, Lasts, Places};
 use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
@@ -112,7 +112,8 @@ impl Sitting {
                 Failure::usage(format!("can't work in the folder `{}`", options.workdir))
                     .hint("name a folder that is there with --workdir"),
             )
-        })?;
+        })?
+        .with_rescue(places(home, &options));
         let tools = Arc::new(tools);
         let grants = Arc::new(GrantFile::new(home.project(&brief.project)));
         let hooks = HookRunner::new(PathBuf::from(&options.runtime_home), std::env::vars_os());
@@ -123,6 +124,11 @@ impl Sitting {
     pub fn sandbox_report(&self) -> Option<Entry> {
         let body = sandbox::report(self.sandbox.as_ref()?);
         Some(Entry { part: Part::root(), body })
+    }
+
+    /// Has nothing kept of what calls may destroy: for a run of which nothing stays.
+    pub fn keep_nothing(&mut self) {
+        self.tools = Arc::new(NativeTools::clone(&self.tools).with_rescue(Places::default()));
     }
 
     /// Has every exchange with the agents recorded in a file from here on.
@@ -221,6 +227,16 @@ impl Sitting {
     /// The procedure of this run, before any event.
     pub fn procedure(&self) -> Run<Session> {
         procedure(&self.brief, &self.options)
+    }
+}
+
+/// Where things are for this sitting: rescues go to the home that it has, whatever home the run began with.
+fn places(home: &Home, options: &RunOptions) -> Places {
+    let runtime_home = std::path::absolute(home.root()).unwrap_or_else(|_| home.root().to_owned());
+    Places {
+        workdir: options.workdir.clone(),
+        home: options.home.clone(),
+        runtime_home: runtime_home.display().to_string(),
     }
 }
 

@@ -10,4 +10,5 @@ pub mod environment;
 pub mod hooks;
 pub mod http;
 pub mod sandbox;
+pub mod rescue;
 pub mod workdir;

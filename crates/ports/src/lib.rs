@@ -21,7 +21,7 @@ pub use hooks::Hooks;
 pub use journal::{AppendError, Durability, Holder, Journal};
 pub use operator::{Answered, Clock, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;
-pub use tools::{Prepared, Settled, Tools};
+pub use tools::{Prepared, RescueName, Rescued, Settled, Tools};
 
 /// A future that a port returns: boxed, so that ports can be trait objects.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

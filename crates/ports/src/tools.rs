@@ -1,5 +1,7 @@
 //! The tools port: a call goes in, what came of it comes out.
 
+use std::path::PathBuf;
+
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
@@ -12,6 +14,17 @@ pub trait Tools: Send + Sync {
     /// Looks at what `call` would do to files, without doing it. Empty for a tool that writes none, and
     /// for a call that will fail before it writes anything.
     fn prepare(&self, call: &ToolCall) -> Prepared;
+
+    /// Keeps what `call` may destroy of the workdir, on the disk when this returns, so that an operator can undo
+    /// the call. `None` if it destroys nothing that is there. Tools that destroy nothing of a workdir keep nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be kept, as a sentence: then the call is not to be made.
+    fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
+        let _ = (name, call, prepared);
+        Ok(None)
+    }
 
     /// Carries out one call. Never fails: whatever goes wrong is a result the agent can act on.
     ///
@@ -35,6 +48,30 @@ pub struct Prepared {
     pub changes: Vec<FileChange>,
     /// Whether a command that it runs may use the network: the driver's to say, from what was decided.
     pub network: bool,
+}
+
+/// What a rescue is found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RescueName<'a> {
+    /// The run's id.
+    pub run: &'a str,
+    /// The call, as a name for a folder: `call-3.1`.
+    pub call: &'a str,
+}
+
+/// What was kept before a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescued {
+    /// The ref of the repository that holds it; absent if all was copied.
+    pub reference: Option<String>,
+    /// The folder with the copies and the list of everything.
+    pub folder: PathBuf,
+    /// How many files and links were kept.
+    pub files: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+    /// How many files and folders were not kept.
+    pub left_out: u64,
 }
 
 /// What looking at the files of an interrupted call showed.

@@ -17,7 +17,7 @@ use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome, PhaseName};
 use adjutant_ports::{
     Agent, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Prepared, Progress,
-    Settled, Tools,
+    RescueName, Rescued, Settled, Tools,
 };
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
@@ -26,7 +26,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::flight::{self, Landed, Landing};
 use crate::masking::Masks;
-use crate::request;
+use crate::{request, rescue};
 
 /// How often a driver says that it is alive: a third of the lease, so that two may be missed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -64,6 +64,8 @@ pub struct Driver<'j, P> {
     cancels: BTreeMap<Key, CancellationToken>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
+    /// The run's id, once its beginning is on record.
+    run_id: Option<String>,
 }
 
 /// How the results of tools are sent to an agent.
@@ -113,6 +115,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             flight: JoinSet::new(),
             cancels: BTreeMap::new(),
             parked: BTreeSet::new(),
+            run_id: None,
         };
         for event in events {
             driver.fold(event);
@@ -280,6 +283,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
 
     fn fold(&mut self, event: Event) {
         self.drive.apply(&event);
+        if let Body::RunStart(start) = &event.body {
+            self.run_id = Some(start.run_id.to_string());
+        }
         match self.transcripts.get_mut(&event.part) {
             Some(transcript) => transcript.apply(event),
             None => {
@@ -319,8 +325,15 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 if let Body::ToolCall { changes, .. } = &mut intent.body {
                     changes.clone_from(&prepared.changes);
                 }
+                let rescued = call.as_ref().map_or(Ok(None), |call| self.rescue(&key, call, &prepared));
+                if let Some(made) = rescue::made(&key, &rescued) {
+                    self.write(made)?;
+                }
                 self.write(intent)?;
-                self.start_call(&key, call, prepared, &cancel);
+                match rescued {
+                    Ok(_) => self.start_call(&key, call, prepared, &cancel),
+                    Err(why) => self.hold_back(&key, call, &why),
+                }
             }
             Command::Hook(call) => {
                 self.write(intent)?;
@@ -363,6 +376,24 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 self.flight.spawn(async move { Landing { key, landed: Landed::Masked } });
             }
         }
+    }
+
+    /// Keeps what the call may destroy. Killed before the intent is on record, a driver leaves a rescue that the
+    /// next one replaces.
+    fn rescue(&self, key: &Key, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
+        let Some(run) = &self.run_id else { return Ok(None) };
+        let call_name = rescue::name(key);
+        self.ports.tools.rescue(&RescueName { run, call: &call_name }, call, prepared)
+    }
+
+    /// Answers a call that is not made, because what it may destroy could not be kept.
+    fn hold_back(&mut self, key: &Key, call: Option<ToolCall>, why: &str) {
+        let landed = match call {
+            Some(call) => Landed::Call { call, output: rescue::not_made(why), duration_ms: 0 },
+            None => Landed::Masked,
+        };
+        let key = key.clone();
+        self.flight.spawn(async move { Landing { key, landed } });
     }
 
     /// The call with its arguments as the agent gave them; `None` if the journal masked them and this

@@ -10,6 +10,7 @@ mod driver;
 mod flight;
 mod masking;
 mod request;
+mod rescue;
 mod setup;
 
 pub use driver::{DriveError, Driver, Ended, Ports, Results};

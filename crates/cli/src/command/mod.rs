@@ -7,6 +7,7 @@ pub mod resume;
 pub mod list;
 pub mod inspect;
 pub mod replay;
+pub mod undo;
 pub mod decide;
 pub mod explain;
 pub mod grants;

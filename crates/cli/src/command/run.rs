@@ -152,6 +152,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     }
     sitting::can_hold(&options)?;
     let mut sitting = Sitting::open(&home, brief, options, settings.adapters, &settings.sandbox)?;
+    if args.ephemeral {
+        sitting.keep_nothing();
+    }
     if let Some(path) = &args.record {
         sitting.record(path, Existing::Refuse)?;
     }

@@ -95,7 +95,8 @@ fn canaries_reach_neither_screen_nor_journal_nor_artifacts() {
         check_clean("stderr", &said.stderr);
         let kept = files(&home.path("home"));
         assert!(kept.keys().any(|name| name.contains("artifacts")), "{:?}", kept.keys());
-        for (name, bytes) in &kept {
+        // What is kept of the working folder before a command is as it is there: it would be no rescue otherwise.
+        for (name, bytes) in kept.iter().filter(|(name, _)| !name.starts_with("rescue/")) {
             check_clean(name, &String::from_utf8_lossy(bytes));
         }
         // The tools themselves had the real thing: masking is for what is kept and shown.

@@ -25,4 +25,5 @@ mod readme;
 mod recorded;
 mod terminal;
 mod two_drivers;
+mod undo;
 mod views;

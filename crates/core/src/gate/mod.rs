@@ -25,6 +25,7 @@ pub mod native;
 pub mod permission;
 mod places;
 pub mod protected;
+pub mod rescue;
 mod role_limit;
 pub mod scope;
 pub mod secrets;

@@ -420,6 +420,7 @@ impl State {
             | Body::ToolCall { .. }
             | Body::ContextFolded { .. }
             | Body::BudgetWarn { .. }
+            | Body::RescueMade { .. }
             | Body::Error { .. } => {}
         }
     }

@@ -458,6 +458,32 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         network: bool,
     },
+    /// What the next call may destroy was kept beforehand. It says nothing of whether the call was made.
+    RescueMade {
+        /// The slot of the call.
+        slot: Slot,
+        /// Where most of it is: `git`, `copy`, or `none` if nothing could be kept.
+        kind: RescueKind,
+        /// The name by which `adjutant undo` finds it; absent if there is nothing to find.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rescue: Option<String>,
+        /// The ref of the repository that holds it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+        /// The folder with the copies, and with the list of all that was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// How many files and links were kept.
+        files: u64,
+        /// How many bytes they have.
+        bytes: u64,
+        /// How many files and folders were not kept, because of a limit or because they can't be read.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: u64,
+        /// Why nothing could be kept; then the call is not made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
     /// A call ended (outcome).
     ToolResult {
         /// The slot of the call.
@@ -727,6 +753,18 @@ pub enum Rejection {
     Answered,
 }
 
+/// Where what a call may destroy was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RescueKind {
+    /// In the repository of the workdir, under a ref of ours.
+    Git,
+    /// As copies in our home.
+    Copy,
+    /// Nowhere.
+    None,
+}
+
 /// What is known of the effect of something that was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -841,6 +879,7 @@ impl Body {
                     | Self::RunResume { .. }
                     | Self::GrantsLoaded { .. }
                     | Self::PermissionRevoked { .. }
+                    | Self::RescueMade { .. }
                     | Self::AnswerIgnored { .. }
                     | Self::OperatorMessage { .. }
                     | Self::SandboxReport { .. }

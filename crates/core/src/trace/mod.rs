@@ -15,6 +15,6 @@ pub mod wire;
 
 pub use event::{
     Body, Bound, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName,
-    Rejection, Stop, TRACE_VERSION, Usage,
+    Rejection, RescueKind, Stop, TRACE_VERSION, Usage,
 };
 pub use options::{AgentOptions, RunOptions, RunStart, Versions};

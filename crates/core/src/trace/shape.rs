@@ -6,7 +6,9 @@
 
 use serde::de::DeserializeOwned;
 
-use super::event::{Bound, Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, Stop};
+use super::event::{
+    Bound, Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RescueKind, Stop,
+};
 use super::read::{Fields, items_of, number_of, object_of, text_of};
 use crate::gate::Grant;
 use crate::inbox::{Choice, Message, Question};
@@ -359,6 +361,21 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "answer_ignored" => const { &[slot(), text("id")] },
         "tool_rejected" => {
             const { &[number("call"), text("call_id"), text("name"), typed::<Rejection>("rejection"), text("content")] }
+        }
+        "rescue_made" => {
+            const {
+                &[
+                    slot(),
+                    typed::<RescueKind>("kind"),
+                    text("rescue").or_absent(),
+                    text("reference").or_absent(),
+                    text("path").or_absent(),
+                    number("files"),
+                    number("bytes"),
+                    number("left_out").or_absent(),
+                    text("error").or_absent(),
+                ]
+            }
         }
         "interrupted" => const { &[slot(), typed::<Effect>("effect")] },
         "timer" => const { &[slot(), number("length_ms")] },

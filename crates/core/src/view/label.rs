@@ -217,6 +217,11 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
                 if accepted.is_empty() { String::new() } else { format!("accepted_damage={}", accepted.join(",")) };
             ("run_resume", accepted)
         }
+        "rescue_made" => {
+            let left_out = f.number("left_out").map(|count| format!("left_out={count}")).unwrap_or_default();
+            let detail = format!("{}  {}  files={} {}B", w("slot"), w("kind"), n("files"), n("bytes"));
+            ("rescue", joined(&[&detail, &w("rescue"), &left_out, &w("error")]))
+        }
         "run_end" => ("run_end", w("outcome").into_owned()),
         "part_start" => ("part_start", w("kind").into_owned()),
         "part_end" => ("part_end", w("outcome").into_owned()),

@@ -185,6 +185,74 @@ impl Workdir {
         Ok(entries)
     }
 
+    /// How many entries a folder has, those included whose names are not UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workdir::entries`].
+    pub fn count(&self, path: &WorkPath) -> Result<usize, WorkdirError> {
+        let entries = self.dir.read_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
+        Ok(entries.count())
+    }
+
+    /// Where a symbolic link leads, as it is written.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; `PATH_INVALID` if it is not UTF-8.
+    pub fn read_link(&self, path: &WorkPath) -> Result<String, WorkdirError> {
+        let (parent, name) = self.open_parent(path)?;
+        let target = parent.read_link_contents(name).map_err(|error| WorkdirError::io(path, error))?;
+        target.to_str().map(str::to_owned).ok_or_else(|| WorkdirError::Unusable {
+            path: path.to_string(),
+            why: "its target's name is not UTF-8",
+            code: "PATH_INVALID",
+        })
+    }
+
+    /// The permission bits of a file or folder.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the guard says.
+    pub fn mode(&self, path: &WorkPath) -> Result<u32, WorkdirError> {
+        let found = self.dir.symlink_metadata(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
+        Ok(found.mode() & KEPT_MODE_BITS)
+    }
+
+    /// Gives a file or folder these permission bits.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the guard says.
+    pub fn set_mode(&self, path: &WorkPath, mode: u32) -> Result<(), WorkdirError> {
+        let mode = Permissions::from_mode(mode & KEPT_MODE_BITS);
+        self.dir.set_permissions(path.as_str(), mode).map_err(|error| WorkdirError::io(path, error))
+    }
+
+    /// Creates a folder, and those above it, if it is not there; then it has these permission bits.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the guard says; `ENOTDIR` if a file is in the way.
+    pub fn create_folder(&self, path: &WorkPath, mode: u32) -> Result<(), WorkdirError> {
+        self.create_parents(path)?;
+        self.dir.create_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
+        self.set_mode(path, mode)
+    }
+
+    /// Creates a symbolic link to `target`, written as it is, and the folders above it. It may lead anywhere:
+    /// nothing is ever written through one that leads out.
+    ///
+    /// # Errors
+    ///
+    /// What the system or the guard says.
+    pub fn create_link(&self, path: &WorkPath, target: &str) -> Result<(), WorkdirError> {
+        self.create_parents(path)?;
+        let (parent, name) = self.open_parent(path)?;
+        parent.symlink_contents(target, name).map_err(|error| WorkdirError::io(path, error))
+    }
+
     /// Writes a whole file at once: through a temporary file beside it, so that there is never half of it.
     ///
     /// A file that was there keeps its permission bits unless `mode` gives others. A symbolic link is

@@ -7,6 +7,7 @@ mod fetch;
 mod files;
 mod listing;
 mod patching;
+mod rescue;
 mod shell;
 
 use std::ffi::OsString;
@@ -14,12 +15,13 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use adjutant_core::gate::Places;
 use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
 use adjutant_host::sandbox::{Network, Sandbox};
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
-use adjutant_ports::{CancellationToken, Pending, Prepared, Settled, Tools};
+use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
 
 use crate::args;
 
@@ -51,6 +53,8 @@ pub enum Shell {
 #[derive(Debug, Clone)]
 pub struct NativeTools {
     inner: Arc<Inner>,
+    /// Where things are, if what a call may destroy is to be kept.
+    rescue_in: Option<Places>,
 }
 
 #[derive(Debug)]
@@ -85,7 +89,15 @@ impl NativeTools {
                 http: OnceLock::new(),
                 specs: crate::catalog(),
             }),
+            rescue_in: None,
         })
+    }
+
+    /// Keeps what a call may destroy of the workdir below the runtime's home, both as `places` has them. Without a
+    /// home nothing is kept.
+    #[must_use]
+    pub fn with_rescue(self, places: Places) -> Self {
+        Self { rescue_in: Some(places).filter(|places| !places.runtime_home.is_empty()), ..self }
     }
 }
 
@@ -107,6 +119,13 @@ impl Tools for NativeTools {
             _ => None,
         };
         Prepared { changes: changes.unwrap_or_default(), network: false }
+    }
+
+    fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
+        match &self.rescue_in {
+            Some(places) => self.inner.rescue(places, name, call, prepared),
+            None => Ok(None),
+        }
     }
 
     fn call<'a>(

@@ -1,0 +1,263 @@
+//! `adjutant undo`: puts back what a call destroyed.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use adjutant_core::gate::rescue::Extent;
+use adjutant_core::id::RunId;
+use adjutant_core::trace::wire;
+use adjutant_core::view::visible_line;
+use adjutant_host::rescue::{Change, Manifest, Occasion, Plan, Rescues};
+use adjutant_host::workdir::Workdir;
+use adjutant_store::lease::LeaseError;
+use adjutant_store::runs::{self, Found};
+use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner};
+use anyhow::Context;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::console::confirm;
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// How many paths are shown for each kind of change; `--json` has all.
+const SHOWN_MAX: usize = 20;
+
+/// Put back what a call deleted or overwrote
+///
+/// Before a call that may destroy files of the workdir, what is there is kept. This shows how the files
+/// differ from what was kept, asks, and puts back what was deleted, changed or given other permissions. Files that
+/// came later stay, unless `--exact` is given. What is there now is kept first, so that an undo can be
+/// undone. Exit code 4 if nobody is there to be asked, 1 if something could not be put back.
+#[derive(Debug, clap::Args)]
+pub struct UndoArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+    /// The call: its number, or a name that `--list` shows; the last one if it is left out
+    call: Option<String>,
+    /// Only list what can be undone
+    #[arg(long, conflicts_with_all = ["call", "exact", "yes"])]
+    list: bool,
+    /// Also remove what came later, so that everything is as it was
+    #[arg(long)]
+    exact: bool,
+    /// Don't ask
+    #[arg(long)]
+    yes: bool,
+    /// Print what is done, or the list, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Undoes a call.
+pub fn run(args: &UndoArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let run_id = match runs::find(&home, &args.run).map_err(super::not_found)? {
+        Found::Run(run_id) => run_id,
+        Found::Peer(name) => {
+            return Err(
+                Failure::usage(format!("`{name}` is a session of another program: nothing of it was kept")).into()
+            );
+        }
+    };
+    let root = std::path::absolute(home.root()).context("can't tell where the home is")?;
+    let rescues = Rescues::of(&root, run_id.as_str());
+    let kept = rescues.list();
+    if args.list {
+        return list(args, &run_id, &kept);
+    }
+    let manifest = chosen(&run_id, &kept, args.call.as_deref())?;
+    let journal = hold(&home, &run_id)?;
+    let ending = undo(args, &run_id, &rescues, manifest, &kept);
+    if let Some(journal) = journal {
+        journal.close().context("can't close the journal")?;
+    }
+    ending
+}
+
+/// The right to the run while its files are written; none if its journal is beyond use, which must keep nobody
+/// from getting files back.
+fn hold(home: &Home, run_id: &RunId) -> anyhow::Result<Option<FileJournal>> {
+    match FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse) {
+        Ok((journal, _)) => Ok(Some(journal)),
+        Err(error @ (OpenError::Lease(LeaseError::Held { .. }) | OpenError::Busy { .. })) => {
+            Err(Failure::ending(Ending::Failed, error.to_string())
+                .hint(
+                    "a run that goes on would be undone under its feet: end it first, with Ctrl-C twice where it runs",
+                )
+                .into())
+        }
+        Err(error) => {
+            eprintln!("warning: {error}");
+            Ok(None)
+        }
+    }
+}
+
+fn chosen<'k>(run_id: &RunId, kept: &'k [Manifest], call: Option<&str>) -> anyhow::Result<&'k Manifest> {
+    let is_meant = |manifest: &&Manifest| match call {
+        None => manifest.before != "undo",
+        Some(named) => {
+            let named = named.replace('/', "-");
+            let call = manifest.name.rsplit_once("call-").map(|(_, slot)| slot);
+            manifest.name == named
+                || call.and_then(|slot| slot.split_once('.')).is_some_and(|(number, _)| number == named)
+        }
+    };
+    kept.iter().rev().find(is_meant).ok_or_else(|| {
+        let what = match call {
+            Some(call) => format!("nothing was kept before the call `{}` of {run_id}", visible_line(call)),
+            None => format!("nothing of {run_id} can be undone: before none of its calls anything was kept"),
+        };
+        Failure::usage(what).hint(format!("`adjutant undo {run_id} --list` shows what can be undone")).into()
+    })
+}
+
+fn undo(
+    args: &UndoArgs,
+    run_id: &RunId,
+    rescues: &Rescues,
+    manifest: &Manifest,
+    kept: &[Manifest],
+) -> anyhow::Result<Ending> {
+    let workdir = Workdir::open(Path::new(&manifest.workdir)).map_err(|source| {
+        anyhow::Error::new(source).context(Failure::ending(
+            Ending::Failed,
+            format!("the folder `{}` of the run is not there", manifest.workdir),
+        ))
+    })?;
+    let plan = rescues
+        .plan(&workdir, manifest, args.exact)
+        .with_context(|| format!("can't compare `{}` with what was kept", manifest.workdir))?;
+    let touched = plan.touched();
+    let blocked = !plan.paths(Change::Blocked).is_empty();
+    let ending = if blocked { Ending::Failed } else { Ending::Done };
+    let told = |undone_by: Option<&str>, is_done: bool| {
+        json!({
+            "run": run_id.as_str(),
+            "rescue": manifest.name,
+            "workdir": manifest.workdir,
+            "differences": plan.differences,
+            "unchanged": plan.unchanged,
+            "not_kept": manifest.left_out,
+            "done": is_done,
+            "undone_by": undone_by,
+        })
+    };
+    if !args.json {
+        super::print(&text(run_id, manifest, &plan))?;
+    }
+    if touched.is_empty() {
+        if args.json {
+            super::print_json(&told(None, true))?;
+        }
+        return Ok(ending);
+    }
+    if !args.yes && !confirm(&format!("Put back what was there before {}?", manifest.name)) {
+        if args.json {
+            super::print_json(&told(None, false))?;
+        }
+        return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            Ok(Ending::Declined)
+        } else {
+            Err(Failure::ending(Ending::Waiting, "nothing was changed: nobody is there to be asked")
+                .hint("look at what would change, then give --yes")
+                .into())
+        };
+    }
+    let number = kept.iter().filter_map(|kept| kept.name.strip_prefix("undo-")?.parse::<u32>().ok()).max().unwrap_or(0);
+    let name = format!("undo-{}", number + 1);
+    let occasion = Occasion { name: &name, before: "undo", even_if_empty: true };
+    let before = rescues
+        .keep(&workdir, &Extent::Paths(touched), occasion)
+        .context("nothing was changed: what is there now could not be kept")?;
+    rescues.restore(&workdir, manifest, &plan).context("not everything was put back; it can be tried again")?;
+    let undone_by = before.map(|before| before.manifest.name);
+    if args.json {
+        super::print_json(&told(undone_by.as_deref(), true))?;
+    } else {
+        let back = undone_by.map(|name| format!("; `adjutant undo {run_id} {name} --exact` takes that back"));
+        super::print(&format!("done{}\n", back.unwrap_or_default()))?;
+    }
+    Ok(ending)
+}
+
+fn text(run_id: &RunId, manifest: &Manifest, plan: &Plan) -> String {
+    let mut text = format!(
+        "{run_id}, before {} ({}, {})\nfolder: {}\n",
+        manifest.name,
+        visible_line(&manifest.before),
+        made_at(manifest),
+        visible_line(&manifest.workdir)
+    );
+    for (change, what) in [
+        (Change::Restore, "is gone, comes back"),
+        (Change::Replace, "is another, is put back"),
+        (Change::Mode, "has other permissions, gets its own"),
+        (Change::Remove, "came later, is removed"),
+        (Change::Blocked, "can't come back: something else is in its place (--exact removes what came later)"),
+    ] {
+        let paths = plan.paths(change);
+        for path in paths.iter().take(SHOWN_MAX) {
+            writeln!(text, "  {}: {what}", visible_line(path)).unwrap_or_default();
+        }
+        if paths.len() > SHOWN_MAX {
+            writeln!(text, "  and {} more: {what}", paths.len() - SHOWN_MAX).unwrap_or_default();
+        }
+    }
+    if plan.differences.is_empty() {
+        text.push_str("everything that was kept is as it was\n");
+    }
+    if !manifest.left_out.is_empty() {
+        let named: Vec<_> = manifest.left_out.iter().take(SHOWN_MAX).map(|path| visible_line(path)).collect();
+        let more = manifest.left_out.len().saturating_sub(SHOWN_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(text, "not kept, so it can't come back: {}{more}", named.join(", ")).unwrap_or_default();
+    }
+    text
+}
+
+fn made_at(manifest: &Manifest) -> String {
+    let at = i64::try_from(manifest.made_at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    at.map_or_else(|| "?".to_owned(), wire::timestamp)
+}
+
+fn list(args: &UndoArgs, run_id: &RunId, kept: &[Manifest]) -> anyhow::Result<Ending> {
+    if args.json {
+        let rows = kept.iter().map(|manifest| {
+            let (files, bytes) = manifest.size();
+            json!({
+                "rescue": manifest.name,
+                "made_at": made_at(manifest),
+                "before": manifest.before,
+                "workdir": manifest.workdir,
+                "paths": manifest.paths,
+                "files": files,
+                "bytes": bytes,
+                "not_kept": manifest.left_out,
+                "reference": manifest.reference,
+            })
+        });
+        super::print_json(&rows.collect::<Vec<_>>())?;
+        return Ok(Ending::Done);
+    }
+    if kept.is_empty() {
+        super::print(&format!("{run_id}: before none of its calls anything was kept\n"))?;
+        return Ok(Ending::Done);
+    }
+    let mut text = String::new();
+    for manifest in kept {
+        let (files, bytes) = manifest.size();
+        let left_out = match manifest.left_out.len() {
+            0 => String::new(),
+            count => format!(", {count} not kept"),
+        };
+        let paths = manifest.paths.as_ref().map_or_else(|| "the whole folder".to_owned(), |paths| paths.join(", "));
+        let (name, at) = (&manifest.name, made_at(manifest));
+        let (before, paths) = (visible_line(&manifest.before), visible_line(&paths));
+        writeln!(text, "{name}  {at}  {before}  {files} files, {bytes} bytes{left_out}: {paths}").unwrap_or_default();
+    }
+    super::print(&text)?;
+    Ok(Ending::Done)
+}

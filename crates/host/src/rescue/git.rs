@@ -1,0 +1,238 @@
+//! Git, asked in a way in which the repository runs nothing.
+//!
+//! Whoever wrote the repository's files may be the one that we guard against: its hooks, its watcher, its filters,
+//! and fetching of what is missing are switched off or never reached. Content goes in through `fast-import` as it
+//! is, so that no filter and no setting of line endings stands between a file and what is kept of it.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long git may take for one thing: far longer than it needs for the most that is handed to it.
+const TIME_MAX: Duration = Duration::from_secs(120);
+
+/// What holds whatever the repository says.
+const SETTINGS: [&str; 11] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.attributesFile=/dev/null",
+    "core.fsync=all",
+    "core.quotePath=false",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.allow=never",
+];
+
+/// A repository, seen from the workdir in it.
+#[derive(Debug, Clone)]
+pub(super) struct Git {
+    workdir: PathBuf,
+    git_dir: PathBuf,
+}
+
+impl Git {
+    /// The repository that `workdir` is in; `None` if there is none, or git can't or won't work with it.
+    pub(super) fn around(workdir: &Path) -> Option<Self> {
+        let asked = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir"];
+        let told = run(command(workdir, None).args(asked), |_| Ok(())).ok()?;
+        let told = String::from_utf8(told).ok()?;
+        let git_dir = told.strip_prefix("true\n")?.trim_end_matches('\n');
+        Some(Self { workdir: workdir.to_owned(), git_dir: PathBuf::from(git_dir) })
+    }
+
+    /// The repository at `git_dir`, for reading what was kept in it.
+    pub(super) fn at(git_dir: &Path) -> Self {
+        Self { workdir: git_dir.to_owned(), git_dir: git_dir.to_owned() }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// What git has or would take below `paths`, relative to the workdir; a repository within ends with `/`.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
+    pub(super) fn known(&self, paths: &[String]) -> io::Result<Names> {
+        self.list(&["--cached", "--others", "--exclude-standard"], paths)
+    }
+
+    /// What git ignores below `paths`. Without `in_full` a folder that is ignored stands for all below it and
+    /// ends with `/`.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
+    pub(super) fn ignored(&self, paths: &[String], in_full: bool) -> io::Result<Names> {
+        let short: &[&str] = if in_full { &[] } else { &["--directory"] };
+        self.list(&[&["--others", "--ignored", "--exclude-standard"], short].concat(), paths)
+    }
+
+    fn list(&self, which: &[&str], paths: &[String]) -> io::Result<Names> {
+        let mut git = command(&self.workdir, None);
+        let told = run(git.args(["ls-files", "-z"]).args(which).arg("--").args(paths), |_| Ok(()))?;
+        let mut names = Names::default();
+        for name in told.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+            match std::str::from_utf8(name) {
+                Ok(name) => names.named.push(name.to_owned()),
+                Err(_) => names.unnamed += 1,
+            }
+        }
+        names.named.sort_unstable();
+        names.named.dedup();
+        Ok(names)
+    }
+
+    /// Makes a commit without a parent under `reference`, of what `write` hands over; returns its name.
+    ///
+    /// # Errors
+    ///
+    /// If git fails, or `write` does.
+    pub(super) fn commit(
+        &self,
+        reference: &str,
+        message: &str,
+        write: impl FnOnce(&mut Importing<'_>) -> io::Result<()>,
+    ) -> io::Result<String> {
+        let mut git = command(&self.workdir, Some(&self.git_dir));
+        git.args(["fast-import", "--quiet", "--done", "--force", "--date-format=raw"]);
+        let told = run(&mut git, |stdin| {
+            write!(
+                stdin,
+                "commit {reference}\nmark :1\ncommitter Adjutant <> 0 +0000\ndata {}\n{message}\n",
+                message.len()
+            )?;
+            write(&mut Importing { stdin })?;
+            stdin.write_all(b"\nget-mark :1\ndone\n")
+        })?;
+        let name = String::from_utf8_lossy(&told).trim().to_owned();
+        let is_name = name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_name { Ok(name) } else { Err(io::Error::other("git named no commit")) }
+    }
+
+    /// The content at `path` in `commit`.
+    ///
+    /// # Errors
+    ///
+    /// If git fails, or it is not there.
+    pub(super) fn content(&self, commit: &str, path: &str) -> io::Result<Vec<u8>> {
+        let mut git = command(&self.workdir, Some(&self.git_dir));
+        run(git.args(["cat-file", "blob"]).arg(format!("{commit}:{path}")), |_| Ok(()))
+    }
+}
+
+/// The names that git listed.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) named: Vec<String>,
+    /// How many more there are whose names are no text.
+    pub(super) unnamed: u64,
+}
+
+/// What a commit is made of, while it is handed over.
+pub(super) struct Importing<'a> {
+    stdin: &'a mut dyn Write,
+}
+
+impl Importing<'_> {
+    pub(super) fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+        // All that git tells apart; the other bits are in the manifest.
+        let mode = if mode & 0o100 == 0 { "100644" } else { "100755" };
+        let path = path.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        write!(self.stdin, "M {mode} inline \"{path}\"\ndata {}\n", content.len())?;
+        self.stdin.write_all(content)?;
+        self.stdin.write_all(b"\n")
+    }
+}
+
+/// Git in `folder`, with nothing of the repository's that runs, no settings of the user, and nobody to ask.
+fn command(folder: &Path, git_dir: Option<&Path>) -> Command {
+    let mut git = Command::new("git");
+    git.env_clear().current_dir(folder);
+    if let Some(path) = std::env::var_os("PATH") {
+        git.env("PATH", path);
+    }
+    for (name, value) in [
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_ATTR_NOSYSTEM", "1"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_LITERAL_PATHSPECS", "1"),
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_ALLOW_PROTOCOL", "none"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ("LC_ALL", "C"),
+    ] {
+        git.env(name, value);
+    }
+    for setting in SETTINGS {
+        git.args(["-c", setting]);
+    }
+    if let Some(git_dir) = git_dir {
+        git.args([OsStr::new("--git-dir"), git_dir.as_os_str()]);
+    }
+    git
+}
+
+/// Runs `git` with what `write` says to it; returns what it said.
+///
+/// # Errors
+///
+/// If it can't be started, takes longer than [`TIME_MAX`], or does not end well.
+fn run(git: &mut Command, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (over, is_over) = mpsc::channel::<()>();
+    let (said, complaint, written) = thread::scope(|scope| {
+        let guard = scope.spawn(move || {
+            let in_time = !matches!(is_over.recv_timeout(TIME_MAX), Err(mpsc::RecvTimeoutError::Timeout));
+            // It is reaped only after this thread has ended, so that the number is still its own.
+            if let (false, Some(pid)) = (in_time, pid) {
+                kill_process(pid, Signal::KILL).ok();
+            }
+        });
+        let said = scope.spawn(move || read_all(stdout));
+        let complaint = scope.spawn(move || read_all(stderr));
+        let written = hand_over(stdin, write);
+        let said = said.join().unwrap_or_else(|_| Err(io::Error::other("the reader failed")));
+        let complaint = complaint.join().unwrap_or_else(|_| Ok(Vec::new()));
+        drop(over);
+        drop(guard.join());
+        (said, complaint, written)
+    });
+    let status = child.wait()?;
+    if !status.success() {
+        let complaint = complaint.unwrap_or_default();
+        let first = String::from_utf8_lossy(&complaint).lines().next().unwrap_or_default().to_owned();
+        return Err(io::Error::other(format!("git ended with {status}: {first}")));
+    }
+    written?;
+    said
+}
+
+fn hand_over(stdin: Option<ChildStdin>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let Some(stdin) = stdin else { return Ok(()) };
+    let mut stdin = io::BufWriter::with_capacity(1 << 16, stdin);
+    write(&mut stdin)?;
+    stdin.flush()
+}
+
+fn read_all(from: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        from.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,244 @@
+//! Making a rescue.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use adjutant_core::gate::rescue::Extent;
+use adjutant_core::tool::content_hash;
+
+use super::git::{Git, Importing};
+use super::listing::{Listing, list};
+use super::manifest::{self, Entry, Manifest, Store};
+use super::{COPY_BYTES_MAX, COPY_FILES_MAX, FILE_BYTES_MAX, GIT_BYTES_MAX, GIT_FILES_MAX, Rescues};
+use crate::workdir::{Kind, Workdir};
+
+/// What a rescue is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct Occasion<'a> {
+    /// Its name: letters, digits, `-`, `_` and `.`.
+    pub name: &'a str,
+    /// What is about to happen: a tool's name, or `undo`.
+    pub before: &'a str,
+    /// Whether it is on record even if there is nothing to keep: that nothing was there.
+    pub even_if_empty: bool,
+}
+
+/// A rescue that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it holds.
+    pub manifest: Manifest,
+}
+
+impl Rescues {
+    /// Keeps what `extent` is about, on the disk when this returns. One of that name is replaced: it was made
+    /// before something that never began. `None` if there is nothing to keep, unless `occasion` says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// If our home can't be written to. A repository that git can't work with is copied instead.
+    pub fn keep(&self, workdir: &Workdir, extent: &Extent, occasion: Occasion<'_>) -> io::Result<Option<Kept>> {
+        let home = self.home.canonicalize().unwrap_or_else(|_| self.home.clone());
+        let except = home.strip_prefix(workdir.root()).ok().and_then(Path::to_str).filter(|path| !path.is_empty());
+        let git = Git::around(workdir.root());
+        let (git, listing) = match git.as_ref().map(|git| list(workdir, Some(git), extent, except)) {
+            Some(Ok(listing)) => (git, listing),
+            Some(Err(_)) | None => (None, list(workdir, None, extent, except)?),
+        };
+        let is_empty = listing.for_git.is_empty() && listing.to_copy.is_empty() && listing.left_out.is_empty();
+        if is_empty && !occasion.even_if_empty {
+            return Ok(None);
+        }
+        match self.make(workdir, git.as_ref(), listing, extent, occasion) {
+            // A repository that takes no commit: on a disk of its own that is full, owned by another, damaged.
+            Err(Failed::Git) => {
+                let listing = list(workdir, None, extent, except)?;
+                self.make(workdir, None, listing, extent, occasion).map(Some).map_err(Failed::into_error)
+            }
+            made => made.map(Some).map_err(Failed::into_error),
+        }
+    }
+
+    fn make(
+        &self,
+        workdir: &Workdir,
+        git: Option<&Git>,
+        listing: Listing,
+        extent: &Extent,
+        occasion: Occasion<'_>,
+    ) -> Result<Kept, Failed> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let made_at_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let root = workdir.root().to_string_lossy().into_owned();
+        let mut manifest = Manifest::empty(occasion.name, occasion.before, root, made_at_ms);
+        manifest.paths = match extent {
+            Extent::Whole => None,
+            Extent::Paths(paths) => Some(paths.clone()),
+        };
+        manifest.is_complete = listing.is_complete;
+        manifest.left_out = listing.left_out;
+
+        let folder = self.folder().join(occasion.name);
+        let unfinished = self.folder().join(format!(".{}.{}", occasion.name, std::process::id()));
+        remove(&unfinished)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&unfinished)?;
+        if let (Some(git), false) = (git, listing.for_git.is_empty()) {
+            let reference = format!("refs/adjutant/{}/{}", ref_name(&self.run), ref_name(occasion.name));
+            let message = format!("What was there before {} of run {}", occasion.name, self.run);
+            let commit = git.commit(&reference, &message, |importing| {
+                hand_to_git(workdir, &listing.for_git, importing, &mut manifest);
+                Ok(())
+            });
+            manifest.commit = Some(commit.map_err(|_| Failed::Git)?);
+            manifest.git_dir = git.dir().to_str().map(str::to_owned);
+            manifest.reference = Some(reference);
+        }
+        copy(workdir, &listing.to_copy, &unfinished, &mut manifest)?;
+
+        let mut file = File::create(unfinished.join(manifest::FILE))?;
+        file.write_all(&serde_json::to_vec(&manifest).map_err(io::Error::from)?)?;
+        sync(&file, &manifest, &unfinished)?;
+        remove(&folder)?;
+        fs::rename(&unfinished, &folder)?;
+        File::open(self.folder())?.sync_all()?;
+        Ok(Kept { folder, manifest })
+    }
+}
+
+/// Why a rescue was not made.
+enum Failed {
+    /// Git did not take it: it can be copied instead.
+    Git,
+    /// Our own home can't be written to.
+    Home(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Home(error)
+    }
+}
+
+impl Failed {
+    fn into_error(self) -> io::Error {
+        match self {
+            Self::Git => io::Error::other("git failed"),
+            Self::Home(error) => error,
+        }
+    }
+}
+
+/// What is there at a path, read whole.
+enum Found {
+    File { mode: u32, content: Vec<u8> },
+    Link(String),
+    EmptyFolder { mode: u32 },
+    Gone,
+    Unkept,
+}
+
+fn look(workdir: &Workdir, path: &str) -> Found {
+    let Ok(path) = workdir.resolve(path) else { return Found::Unkept };
+    match workdir.kind(&path) {
+        Ok(Some(Kind::File { bytes, mode })) if bytes <= FILE_BYTES_MAX => match workdir.read(&path, FILE_BYTES_MAX) {
+            Ok(contents) if contents.total <= FILE_BYTES_MAX => Found::File { mode, content: contents.bytes },
+            Ok(_) | Err(_) => Found::Unkept,
+        },
+        Ok(Some(Kind::Link)) => workdir.read_link(&path).map_or(Found::Unkept, Found::Link),
+        Ok(Some(Kind::Folder)) => workdir.mode(&path).map_or(Found::Unkept, |mode| Found::EmptyFolder { mode }),
+        Ok(None) => Found::Gone,
+        Ok(Some(Kind::File { .. } | Kind::Special)) | Err(_) => Found::Unkept,
+    }
+}
+
+/// Hands the files to git, as far as the limit goes. A failure to write shows in how git ends.
+fn hand_to_git(workdir: &Workdir, paths: &[String], importing: &mut Importing<'_>, manifest: &mut Manifest) {
+    let (mut files, mut bytes) = (0, 0);
+    for path in paths {
+        match look(workdir, path) {
+            Found::File { mode, content } => {
+                let size = content.len() as u64;
+                let fits = files < GIT_FILES_MAX && bytes + size <= GIT_BYTES_MAX;
+                if fits && importing.file(path, mode, &content).is_ok() {
+                    (files, bytes) = (files + 1, bytes + size);
+                    manifest.entries.push(entry(path, mode, &content, Store::Git));
+                } else {
+                    manifest.left_out.push(path.clone());
+                }
+            }
+            Found::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
+            Found::EmptyFolder { .. } | Found::Gone => {}
+            Found::Unkept => manifest.left_out.push(path.clone()),
+        }
+    }
+}
+
+/// Copies files into `folder`, as far as the limit goes.
+fn copy(workdir: &Workdir, paths: &[String], folder: &Path, manifest: &mut Manifest) -> io::Result<()> {
+    let (mut files, mut bytes) = (0, 0);
+    for path in paths {
+        match look(workdir, path) {
+            Found::File { mode, content } => {
+                let size = content.len() as u64;
+                if files >= COPY_FILES_MAX || bytes + size > COPY_BYTES_MAX {
+                    manifest.left_out.push(path.clone());
+                    continue;
+                }
+                (files, bytes) = (files + 1, bytes + size);
+                fs::write(folder.join(files.to_string()), &content)?;
+                manifest.entries.push(entry(path, mode, &content, Store::Copy(files)));
+            }
+            Found::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
+            Found::EmptyFolder { mode } => manifest.entries.push(no_file(path, mode, Store::Folder)),
+            Found::Gone => {}
+            Found::Unkept => manifest.left_out.push(path.clone()),
+        }
+    }
+    Ok(())
+}
+
+fn entry(path: &str, mode: u32, content: &[u8], store: Store) -> Entry {
+    Entry { path: path.to_owned(), mode, hash: Some(content_hash(content)), bytes: content.len() as u64, store }
+}
+
+fn no_file(path: &str, mode: u32, store: Store) -> Entry {
+    Entry { path: path.to_owned(), mode, hash: None, bytes: 0, store }
+}
+
+/// From how many copies on the whole file system is written out at once: one by one would take longer, fewer
+/// should not wait for what others write.
+const SYNC_ALL_FROM: u64 = 200;
+
+/// Has the manifest and the copies on the disk when it returns. Git has seen to its own.
+fn sync(written: &File, manifest: &Manifest, folder: &Path) -> io::Result<()> {
+    let copies = manifest.entries.iter().filter_map(|entry| match entry.store {
+        Store::Copy(number) => Some(number),
+        Store::Git | Store::Link(_) | Store::Folder => None,
+    });
+    let copies: Vec<u64> = copies.collect();
+    if copies.len() as u64 >= SYNC_ALL_FROM {
+        return rustix::fs::syncfs(written).map_err(io::Error::from);
+    }
+    for number in copies {
+        File::open(folder.join(number.to_string()))?.sync_data()?;
+    }
+    written.sync_all()
+}
+
+/// `name` as a part of a ref: git takes dots only where they can't be misread.
+fn ref_name(name: &str) -> String {
+    let is_plain = !name.contains("..") && !name.starts_with('.') && !name.ends_with('.') && !name.ends_with(".lock");
+    if is_plain { name.to_owned() } else { name.replace('.', "%2e") }
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
