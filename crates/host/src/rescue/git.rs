@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc;
@@ -158,7 +159,8 @@ impl Importing<'_> {
 /// Git in `folder`, with nothing of the repository's that runs, no settings of the user, and nobody to ask.
 fn command(folder: &Path, git_dir: Option<&Path>) -> Command {
     let mut git = Command::new("git");
-    git.env_clear().current_dir(folder);
+    // A group of its own: Ctrl-C at the terminal is for us, and ends no half of a commit.
+    git.env_clear().current_dir(folder).process_group(0);
     if let Some(path) = std::env::var_os("PATH") {
         git.env("PATH", path);
     }

@@ -64,6 +64,16 @@ impl Rescues {
         }
     }
 
+    /// Removes what whoever was killed while keeping left behind. Only one keeps at a time: who has the run's lease.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn make(
         &self,
         workdir: &Workdir,
@@ -84,8 +94,8 @@ impl Rescues {
         manifest.left_out = listing.left_out;
 
         let folder = self.folder().join(occasion.name);
-        let unfinished = self.folder().join(format!(".{}.{}", occasion.name, std::process::id()));
-        remove(&unfinished)?;
+        self.sweep()?;
+        let unfinished = self.folder().join(format!(".{}", occasion.name));
         DirBuilder::new().recursive(true).mode(0o700).create(&unfinished)?;
         if let (Some(git), false) = (git, listing.for_git.is_empty()) {
             let reference = format!("refs/adjutant/{}/{}", ref_name(&self.run), ref_name(occasion.name));

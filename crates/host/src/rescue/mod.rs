@@ -19,6 +19,7 @@ mod restore;
 #[cfg(test)]
 mod tests;
 
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 pub use keep::{Kept, Occasion};
@@ -60,7 +61,8 @@ impl Rescues {
     #[must_use]
     pub fn list(&self) -> Vec<Manifest> {
         let Ok(entries) = std::fs::read_dir(self.folder()) else { return Vec::new() };
-        let folders = entries.flatten().map(|entry| entry.path());
+        let has_its_name = |entry: &DirEntry| !entry.file_name().as_encoded_bytes().starts_with(b".");
+        let folders = entries.flatten().filter(has_its_name).map(|entry| entry.path());
         let mut all: Vec<Manifest> = folders.filter_map(|folder| Manifest::read(&folder).ok()).collect();
         all.sort_by(|one, other| one.made_at_ms.cmp(&other.made_at_ms).then_with(|| one.name.cmp(&other.name)));
         all

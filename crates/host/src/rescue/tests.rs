@@ -301,6 +301,20 @@ fn a_home_within_the_workdir_is_not_kept_in_itself() {
 }
 
 #[test]
+fn what_a_kill_left_unfinished_is_no_rescue_and_goes() {
+    let place = Place::new();
+    place.write("a", b"1");
+    place.keep(&Extent::Whole);
+    // As it stands just before it gets its name.
+    let (whole, unfinished) = (place.rescues().folder().join("call-1.1"), place.rescues().folder().join(".call-1.1"));
+    fs::rename(&whole, &unfinished).expect("renamed");
+    assert_eq!(place.rescues().list(), []);
+    place.keep(&Extent::Whole);
+    assert_eq!(place.rescues().list().len(), 1);
+    assert!(!unfinished.exists());
+}
+
+#[test]
 fn where_nothing_is_there_is_nothing_to_keep() {
     for place in [Place::new(), Place::repository()] {
         let occasion = Occasion { name: "call-1.1", before: "shell_exec", even_if_empty: false };

@@ -28,7 +28,8 @@ impl Inner {
         let kept = rescues.keep(&self.workdir, &extent, occasion).map_err(|error| error.to_string())?;
         Ok(kept.map(|kept| {
             let (files, bytes) = kept.manifest.size();
-            let left_out = kept.manifest.left_out.len() as u64;
+            // What can't be named counts as one more.
+            let left_out = kept.manifest.left_out.len() as u64 + u64::from(!kept.manifest.is_complete);
             Rescued { reference: kept.manifest.reference, folder: kept.folder, files, bytes, left_out }
         }))
     }
