@@ -224,7 +224,7 @@ pub const HUGE_OUTPUT: Case = Case {
 pub const MODE_SWITCH: Case = Case {
     name: "mode switch",
     prepare: || {
-        scripted("mode: gated\nauthorized_costs:\n  - shell_exec", |home| {
+        scripted("mode: gated\nauthorized_costs:\n  - shell_exec\n  - filesystem_write", |home| {
             json!([
                 SUMMARY,
                 {"text": "The first part.", "calls": [effect_call(home, "one")]},
