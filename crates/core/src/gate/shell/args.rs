@@ -81,8 +81,7 @@ impl<'a> Args<'a> {
                 args.options.push((text.to_owned(), value));
             } else {
                 args.is_unsure |= !is_known;
-                let mut letters = text[1..].char_indices();
-                while let Some((index, letter)) = letters.next() {
+                for (index, letter) in text[1..].char_indices() {
                     let option = format!("-{letter}");
                     if !takes_value(&option) {
                         args.options.push((option, None));

@@ -169,8 +169,7 @@ impl Walk<'_> {
     }
 
     fn assemble(&mut self, pieces: Vec<Piece>, is_value: bool) -> Vec<Word> {
-        let mut words = Builder::default();
-        words.begun = is_value;
+        let mut words = Builder { begun: is_value, ..Builder::default() };
         for piece in pieces {
             match piece {
                 Piece::Text(text, Quoted::Yes) => words.add(&text),

@@ -60,11 +60,11 @@ fn is_too_nested(line: &str) -> bool {
     }
     let mut open = 0_usize;
     let mut deepest = 0_usize;
-    for at in 0..bytes.len() {
+    for (at, byte) in bytes.iter().enumerate() {
         if opens(at) {
             open += 1;
             deepest = deepest.max(open);
-        } else if matches!(bytes[at], b')' | b'}' | b']') {
+        } else if matches!(byte, b')' | b'}' | b']') {
             open = open.saturating_sub(1);
         }
     }

@@ -53,7 +53,7 @@ impl Walk<'_> {
     }
 
     fn split_string(&mut self, code: Option<&str>, call: Call<'_>, from: usize) -> Option<String> {
-        let Some(parts) = code.and_then(|code| shlex::split(code)) else {
+        let Some(parts) = code.and_then(shlex::split) else {
             self.opaque("", "runs a command that can't be known");
             return None;
         };
