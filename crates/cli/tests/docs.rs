@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use adjutant_core::gate::category;
 use adjutant_core::session::detect::{Detector, Sensitivity};
+use adjutant_host::sandbox::{Layer, Wall};
 use adjutant_store::config;
 
 /// What a reader of the README types to build the program, which a test has already.
@@ -241,6 +242,9 @@ fn the_pages_name_what_the_program_knows() {
     has_rows("docs/detectors.md", Sensitivity::ALL.map(Sensitivity::name));
     has_rows("docs/running.md", config::KEYS);
     has_rows("docs/adapters.md", config::ADAPTER_KEYS);
+    has_rows("docs/sandbox.md", config::SANDBOX_KEYS.iter().map(|key| format!("sandbox.{key}")));
+    has_rows("docs/sandbox.md", Layer::ALL.map(Layer::as_str));
+    has_rows("docs/sandbox.md", Wall::ALL.map(Wall::as_str));
     has_rows("docs/briefs.md", strings("crates/core/src/brief/fields.rs", "const FIELDS: "));
     let questions = read("crates/core/src/inbox/question.rs");
     let kinds = block(&questions, "pub enum QuestionKind {");

@@ -40,7 +40,7 @@ fn a_mistake_is_told_with_its_place() {
         "unknown key `colour` in ~/config.toml:1:1",
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
-             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, detectors, adapters",
+             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, detectors, adapters, sandbox",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -159,7 +159,23 @@ fn a_project_adds_to_an_adapter_and_never_says_where_its_key_goes() {
         "`adapters.a.base_url` in p/.adjutant/config.toml:2:1 is not taken from a project: it decides which host a \
          key goes to"
     );
-    assert!(error.hint().expect("a hint").contains("--base-url"), "{error:?}");
+    assert!(error.hint().expect("a hint").contains("of the home"), "{error:?}");
+}
+
+#[test]
+fn a_project_says_nothing_about_the_sandbox() {
+    let own = "[sandbox]\nmode = 'required'\nread = ['~/data']\nmemory_mb = 512";
+    let (_temp, home, project) = folders(Some(own), Some("mode = 'auto'"));
+    trust(&home, &project).expect("trusted");
+    let sandbox = load(&home, Some(&project)).expect("loaded").config.sandbox;
+    assert_eq!(sandbox.mode.expect("set").value, "required");
+    assert_eq!(sandbox.read.expect("set").value, ["~/data"]);
+    assert_eq!(sandbox.memory_mb.expect("set").value, 512);
+
+    fs::write(project_config(&project), "[sandbox]\nmode = 'off'").expect("changed");
+    let error = trust(&home, &project).expect_err("not a project's to say");
+    assert!(matches!(&error, ConfigError::NotOfAProject { key, .. } if key == "sandbox"), "{error}");
+    check("[sandbox]\nmod = 'off'", "unknown key `sandbox.mod` in ~/config.toml:2:1", Some("did you mean `mode`?"));
 }
 
 #[test]

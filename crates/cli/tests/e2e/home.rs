@@ -115,6 +115,13 @@ impl TestHome {
         self.folder.path().join(relative)
     }
 
+    /// Where commands may leave a log outside the working folder: the sandbox is told to let them.
+    pub fn effects(&self) -> PathBuf {
+        fs::create_dir_all(self.path("shared")).expect("a folder");
+        self.write("home/config.toml", format!("[sandbox]\nwrite = ['{}']\n", self.path("shared").display()));
+        self.path("shared/effects")
+    }
+
     /// Writes a file, with the folders above it.
     pub fn write(&self, relative: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(relative);

@@ -55,7 +55,9 @@ fn a_key_that_a_tool_reads_is_masked() {
         "mode: auto\nauthorized_costs:\n  - shell_exec",
         &json!([crate::home::SUMMARY, { "text": "I look.", "calls": [call] }, "## Phase 4\n\nDone.\n"]),
     );
-    home.write("go.json", json!(["go"]).to_string());
+    // In the sandbox the file is not there; what a command without one reads is still masked.
+    home.write("home/config.toml", "[sandbox]\nmode = 'off'\n");
+    home.write("go.json", json!(["go", "y"]).to_string());
     let said = home.run(&["run", "../brief.md", "--answers", "../go.json", "--json"]);
     fs::remove_file(home.path("home/keys.toml")).expect("removed");
     assert!(said.stdout.contains("someone = "), "{said:?}");

@@ -23,6 +23,7 @@ mod loopback;
 mod openai;
 mod readme;
 mod recorded;
+mod sandbox;
 mod terminal;
 mod two_drivers;
 mod undo;

@@ -208,7 +208,7 @@ pub const HUGE_OUTPUT: Case = Case {
     name: "huge output",
     prepare: || {
         scripted(AUTHORIZED, |home| {
-            let log = home.path("effects");
+            let log = home.effects();
             let much = format!("echo much >> '{}'; seq 1 40000", log.display());
             json!([
                 SUMMARY,
@@ -261,7 +261,7 @@ pub const DAMAGED_LINE: Case =
 
 /// A command that leaves a file in the workdir and a line in the log of effects.
 fn effect_call(home: &TestHome, name: &str) -> Value {
-    let log = home.path("effects");
+    let log = home.effects();
     json!({"tool": "shell_exec", "args": {"cmd": format!("echo {name} >> '{}'; echo {name} > {name}", log.display())}})
 }
 

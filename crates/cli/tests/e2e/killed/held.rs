@@ -10,7 +10,7 @@ use crate::home::{RUN, SUMMARY, TestHome};
 fn a_command_that_had_its_effect_before_the_kill_is_not_run_again() {
     let home = TestHome::new();
     let gate = Gate::of(&home);
-    let command = format!("echo one >> '{}'; {}", home.path("effects").display(), gate.command());
+    let command = format!("echo one >> '{}'; {}", home.effects().display(), gate.command());
     home.scripted(
         AUTHORIZED,
         &json!([
@@ -28,13 +28,13 @@ fn a_command_that_had_its_effect_before_the_kill_is_not_run_again() {
     let mut running = home.start(&["run", "../brief.md", "--json", "--answers", "../go.json"]);
     running.until("\"type\":\"tool_call\"");
     let held = gate.reached();
-    assert_eq!(home.read("effects"), "one\n");
+    assert_eq!(home.read("shared/effects"), "one\n");
     running.kill();
     gate.open();
     drop(held);
 
     let resumed = home.run(&["resume", RUN, "--answers", "../go.json"]).expect_code(0);
-    assert_eq!(home.read("effects"), "one\n");
+    assert_eq!(home.read("shared/effects"), "one\n");
     assert!(resumed.stdout.contains("Then I look first."), "the agent was told: {}", resumed.stdout);
     let journal = home.journal(RUN);
     let told = journal.iter().find(|event| event["type"] == "tool_rejected").expect("a word to the agent");

@@ -157,7 +157,7 @@ pub fn left(home: &TestHome, case: &Case, code: i32) -> Left {
     let phases = journal.iter().filter(|event| event["type"] == "phase_enter");
     let phases = phases.map(|event| event["phase"].as_str().expect("a phase").to_owned()).collect();
     let files = files(&first_run::workdir(home, case.run_id));
-    let effects = home.read("effects").lines().map(str::to_owned).collect();
+    let effects = home.read("shared/effects").lines().map(str::to_owned).collect();
     let cancelled = journal.iter().filter(|event| event["type"] == "tool_cancelled").count();
     Left { code, outcome, phases, files, effects, cancelled }
 }

@@ -1,0 +1,121 @@
+//! What a run says and does about the sandbox of its commands.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::{RUN, SUMMARY, TestHome};
+
+const AUTHORIZED: &str = "mode: auto\nauthorized_costs:\n  - shell_exec";
+const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+
+/// A run of one command in auto mode.
+fn one_command(cmd: &str, config: &str, answers: Value) -> TestHome {
+    let home = TestHome::new();
+    let call = json!({"tool": "shell_exec", "args": {"cmd": cmd}});
+    home.scripted(
+        AUTHORIZED,
+        &json!([SUMMARY, {"text": "A command.", "calls": [call]}, {"repeat": 2, "text": REPORT}]),
+    );
+    home.write("home/config.toml", config);
+    home.write("answers.json", answers.to_string());
+    home
+}
+
+fn run(home: &TestHome, code: i32) -> (String, Vec<Value>) {
+    let said = home.run(&["run", "../brief.md", "--answers", "../answers.json"]).expect_code(code);
+    (format!("{}{}", said.stdout, said.stderr), home.journal(RUN))
+}
+
+fn event<'a>(journal: &'a [Value], kind: &str) -> &'a Value {
+    journal.iter().find(|event| event["type"] == kind).unwrap_or_else(|| panic!("no {kind} in {journal:?}"))
+}
+
+#[test]
+fn a_whole_sandbox_is_said_in_a_line_and_on_record() {
+    let home = one_command("echo x > inside; echo x > ../outside; echo $TMPDIR", "", json!(["go"]));
+    let (said, journal) = run(&home, 0);
+    assert!(said.contains("sandbox: every wall held (limits, "), "{said}");
+    assert_eq!(event(&journal, "sandbox_report")["missing"], json!([]));
+    assert_eq!((home.read("work/inside").as_str(), home.path("outside").exists()), ("x\n", false));
+    assert_eq!(event(&journal, "tool_call").get("network"), None);
+}
+
+#[test]
+fn a_brief_that_authorizes_fetching_gives_commands_the_network() {
+    let home = one_command("true", "", json!(["go"]));
+    home.write("brief.md", crate::home::brief(&format!("{AUTHORIZED}\n  - http_fetch")));
+    let (_, journal) = run(&home, 0);
+    assert_eq!(event(&journal, "tool_call")["network"], true);
+}
+
+#[test]
+fn where_walls_are_missing_auto_mode_asks_first() {
+    let config = "[sandbox]\nwithout = ['mounts', 'landlock']\n";
+    let home = one_command("echo x > ran", config, json!(["go"]));
+    let (said, journal) = run(&home, 4);
+    assert!(said.contains("! sandbox: no wall `secret_read`: commands can read keys"), "{said}");
+    let check = event(&journal, "auth_check_fired");
+    assert_eq!((check["layer"].as_str(), check["answer"].as_str()), (Some("sandbox"), Some("ask")));
+    assert!(!home.path("work/ran").exists());
+
+    let home = one_command("echo x > ran", config, json!(["go", "Y"]));
+    run(&home, 0);
+    assert_eq!(home.read("work/ran"), "x\n");
+}
+
+#[test]
+fn what_is_required_and_missing_keeps_a_run_from_beginning() {
+    let config = "[sandbox]\nmode = 'required'\nwithout = ['seccomp']\n";
+    let home = one_command("true", config, json!(["go"]));
+    let (said, journal) = run(&home, 1);
+    assert!(said.contains("the sandbox is not whole here"), "{said}");
+    assert!(journal.is_empty());
+    home.run(&["doctor"]).expect_code(1).expect_text("FAIL sandbox: ");
+    home.run(&["run", "../brief.md", "--answers", "../answers.json", "--no-shell", "--new"]).expect_code(0);
+}
+
+#[test]
+fn a_setting_that_can_t_be_used_is_the_operators_to_mend() {
+    for (config, problem) in [
+        ("mode = 'bets'", "must be `off`, `best` or `required`, not `bets`"),
+        ("read = ['data']", "`sandbox.read` in "),
+        ("write = ['/']", "can't have `/`"),
+        ("environment = ['OPENAI_API_KEY']", "can't have `OPENAI_API_KEY`"),
+        ("without = ['walls']", "has no layer `walls`"),
+    ] {
+        let home = one_command("true", &format!("[sandbox]\n{config}\n"), json!(["go"]));
+        home.run(&["run", "../brief.md", "--answers", "../answers.json"]).expect_code(2).expect_text(problem);
+    }
+}
+
+#[test]
+fn the_word_that_starts_a_command_is_no_command_for_a_person() {
+    let home = TestHome::new();
+    for args in [&["__sandbox"][..], &["__sandbox", "1", "{}", "true"], &["__sandbox", "99", "", ""]] {
+        home.run(args).expect_code(125).expect_text("is for adjutant itself");
+    }
+}
+
+#[test]
+fn somebody_without_any_rights_has_the_same_walls() {
+    if !rustix::process::geteuid().is_root() {
+        // Then every other test shows it.
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", env!("CARGO_BIN_EXE_adjutant")])
+        .args(["--home", "/nonexistent/home", "doctor", "--workdir", "/tmp"])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(folder.path().parent().expect("a parent"))
+        .stdin(Stdio::null())
+        .output();
+    let Ok(said) = said else { return };
+    let text = String::from_utf8_lossy(&said.stdout);
+    // The folder of the program may be closed to others.
+    if !text.is_empty() {
+        assert!(text.contains("ok   sandbox: every wall held"), "{text}");
+    }
+}
