@@ -59,6 +59,9 @@ fn orders(text: Option<OsString>) -> Option<Orders> {
 fn launch(orders: &Orders, argv: Vec<OsString>, channel: &mut Channel) -> Failure {
     let policy = &orders.policy;
     let mut layers = Layers::default();
+    for layer in Layer::ALL.into_iter().filter(|layer| !policy.layers.contains(layer)) {
+        layers.note(layer, Err("left out by the settings"));
+    }
     let failed = |what: &str, error: &dyn std::fmt::Display| Failure::Sandbox(format!("{what}: {error}"));
     if let Err(error) = close_inherited() {
         return failed("can't close inherited descriptors", &error);

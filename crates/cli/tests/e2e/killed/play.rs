@@ -63,7 +63,12 @@ pub fn play(case: &Case, kills: &[u64]) -> Played {
                     true => vec!["resume", case.run_id],
                     // Nothing had begun: there is nothing to go on with.
                     false => {
+                        // The run is gone; what the operator set is not the run's.
+                        let config = home.read("home/config.toml");
                         fs::remove_dir_all(home.path("home")).expect("removed");
+                        if !config.is_empty() {
+                            home.write("home/config.toml", config);
+                        }
                         lost.clear();
                         case.args.to_vec()
                     }
