@@ -13,7 +13,7 @@ pub(super) const FILE: &str = "manifest.json";
 /// What was kept, whence and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`VERSION`].
+    /// The version of the format.
     pub version: u32,
     /// Its name, such as `call-3.1` or `undo-1`.
     pub name: String,
