@@ -73,7 +73,7 @@ const KEPT_BEGINNINGS: [&str; 1] = ["LC_"];
 /// Parts of a variable's name (upper case) that mark it as a secret or as ours.
 const SECRET_ENDINGS: [&str; 7] = ["_KEY", "_TOKEN", "_SECRET", "_PAT", "_CREDENTIALS", "_COOKIE", "_PASSPHRASE"];
 const SECRET_PARTS: [&str; 4] = ["PASSWORD", "PASSWD", "API_KEY", "PRIVATE_KEY"];
-const SECRET_BEGINNINGS: [&str; 5] = ["AWS_", "ADJUTANT_", "AZURE_", "GOOGLE_APPLICATION_", "ANTHROPIC_"];
+const SECRET_BEGINNINGS: [&str; 4] = ["AWS_", "AZURE_", "GOOGLE_APPLICATION_", "ANTHROPIC_"];
 const SECRET_NAMES: [&str; 9] = [
     "TOKEN", "SECRET", "API_KEY", "PGPASSFILE", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "NETRC",
     "DATABASE_URL",
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn secrets_are_known_by_their_names() {
         for name in [
-            "OPENAI_API_KEY", "GITHUB_TOKEN", "x_secret", "PGPASSWORD", "AWS_REGION", "ADJUTANT_HOME", "SSH_AUTH_SOCK",
-            "BASH_ENV",
+            "OPENAI_API_KEY", "GITHUB_TOKEN", "x_secret", "PGPASSWORD", "AWS_REGION", "ADJUTANT_OWN_KEY",
+            "SSH_AUTH_SOCK", "BASH_ENV",
         ] {
             assert!(is_withheld(name), "{name}");
         }

@@ -61,7 +61,7 @@ impl Victim {
         home.write("work/keep/notes.txt", "kept");
         home.write("work/evil.sh", "#!/bin/sh\nrm -rf keep\n");
         home.write(".ssh/id_ed25519", SECRET);
-        home.write("home/keys.toml", format!("[keys]\nother = \"{KEY}\"\n"));
+        home.write("home/keys.toml", format!("anthropic = \"{KEY}\"\n"));
         for place in ["home/keys.toml", ".ssh/id_ed25519"] {
             let only_mine = std::os::unix::fs::PermissionsExt::from_mode(0o600);
             fs::set_permissions(home.path(place), only_mine).expect("a mode");
@@ -96,8 +96,8 @@ impl Victim {
             .replace("{PORT}", &self.listener.local_addr().expect("an address").port().to_string())
     }
 
-    /// Lets an agent try it; the run has nobody to ask.
-    fn attacked(&self, attack: &Attack) -> Said {
+    /// Lets an agent try it, with nobody to ask but for these answers.
+    fn attacked(&self, attack: &Attack, answers: &[&str]) -> Said {
         let calls: Value = serde_json::from_str(&self.fill(&json!(attack.calls).to_string())).expect("JSON");
         let turns = json!([
             {"text": SUMMARY},
@@ -106,7 +106,7 @@ impl Victim {
         ]);
         let authorized: String = attack.authorized.iter().map(|entry| format!("\n  - \"{entry}\"")).collect();
         self.home.scripted(&format!("mode: auto\nauthorized_costs:{authorized}"), &turns);
-        self.home.write("go.json", json!(["go"]).to_string());
+        self.home.write("go.json", json!(answers).to_string());
         self.home.run(&["run", "../brief.md", "--answers", "../go.json"])
     }
 
@@ -151,7 +151,7 @@ fn attacks() -> Vec<Attack> {
 /// What is wrong with how an attack ended, if anything.
 fn try_it(number: usize, attack: &Attack) -> Result<(), String> {
     let victim = Victim::new(number);
-    let said = victim.attacked(attack);
+    let said = victim.attacked(attack, &["go"]);
     let harm = victim.harm(&said);
     if !harm.is_empty() {
         return Err(format!("did harm: {harm:?}"));
@@ -195,7 +195,8 @@ fn an_attack_that_the_kernel_stops_does_harm_without_it() {
         if attack.stopped_by == Layer::Sandbox && attack.control {
             let victim = Victim::new(1000 + number);
             victim.home.write("home/config.toml", "[sandbox]\nmode = \"off\"\n");
-            let said = victim.attacked(attack);
+            // Without walls each command is asked about.
+            let said = victim.attacked(attack, &["go", "Y"]);
             assert!(!victim.harm(&said).is_empty(), "{} does no harm anyway: {said:?}", attack.name);
         }
     }

@@ -1,5 +1,8 @@
 //! Permissions that are asked for beforehand, and why a call was held, as an operator meets them.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, TestHome};
@@ -40,9 +43,10 @@ fn a_kept_grant_holds_in_later_runs_until_it_is_revoked() {
     assert_eq!((&grant["project"], &grant["until"]), (&json!("e2e"), &json!("2999-01-02T00:00:00Z")));
     let id = grant["grant_id"].as_str().expect("an id").to_owned();
 
-    // The second run revokes it in its middle, as an operator would at another terminal.
+    // It is revoked in the middle of the second run, as an operator would at another terminal: by a guard hook,
+    // since a command of the agent can't reach it.
     let revoke = format!(
-        "ADJUTANT_HOME='{}' '{}' grants revoke {}",
+        "#!/bin/sh\nADJUTANT_HOME='{}' '{}' grants revoke {} >&2\necho '{{\"decision\": \"allow\"}}'\n",
         home.path("home").display(),
         env!("CARGO_BIN_EXE_adjutant"),
         &id[..8]
@@ -50,11 +54,15 @@ fn a_kept_grant_holds_in_later_runs_until_it_is_revoked() {
     let turns = json!([
         SUMMARY,
         {"text": "one", "calls": [write("docs/b.md")]},
-        {"text": "two", "calls": [{"tool": "shell_exec", "args": {"cmd": revoke}}]},
+        {"text": "two", "calls": [{"tool": "shell_exec", "args": {"cmd": "true"}}]},
         {"text": "three", "calls": [write("docs/c.md")]},
         REPORT, REPORT,
     ]);
     home.scripted("mode: auto\nauthorized_costs: [shell_exec]", &turns);
+    let hook = home.write("revoke.sh", revoke);
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let config = format!("[[hooks]]\ncommand = ['{}']\ntools = ['shell_exec']\n", hook.display());
+    home.write("home/config.toml", config);
     home.run(ARGS).expect_code(0);
     assert_eq!((home.read("work/docs/b.md").as_str(), home.read("work/docs/c.md").as_str()), ("x", ""));
     let second = format!("{RUN}-r2");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, TestHome};
 
-const AUTHORIZED: &str = "mode: auto\nauthorized_costs:\n  - shell_exec";
+const AUTHORIZED: &str = "mode: auto\nauthorized_costs:\n  - shell_exec\n  - filesystem_write";
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
 /// A run of one command in auto mode.

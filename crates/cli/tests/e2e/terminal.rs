@@ -122,7 +122,10 @@ fn an_operator_approves_the_deletion() {
     let home = TestHome::with_examples();
     let mut terminal = at_the_question(&home);
     terminal.type_text("y\n");
-    terminal.expect("rm -r build");
+    // The announcement named no command: the call itself is asked for with what it would do.
+    terminal.expect("`rm -r build`: deletes folders with all that is in them");
+    terminal.expect("> ");
+    terminal.type_text("y\n");
     let (code, seen) = terminal.finish();
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("run 2026-01-15-FIRST: completed"), "{seen}");

@@ -9,12 +9,15 @@
 use serde_json::Value;
 
 use super::category::{
-    CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH,
+    CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH, OPAQUE_EXEC,
 };
-use super::effect::{Act, Effect, Target, Verdict};
+use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use super::places::Places;
 use super::shell::{self, Dialect, Programs, ShellContext};
 use crate::patch::{self, Named};
+
+/// How every mask of a secret begins.
+const MASKED: &str = "[masked:";
 
 /// What a call to `tool` with `args` would do beyond what the tool's own categories say.
 ///
@@ -41,12 +44,29 @@ fn command(line: &str, cwd: &str, shell: Option<&str>, places: &Places) -> Vec<E
         places,
         programs: Programs::builtin(),
     };
-    shell::read(line, &context).effects
+    let mut effects = shell::read(line, &context).effects;
+    if [line, cwd].iter().any(|text| text.contains(MASKED)) {
+        effects.push(behind_a_mask(line));
+    }
+    effects
+}
+
+/// What a masked part of a command may be: what is judged here is not what would be run.
+fn behind_a_mask(line: &str) -> Effect {
+    Effect {
+        verdict: Verdict::Opaque,
+        category: Category::new(OPAQUE_EXEC),
+        act: Act::Delete(Target { path: UNKNOWN.to_owned(), is_pattern: false, is_recursive: true }),
+        matched: line.chars().skip_while(|c| *c != '[').take(80).collect(),
+        reason: "holds a secret that was masked, so that it can't be read whole".to_owned(),
+    }
 }
 
 fn patched(diff: &str, places: &Places) -> Vec<Effect> {
     let mut effects = Vec::new();
-    if deletes_file(diff) {
+    let Named { written: paths, deleted } = patch::named(diff);
+    // Whoever applies a patch may be more lenient than whoever reads it here.
+    if deleted.is_empty() && deletes_file(diff) {
         effects.push(Effect {
             verdict: Verdict::Destructive,
             category: Category::new(FILESYSTEM_DELETE),
@@ -60,7 +80,6 @@ fn patched(diff: &str, places: &Places) -> Vec<Effect> {
         effects.extend(written(in_workdir, places));
     }
     // What the lines above don't show: names with escapes, and files that only a `diff --git` line names.
-    let Named { written: paths, deleted } = patch::named(diff);
     for path in paths {
         let more = written(&path, places);
         let is_new =
@@ -254,6 +273,14 @@ mod tests {
             check("apply_patch", json!({"diff": diff}), &[CI_MODIFY]);
         }
         check("apply_patch", json!({"diff": "rename from a.yml\nrename to .github/workflows/a.yml\n"}), &[CI_MODIFY]);
+    }
+
+    #[test]
+    fn a_command_that_was_masked_is_never_known_to_be_harmless() {
+        let effects = effects_of("shell_exec", &json!({"cmd": "cat [masked:known_value]"}), &Places::default());
+        assert!(effects.iter().any(|effect| effect.verdict == Verdict::Opaque), "{effects:?}");
+        let place = effects.iter().find_map(|effect| super::super::protected::protected(effect, &Places::default()));
+        assert!(place.is_some(), "no wildcard covers it");
     }
 
     #[test]

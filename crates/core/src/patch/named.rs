@@ -3,7 +3,8 @@
 use super::parse::{Operation, parse};
 use super::path::{checked, meanings};
 
-/// The files that a patch names, in plain form, each once. Where a header may mean two paths, both are here.
+/// The files that a patch names, in plain form, each once. Where a header may mean two paths, the likelier is here:
+/// the other is meant only where a folder of the workdir is itself called `a` or `b`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named {
     /// Those that would be created, changed or moved.
@@ -25,7 +26,7 @@ pub fn named(patch: &str) -> Named {
             Operation::Rename { from, to } => (vec![from, to], None),
             Operation::Copy { to, .. } => (vec![to], None),
         };
-        let paths = |name: &String| meanings(name, part.git).into_iter().filter_map(|path| checked(&path).ok());
+        let paths = |name: &String| meanings(name, part.git).into_iter().take(1).filter_map(|path| checked(&path).ok());
         all.written.extend(written.into_iter().flat_map(&paths));
         all.deleted.extend(deleted.into_iter().flat_map(&paths));
     }
