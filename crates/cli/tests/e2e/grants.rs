@@ -107,6 +107,7 @@ fn explain_says_why_a_call_was_held_and_what_would_have_let_it_through() {
         serde_json::from_str(&home.run(&["explain", RUN, "2", "--json"]).expect_code(0).stdout).expect("JSON");
     assert_eq!(second["judgements"][0]["recorded"]["layer"], "scope");
     assert_eq!(second["judgements"][0]["differs"], false);
-    assert_eq!(second["effects"][0]["category"], "filesystem_delete");
+    let effects = second["effects"].as_array().expect("a list");
+    assert!(effects.iter().any(|effect| effect["category"] == "filesystem_delete"), "{effects:?}");
     home.run(&["explain", RUN, "3"]).expect_code(1).expect_text("has no call 3");
 }
