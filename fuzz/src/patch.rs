@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adjutant_core::gate::category::FILESYSTEM_DELETE;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Act, Places, effects_of};
 use adjutant_core::patch::{Lookup, RESULT_BYTES_MAX, plan};
 use serde_json::json;
@@ -25,7 +26,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let Ok(plan) = plan(patch, &look) else { return };
 
     let mut paths = BTreeSet::new();
-    let effects = effects_of("apply_patch", &json!({ "diff": patch }), &Places::default());
+    let effects = effects_of("apply_patch", &json!({ "diff": patch }), &Places::default(), Programs::builtin());
     for planned in &plan.files {
         let path = &planned.path;
         assert!(paths.insert(path), "planned twice: {path}");

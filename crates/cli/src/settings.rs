@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use adjutant_agents::Adapter;
 use adjutant_core::brief::Brief;
 use adjutant_core::budget::Budget;
+use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
@@ -119,6 +120,7 @@ pub struct Settings {
     pub untrusted_tools: Option<Sourced<Vec<String>>>,
     pub plain_results: Sourced<bool>,
     pub hooks: Vec<config::Setting<GuardHook>>,
+    pub programs: Vec<config::Setting<ProgramEntry>>,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
     /// What is configured for the sandbox of commands.
@@ -339,6 +341,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         plain_results: first([configured(config.plain_results.as_ref()), Some((false, "the default".to_owned()))])
             .expect("the last candidate is there"),
         hooks: config.hooks.clone(),
+        programs: config.programs.clone(),
         adapters: loaded.config.adapters,
         sandbox: loaded.config.sandbox,
         notices: loaded.notices,
@@ -407,6 +410,7 @@ impl Settings {
             untrusted_tools: self.untrusted_tools.as_ref().map(|tools| tools.value.clone()).unwrap_or_default(),
             plain_results: self.plain_results.value,
             hooks: self.hooks.iter().map(|hook| hook.value.clone()).collect(),
+            programs: self.programs.iter().map(|program| program.value.clone()).collect(),
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         }
     }

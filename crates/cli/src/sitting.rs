@@ -12,6 +12,7 @@ use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::gate::secrets::SecretSet;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Grant, Lasts, Places};
 use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
@@ -113,7 +114,7 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?
-        .with_rescue(places(home, &options));
+        .with_rescue(places(home, &options), Programs::recorded(&options.programs));
         let tools = Arc::new(tools);
         let grants = Arc::new(GrantFile::new(home.project(&brief.project)));
         let hooks = HookRunner::new(PathBuf::from(&options.runtime_home), std::env::vars_os());
@@ -128,7 +129,7 @@ impl Sitting {
 
     /// Has nothing kept of what calls may destroy: for a run of which nothing stays.
     pub fn keep_nothing(&mut self) {
-        self.tools = Arc::new(NativeTools::clone(&self.tools).with_rescue(Places::default()));
+        self.tools = Arc::new(NativeTools::clone(&self.tools).with_rescue(Places::default(), Programs::recorded(&[])));
     }
 
     /// Has every exchange with the agents recorded in a file from here on.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use adjutant_core::budget::{Budget, Metric};
 use adjutant_core::gate::Category;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
@@ -51,6 +52,7 @@ fn setup() -> Setup {
         sensitivities: Sensitivities::default(),
         shell_disabled: false,
         untrusted: adjutant_core::gate::Untrusted::default(),
+        programs: Arc::clone(Programs::builtin()),
         hooks: Vec::new(),
         role: None,
         tools: vec![read].into(),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::budget::Budget;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Category, Grant, Lasts, Places, Scope};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Part, Procedure};
@@ -36,6 +37,7 @@ fn setup() -> Setup {
         authorized: Vec::new(),
         places: Places::default(),
         scope: Scope::default(),
+        programs: Arc::clone(Programs::builtin()),
         hooks: Vec::new(),
         untrusted: adjutant_core::gate::Untrusted::default(),
         scope_locked: false,

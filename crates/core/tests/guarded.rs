@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::budget::Budget;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Untrusted};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Command, Next, Part, Procedure, Want};
@@ -54,6 +55,7 @@ fn setup(authorized: &[&str]) -> Setup {
         sensitivities: Sensitivities::default(),
         shell_disabled: false,
         untrusted: Untrusted::default(),
+        programs: Arc::clone(Programs::builtin()),
         hooks: Vec::new(),
         role: None,
         tools: tools().into(),

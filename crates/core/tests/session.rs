@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use adjutant_core::budget::Budget;
 use adjutant_core::gate::Category;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
@@ -53,6 +54,7 @@ fn setup(authorized: &[&str]) -> Setup {
         sensitivities: Sensitivities::default(),
         shell_disabled: false,
         untrusted: adjutant_core::gate::Untrusted::default(),
+        programs: Arc::clone(Programs::builtin()),
         hooks: Vec::new(),
         role: None,
         tools: tools().into(),

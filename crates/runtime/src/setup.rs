@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use adjutant_core::brief::Brief;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, standing_orders};
@@ -47,6 +48,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
             after: options.after_untrusted.unwrap_or_default(),
             tools: options.untrusted_tools.clone(),
         },
+        programs: Programs::recorded(&options.programs),
         hooks: options.hooks.clone(),
         role: None,
         tools,

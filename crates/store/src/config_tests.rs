@@ -40,7 +40,7 @@ fn a_mistake_is_told_with_its_place() {
         "unknown key `colour` in ~/config.toml:1:1",
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
-             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, detectors, adapters, sandbox",
+             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, detectors, adapters, sandbox",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -318,9 +318,39 @@ fn fail_closed_configuration() {
         let (_temp, home, _) = folders(Some(text), None);
         assert!(load(&home, None).is_err(), "{text}");
     }
-    for key in ["after_untrusted = 'record'", "plain_results = true", "untrusted_tools = []"] {
+    for key in ["after_untrusted = 'record'", "plain_results = true", "untrusted_tools = []", "programs = []"] {
         let (_temp, home, project) = folders(None, Some(key));
         let error = trust(&home, &project).expect_err(key);
         assert!(matches!(error, ConfigError::NotOfAProject { .. }), "{key}: {error}");
+    }
+}
+
+#[test]
+fn what_programs_do_is_taken_from_the_home_with_its_examples() {
+    let good = "[[programs]]\nnames = 'shipit'\nverdict = 'external'\ncategory = 'deploy'\nreason = 'releases'\n\
+        rules = [{ words = 'status', verdict = 'safe' }]\n[programs.examples]\n'shipit now' = 'external'\n\
+        'shipit status' = 'safe'\n";
+    let (_temp, home, _) = folders(Some(good), None);
+    let loaded = load(&home, None).expect("loaded");
+    let [program] = loaded.config.programs.as_slice() else { panic!("{:?}", loaded.config.programs) };
+    assert_eq!((program.value.names.iter().collect::<Vec<_>>(), program.from.line), (vec!["shipit"], 1));
+    // What is recorded says the same.
+    let recorded = serde_json::to_string(&program.value).expect("written");
+    let read: ProgramEntry = serde_json::from_str(&recorded).expect("read");
+    assert_eq!(read, program.value);
+
+    for (text, why, line) in [
+        ("[[programs]]\nnames = 'x'\nverdict = 'safe'\n", "no `examples`", 1),
+        ("[[programs]]\nverdict = 'safe'\n", "names", 1),
+        ("[[programs]]\nnames = 'x'\nverdict = 'good'\n", "good", 3),
+        ("[[programs]]\nnames = 'x'\nverdict = 'ask'\ncategory = 'x'\n", "`x` is no category", 4),
+        ("[[programs]]\nnames = 'x'\nverdict = 'ask'\noprands = 'x'\n", "oprands", 4),
+        ("[[programs]]\nnames = 'rm'\nverdict = 'safe'\nexamples = { 'rm x' = 'safe' }\n", "`rm x` of `rm`", 1),
+        ("\n[[programs]]\nnames = 'a'\nverdict = 'safe'\nexamples = { 'b' = 'safe' }\n", "`b` of `a`", 2),
+        ("programs = 1\n", "a list of programs", 1),
+    ] {
+        let (_temp, home, _) = folders(Some(text), None);
+        let error = load(&home, None).expect_err(text).to_string();
+        assert!(error.contains(why) && error.contains(&format!("config.toml:{line}:")), "{text}: {error}");
     }
 }

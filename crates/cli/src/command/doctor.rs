@@ -144,6 +144,10 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
     for (number, hook) in (1..).zip(&settings.hooks) {
         rows.push(setting(&format!("hooks.{number}"), &hook.value.command.join(" "), &hook.from.to_string()));
     }
+    for (number, program) in (1..).zip(&settings.programs) {
+        let names: Vec<&str> = program.value.names.iter().collect();
+        rows.push(setting(&format!("programs.{number}"), &names.join(" "), &program.from.to_string()));
+    }
     for (name, value) in &settings.detectors {
         rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
     }

@@ -11,6 +11,7 @@ use super::native;
 use super::places::Places;
 use super::role_limit::RoleLimit;
 use super::scope::{Scope, ScopeWords};
+use super::shell;
 use crate::role::Role;
 
 #[derive(Deserialize)]
@@ -30,6 +31,7 @@ struct Input {
     role: Value,
     places: Option<Places>,
     grants: Option<Vec<Grant>>,
+    programs: Option<Vec<shell::ProgramEntry>>,
     #[serde(default)]
     scope: Value,
     #[serde(default)]
@@ -37,7 +39,7 @@ struct Input {
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// missing_walls?, role?, places?, grants?, scope?, scope_locked?}` and gives `{decision, required, missing, layer, reason,
+/// missing_walls?, role?, places?, grants?, programs?, scope?, scope_locked?}` and gives `{decision, required, missing, layer, reason,
 /// would_allow, grants, findings}`.
 ///
 /// `scope` is a list of paths or `{files, folders, hosts, services}`; grants count as not over.
@@ -53,7 +55,8 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let role = role(&input.role)?;
     let categories = native::categories(&input.tool).map_err(|error| error.to_string())?;
     let places = input.places.unwrap_or_default();
-    let effects = effects_of(&input.tool, &input.arguments, &places);
+    let programs = shell::decide::table(input.programs.as_deref())?;
+    let effects = effects_of(&input.tool, &input.arguments, &places, &programs);
     let subject = Subject { tool: &input.tool, args: &input.arguments, effects: &effects };
     let grants = input.grants.unwrap_or_default();
     let decision = judge(&Request {

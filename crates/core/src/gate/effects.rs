@@ -24,27 +24,26 @@ const MASKED: &str = "[masked:";
 /// `apply_patch` with a file deleted needs `filesystem_delete`; `http_fetch` with a method other than
 /// GET, HEAD or OPTIONS needs `external_message`, since it may say or change something outside; a
 /// write to a CI file needs `ci_modify`, one to git's own folder `git_write`. Files written are effects too.
+/// What programs of a command line do is in `programs`.
 #[must_use]
-pub fn effects_of(tool: &str, args: &Value, places: &Places) -> Vec<Effect> {
+pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs) -> Vec<Effect> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
     match tool {
         "apply_patch" => patched(text("diff"), places),
         "write_file" => written(text("path"), places),
-        "shell_exec" => command(text("cmd"), text("cwd"), args.get("shell").and_then(Value::as_str), places),
+        "shell_exec" => {
+            let shell = args.get("shell").and_then(Value::as_str).map_or(Dialect::Bash, Dialect::of);
+            command(text("cmd"), text("cwd"), shell, places, programs)
+        }
         "http_fetch" => request(text("method"), text("url")),
         _ => Vec::new(),
     }
 }
 
 /// What a command line would do: all of it, as far as it can be read.
-fn command(line: &str, cwd: &str, shell: Option<&str>, places: &Places) -> Vec<Effect> {
-    let context = ShellContext {
-        shell: shell.map_or(Dialect::Bash, Dialect::of),
-        folder: &places.plain(".", cwd),
-        places,
-        programs: Programs::builtin(),
-    };
-    let mut effects = shell::read(line, &context).effects;
+fn command(line: &str, cwd: &str, shell: Dialect, places: &Places, programs: &Programs) -> Vec<Effect> {
+    let folder = places.plain(".", cwd);
+    let mut effects = shell::read(line, &ShellContext { shell, folder: &folder, places, programs }).effects;
     if [line, cwd].iter().any(|text| text.contains(MASKED)) {
         effects.push(behind_a_mask(line));
     }
@@ -218,7 +217,8 @@ mod tests {
     #[track_caller]
     fn check(tool: &str, args: Value, expected: &[&str]) {
         let own = super::super::native::categories(tool).expect("a native tool");
-        let effects = super::super::effect::categories(&effects_of(tool, &args, &Places::default()));
+        let effects =
+            super::super::effect::categories(&effects_of(tool, &args, &Places::default(), Programs::builtin()));
         let names: Vec<_> = effects.iter().filter(|category| !own.contains(category)).map(Category::as_str).collect();
         assert_eq!(names, expected, "{tool} {args}");
     }
@@ -277,7 +277,12 @@ mod tests {
 
     #[test]
     fn a_command_that_was_masked_is_never_known_to_be_harmless() {
-        let effects = effects_of("shell_exec", &json!({"cmd": "cat [masked:known_value]"}), &Places::default());
+        let effects = effects_of(
+            "shell_exec",
+            &json!({"cmd": "cat [masked:known_value]"}),
+            &Places::default(),
+            Programs::builtin(),
+        );
         assert!(effects.iter().any(|effect| effect.verdict == Verdict::Opaque), "{effects:?}");
         let place = effects.iter().find_map(|effect| super::super::protected::protected(effect, &Places::default()));
         assert!(place.is_some(), "no wildcard covers it");

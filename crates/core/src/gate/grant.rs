@@ -208,6 +208,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::gate::shell::Programs;
     use crate::gate::{Places, effects_of};
 
     fn grant(tool: Option<&str>, command: Option<&str>, path: Option<&str>) -> Grant {
@@ -229,7 +230,7 @@ mod tests {
     #[test]
     fn a_grant_holds_for_the_act_that_it_was_given_for() {
         let call = |tool: &str, args: Value, grant: &Grant| {
-            let effects = effects_of(tool, &args, &Places::default());
+            let effects = effects_of(tool, &args, &Places::default(), Programs::builtin());
             grant.holds_for(&Subject { tool, args: &args, effects: &effects })
         };
         let any = grant(None, None, None);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use jiff::Timestamp;
 
 use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
@@ -197,9 +199,14 @@ impl Session {
         self.failures(call) >= RETRIES_MAX
     }
 
+    /// What a call would do beyond what its tool says.
+    pub(super) fn effects(&self, tool: &str, args: &Value) -> Vec<gate::Effect> {
+        gate::effects_of(tool, args, &self.setup.places, &self.setup.programs)
+    }
+
     /// The gate's word on one call; before it the uses of the grants that it rests on, each as an event.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
-        let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
+        let effects = self.effects(&tool.name, &call.call.args);
         let untrusted = &self.setup.untrusted;
         let all = &self.state.untrusted;
         let after_untrusted = &all[all.len().saturating_sub(gate::SOURCES_MAX)..];
@@ -244,7 +251,7 @@ impl Session {
 
     /// What the gate says to a call by what is known, at a given moment.
     pub(super) fn decision_at(&self, call: &Call, tool: &ToolSpec, now: Timestamp) -> gate::Decision {
-        let effects = gate::effects_of(&tool.name, &call.call.args, &self.setup.places);
+        let effects = self.effects(&tool.name, &call.call.args);
         let subject = Subject { tool: &tool.name, args: &call.call.args, effects: &effects };
         let decision = gate::judge(&gate::Request {
             tool: &tool.name,
@@ -280,9 +287,7 @@ impl Session {
         let Some(tool) = self.tool(&call.name) else { return false };
         let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
         let http_fetch = Category::new(HTTP_FETCH);
-        let is_read = gate::effects_of(&tool.name, &call.args, &self.setup.places)
-            .iter()
-            .any(|effect| effect.category == http_fetch);
+        let is_read = self.effects(&tool.name, &call.args).iter().any(|effect| effect.category == http_fetch);
         let by_rule = authorization::check(&[http_fetch], &self.setup.authorized, &self.state.approved_for_run).allowed;
         is(SHELL_EXEC) && (is_read || by_rule)
     }
@@ -290,7 +295,7 @@ impl Session {
     /// The grants that hold for calls such as this one.
     pub(super) fn grants_of(&self, call: &Call) -> Vec<gate::Grant> {
         let args = &call.call.args;
-        let effects = gate::effects_of(&call.call.name, args, &self.setup.places);
+        let effects = self.effects(&call.call.name, args);
         let subject = Subject { tool: &call.call.name, args, effects: &effects };
         let now = self.state.now.unwrap_or(Timestamp::MAX);
         self.state.grants.for_call(call, &subject, now).into_iter().cloned().collect()

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::machine::Session;
 use super::state::Call;
-use crate::gate::{self, Category, Decision, Effect, Grant};
+use crate::gate::{Category, Decision, Effect, Grant};
 use crate::procedure::Procedure;
 use crate::trace::{Body, Event};
 
@@ -120,7 +120,7 @@ pub fn explain(events: &[Event], mut session: Session, number: u32) -> Option<Ex
                 part: session.part.to_string(),
                 tool: call.call.name.clone(),
                 args: call.call.args.clone(),
-                effects: gate::effects_of(&call.call.name, &call.call.args, &session.setup.places),
+                effects: session.effects(&call.call.name, &call.call.args),
                 judgements: Vec::new(),
                 authority: session.authority(number),
                 history: vec![Happened { seq: event.seq, what: "the agent asked for it".to_owned() }],

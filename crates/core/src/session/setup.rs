@@ -1,10 +1,13 @@
 //! What a session is made with: the facts of its brief and the limits it works under.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::Mode;
 use super::detect::Sensitivities;
 use crate::budget::Budget;
+use crate::gate::shell::Programs;
 use crate::gate::{Category, GuardHook, Places, RoleLimit, Scope, Untrusted};
 use crate::tool::ToolSpecs;
 
@@ -62,6 +65,8 @@ pub struct Setup {
     pub shell_disabled: bool,
     /// What counts as text from outside, and what holds for calls after it.
     pub untrusted: Untrusted,
+    /// What programs do, for command lines.
+    pub programs: Arc<Programs>,
     /// The guard hooks, which are asked in this order.
     pub hooks: Vec<GuardHook>,
     /// The limit of the role that the agent works in; none if it works alone.

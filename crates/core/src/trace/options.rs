@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
+use crate::gate::shell::ProgramEntry;
 use crate::gate::{AfterUntrusted, GuardHook};
 use crate::id::{BriefId, RunId};
 use crate::price::Prices;
@@ -71,6 +72,9 @@ pub struct RunOptions {
     /// The guard hooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<GuardHook>,
+    /// What the operator says programs do, in addition to the builtin table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramEntry>,
     /// Detectors that are not at their default: name and sensitivity.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub detectors: std::collections::BTreeMap<String, String>,

@@ -11,12 +11,13 @@ use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, sandbox};
+use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, programs, sandbox};
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "detectors", "adapters", "sandbox",
+    "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "detectors", "adapters",
+    "sandbox",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -54,6 +55,14 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
             "untrusted_tools" => config.untrusted_tools = Some(key.texts("a list of tools")?),
             "plain_results" => config.plain_results = Some(key.switch()?),
             "hooks" => config.hooks = hooks::read(&key)?,
+            "programs" if file.whose == Whose::Projects => {
+                return Err(ConfigError::NotOfAProject {
+                    at: file.origin(&name.span()),
+                    key: name.get_ref().to_string(),
+                    what: "what command lines count as",
+                });
+            }
+            "programs" => config.programs = programs::read(&key)?,
             "adapters" => config.adapters = adapters::read(&key)?,
             "sandbox" => config.sandbox = sandbox::read(&key)?,
             "detectors" => {

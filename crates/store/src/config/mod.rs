@@ -5,11 +5,12 @@
 //! project, so it is read only once the operator trusts its very content.
 //!
 //! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of
-//! the sandbox, `hooks.rs` those of a guard hook, `trust.rs` who is believed.
+//! the sandbox, `hooks.rs` those of a guard hook, `programs.rs` what programs do, `trust.rs` who is believed.
 
 mod adapters;
 mod hooks;
 mod keys;
+mod programs;
 mod sandbox;
 mod trust;
 
@@ -20,6 +21,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::question;
 use adjutant_core::session::Mode;
@@ -72,6 +74,8 @@ pub struct Config {
     pub plain_results: Option<Setting<bool>>,
     /// Guard hooks: the home's, then the project's.
     pub hooks: Vec<Setting<GuardHook>>,
+    /// What programs do, in addition to the builtin table: the home's only, with examples that hold.
+    pub programs: Vec<Setting<ProgramEntry>>,
     /// What is set for single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     /// What is set for the sandbox of commands.
@@ -150,7 +154,8 @@ impl Config {
             plain_results: self.plain_results.or(other.plain_results),
             hooks,
             adapters,
-            // Only the home's has one.
+            // Only the home's has these.
+            programs: other.programs,
             sandbox: other.sandbox,
         }
     }
@@ -263,6 +268,14 @@ pub enum ConfigError {
         /// What it has.
         found: String,
     },
+    /// What is said of a program can't be used.
+    #[error("can't use the program in {at}: {why}")]
+    BadProgram {
+        /// Where.
+        at: Origin,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A project says what only the operator may.
     #[error("`{key}` in {at} is not taken from a project: it decides {what}")]
     NotOfAProject {
@@ -300,6 +313,9 @@ impl ConfigError {
             }
             Self::NotOfAProject { .. } => Some("set it in the `config.toml` of the home".to_owned()),
             Self::Trust(error) => error.hint(),
+            Self::BadProgram { .. } => {
+                Some("`adjutant decide shell` shows what a line does; the fields are in docs/gate-shell.md".to_owned())
+            }
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
     }

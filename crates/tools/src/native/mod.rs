@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use adjutant_core::gate::Places;
+use adjutant_core::gate::shell::Programs;
 use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
@@ -54,7 +55,7 @@ pub enum Shell {
 pub struct NativeTools {
     inner: Arc<Inner>,
     /// Where things are, if what a call may destroy is to be kept.
-    rescue_in: Option<Places>,
+    rescue_in: Option<(Places, Arc<Programs>)>,
 }
 
 #[derive(Debug)]
@@ -93,11 +94,11 @@ impl NativeTools {
         })
     }
 
-    /// Keeps what a call may destroy of the workdir below the runtime's home, both as `places` has them. Without a
-    /// home nothing is kept.
+    /// Keeps what a call may destroy of the workdir below the runtime's home, both as `places` has them; what programs
+    /// of its command line do is in `programs`. Without a home nothing is kept.
     #[must_use]
-    pub fn with_rescue(self, places: Places) -> Self {
-        Self { rescue_in: Some(places).filter(|places| !places.runtime_home.is_empty()), ..self }
+    pub fn with_rescue(self, places: Places, programs: Arc<Programs>) -> Self {
+        Self { rescue_in: Some((places, programs)).filter(|(places, _)| !places.runtime_home.is_empty()), ..self }
     }
 }
 
@@ -123,7 +124,7 @@ impl Tools for NativeTools {
 
     fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
         match &self.rescue_in {
-            Some(places) => self.inner.rescue(places, name, call, prepared),
+            Some((places, programs)) => self.inner.rescue((places, programs), name, call, prepared),
             None => Ok(None),
         }
     }

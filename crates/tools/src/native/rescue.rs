@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use adjutant_core::gate::{self, Places};
+use adjutant_core::gate::{self, Places, shell::Programs};
 use adjutant_core::tool::ToolCall;
 use adjutant_host::rescue::{Occasion, Rescues};
 use adjutant_ports::{Prepared, RescueName, Rescued};
@@ -12,7 +12,7 @@ use super::{Inner, Shell};
 impl Inner {
     pub(super) fn rescue(
         &self,
-        places: &Places,
+        (places, programs): (&Places, &Programs),
         name: &RescueName<'_>,
         call: &ToolCall,
         prepared: &Prepared,
@@ -21,7 +21,7 @@ impl Inner {
         if runs_nothing {
             return Ok(None);
         }
-        let effects = gate::effects_of(&call.name, &call.args, places);
+        let effects = gate::effects_of(&call.name, &call.args, places, programs);
         let Some(extent) = gate::rescue::extent(&effects, &prepared.changes) else { return Ok(None) };
         let rescues = Rescues::of(Path::new(&places.runtime_home), name.run);
         let occasion = Occasion { name: name.call, before: &call.name, even_if_empty: false };

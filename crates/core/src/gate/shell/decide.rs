@@ -1,9 +1,11 @@
 //! The shell reader from a shell: JSON in, JSON out.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Dialect, Programs, ShellContext, read};
+use super::{Dialect, ProgramEntry, Programs, ShellContext, read};
 use crate::gate::category::{Category, SHELL_EXEC};
 use crate::gate::effect::{Effect, Verdict, categories};
 use crate::gate::places::Places;
@@ -14,26 +16,28 @@ struct Input {
     cwd: Option<String>,
     shell: Option<String>,
     places: Option<Places>,
+    programs: Option<Vec<ProgramEntry>>,
 }
 
-/// Reads `{command, cwd?, shell?, places?}` and gives `{verdict, categories, effects, findings, runs}`.
+/// Reads `{command, cwd?, shell?, places?, programs?}` and gives `{verdict, categories, effects, findings, runs}`.
 ///
 /// `shell` is bash if absent; `cwd` is the workdir if absent. `null` counts as absent for all but `command`.
 ///
 /// # Errors
 ///
-/// A sentence that names what is missing or mistyped in the input.
+/// A sentence that names what is missing or mistyped in the input, or which of its `programs` can't be added.
 pub fn decide(input: &Value) -> Result<Value, String> {
     let input = Input::deserialize(input).map_err(|error| format!("can't read the command: {error}"))?;
     let places = input.places.unwrap_or_default();
     let folder = places.plain(".", input.cwd.as_deref().unwrap_or("."));
+    let programs = table(input.programs.as_deref())?;
     let reading = read(
         &input.command,
         &ShellContext {
             shell: input.shell.as_deref().map_or(Dialect::Bash, Dialect::of),
             folder: &folder,
             places: &places,
-            programs: Programs::builtin(),
+            programs: &programs,
         },
     );
     let mut required = vec![Category::new(SHELL_EXEC)];
@@ -47,6 +51,14 @@ pub fn decide(input: &Value) -> Result<Value, String> {
         "findings": findings,
         "runs": reading.runs,
     }))
+}
+
+/// The table with what an input adds to it.
+pub(in crate::gate) fn table(additions: Option<&[ProgramEntry]>) -> Result<Arc<Programs>, String> {
+    match additions.unwrap_or_default() {
+        [] => Ok(Arc::clone(Programs::builtin())),
+        additions => Programs::builtin().with(additions).map(Arc::new).map_err(|error| error.to_string()),
+    }
 }
 
 fn finding(effect: &Effect) -> Value {

@@ -106,7 +106,28 @@ impl Builder {
         self.word.splits |= quoted == Quoted::No || may_split;
     }
 
+    /// Adds the words of a list: the first to what stands before it, what follows to the last.
+    fn add_list(&mut self, list: &[Word], quoted: Quoted) {
+        for (index, word) in list.iter().enumerate() {
+            if index > 0 {
+                self.end();
+            }
+            let Some(text) = word.known() else {
+                self.unknown(quoted, false);
+                continue;
+            };
+            match quoted {
+                Quoted::Yes => self.add(text),
+                Quoted::No => self.add_split(text),
+            }
+            self.word.is_pattern |= word.is_pattern();
+            self.word.is_computed = true;
+        }
+    }
+
     fn end(&mut self) {
+        // `[` alone is a program.
+        self.word.is_pattern &= self.word.is_unknown || self.word.text != "[";
         if self.begun {
             self.done.push(std::mem::take(&mut self.word));
         }
@@ -184,7 +205,15 @@ impl Walk<'_> {
                 Piece::Parameter { name, rest, quoted } => {
                     self.walk_rest(&rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
-                    if rest.is_empty() {
+                    let list_of = match (name.as_str(), rest.as_str()) {
+                        ("@", "") => true,
+                        (_, "[@]") => true,
+                        _ => false,
+                    };
+                    let list = self.list(&name).filter(|_| list_of && !is_value && self.splits_as_usual()).cloned();
+                    if let Some(list) = list {
+                        words.add_list(&list, quoted);
+                    } else if rest.is_empty() {
                         self.put(&mut words, &name, quoted)
                     } else {
                         words.unknown(quoted, name == "@")

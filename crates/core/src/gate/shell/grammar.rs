@@ -41,12 +41,32 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
     };
     let tokens =
         uncached_tokenize_str(line, &options.tokenizer_options()).map_err(|_malformed| Unreadable::Malformed)?;
+    let tokens = apart(tokens);
     if tokens.len() > TOKENS_MAX || nesting(&tokens) > NESTING_MAX {
         return Err(Unreadable::TooLarge);
     }
     let program = parse_tokens(&tokens, &options).map_err(|_malformed| Unreadable::Malformed)?;
     let lists = program.complete_commands.into_iter().flat_map(|list| list.0);
     sequence(lists.map(item).collect::<Result<_, _>>()?)
+}
+
+/// The tokens with a line feed between parentheses that stand apart: `( (ls) )` is two subshells and no arithmetic, but
+/// the parser doesn't look at the space.
+fn apart(tokens: Vec<Token>) -> Vec<Token> {
+    let mut all: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let gap = match (all.last(), &token) {
+            (Some(Token::Operator(before, at)), Token::Operator(text, next))
+                if before == text && (text == "(" || text == ")") && at.end.index < next.start.index =>
+            {
+                Some(Token::Operator("\n".to_owned(), at.clone()))
+            }
+            _ => None,
+        };
+        all.extend(gap);
+        all.push(token);
+    }
+    all
 }
 
 /// Whether substitutions lie deeper in one another than the tokenizer should follow. Whether one is closed before
@@ -259,6 +279,9 @@ fn assignment(given: ast::Assignment) -> Assignment {
     };
     let is_scalar = matches!(given.value, ast::AssignmentValue::Scalar(_));
     let is_plain = index.is_none() && is_scalar && !given.append;
+    let has_keys =
+        matches!(&given.value, ast::AssignmentValue::Array(parts) if parts.iter().any(|(key, _)| key.is_some()));
+    let is_list = index.is_none() && !is_scalar && !given.append && !has_keys;
     let mut values: Vec<String> = match given.value {
         ast::AssignmentValue::Scalar(word) => vec![word.value],
         ast::AssignmentValue::Array(parts) => {
@@ -266,7 +289,7 @@ fn assignment(given: ast::Assignment) -> Assignment {
         }
     };
     values.extend(index);
-    Assignment { name, values, is_plain }
+    Assignment { name, values, is_plain, is_list }
 }
 
 fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {

@@ -23,7 +23,7 @@ mod tree;
 mod walk;
 mod word;
 
-mod decide;
+pub(in crate::gate) mod decide;
 
 #[cfg(test)]
 mod tests;

@@ -218,7 +218,7 @@ fn add(simple: &mut Simple, word: &str) -> Option<()> {
     match name {
         Some(name) if begins && is_name(name) => {
             let values = vec![word[name.len() + 1..].to_owned()];
-            simple.assignments.push(Assignment { name: name.to_owned(), values, is_plain: true });
+            simple.assignments.push(Assignment { name: name.to_owned(), values, is_plain: true, is_list: false });
             return Some(());
         }
         // `a+=1`, `a[0]=1`: the grammar knows.

@@ -41,7 +41,7 @@ impl Walk<'_> {
         };
         let mut output = None;
         if let Some((body, is_certain)) = self.function(name) {
-            output = self.call(name, &body, input);
+            output = self.call(name, &body, rest, input);
             if is_certain {
                 return output;
             }
@@ -69,6 +69,11 @@ impl Walk<'_> {
         if let [only] = rest
             && matches!(only.known(), Some("--help" | "--version"))
         {
+            return None;
+        }
+        // `command -v rm` only asks what the name stands for.
+        let asks = |word: &Word| matches!(word.known(), Some("-v" | "-V" | "-pv" | "-pV"));
+        if base == "command" && rest.first().is_some_and(asks) {
             return None;
         }
         let mut output = None;
@@ -157,7 +162,11 @@ impl Walk<'_> {
                 if let Some((last, moved)) = operands.split_last() {
                     self.change(last, Change::Replace, reason);
                     for word in moved {
-                        self.moved(word);
+                        if last.known() == Some("/dev/null") {
+                            self.change(word, Change::Delete, None);
+                        } else {
+                            self.moved(word);
+                        }
                     }
                 }
             }

@@ -4,13 +4,13 @@
 //! of an operator when they are added. An addition can make a program stricter, never milder: what it says is added
 //! to what the builtin table says.
 //!
-//! Begin with [`ProgramEntry`]; [`Programs::with`] adds.
+//! Begin with [`ProgramEntry`]; [`Programs::with`] adds what an operator says, [`Programs::recorded`] what a journal says.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use super::{Dialect, Reading, ShellContext, read};
@@ -22,7 +22,7 @@ use crate::gate::places::Places;
 ///
 /// A table entry speaks for all programs it names. In the builtin table and in configuration alike, lists are written as words
 /// with spaces between.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramEntry {
     /// The programs, by name without folder.
@@ -30,72 +30,85 @@ pub struct ProgramEntry {
     /// How much what they do matters, if no rule below applies.
     pub verdict: Verdict,
     /// What has to be authorized for it; nothing beyond running commands if absent.
-    #[serde(default, rename = "category", deserialize_with = "categories")]
+    #[serde(
+        default,
+        rename = "category",
+        deserialize_with = "categories",
+        serialize_with = "category_words",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub categories: Vec<Category>,
     /// What it does, as half a sentence.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
     /// What it does to its operands.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub operands: Operands,
     /// Options that take a value as a word of its own: `-o --output`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub valued: Words,
     /// Whether options are written with one dash and several letters: `-name`, `-auto-approve`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub single_dash: bool,
     /// Whether the first operand ends the options, as in `env` and `timeout`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub operands_end_options: bool,
     /// How many operands come before the command that the program runs: `0` for `nice`, `1` for `timeout`. Absent if
     /// it runs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_after: Option<usize>,
     /// Options whose value is shell code.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub code: Words,
     /// Options whose value is a program or a command that is run.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runs: Words,
     /// Options whose value is a file that is written.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub writes: Words,
     /// How its arguments are read beyond the rules.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reader: Reader,
     /// What it does with certain subcommands and options. All rules that apply count.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Vec<Rule>,
     /// Command lines, and what each must be.
-    #[serde(default)]
-    pub examples: HashMap<String, Verdict>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub examples: BTreeMap<String, Verdict>,
 }
 
 /// One rule of an entry.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The first operands, in order; `a|b` for either, `a*` for all that begin so.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub words: Words,
     /// Applies only if one of these options is there.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub with: Words,
     /// Applies only if one of these is there as well.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub and_with: Words,
     /// Does not apply if one of these options is there.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub without: Words,
     /// How much what it does then matters.
     pub verdict: Verdict,
     /// What has to be authorized for it; nothing beyond running commands if absent.
-    #[serde(default, rename = "category", deserialize_with = "categories")]
+    #[serde(
+        default,
+        rename = "category",
+        deserialize_with = "categories",
+        serialize_with = "category_words",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub categories: Vec<Category>,
     /// What it does, as half a sentence.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
     /// What it does to its operands (those after the rule's `words`).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub operands: Operands,
 }
 
@@ -125,7 +138,7 @@ impl Rule {
 }
 
 /// What is done to operands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operands {
     /// Nothing that matters.
@@ -148,7 +161,7 @@ pub enum Operands {
 }
 
 /// How arguments are read that rules can't describe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is named after the program that it reads")]
 pub enum Reader {
@@ -162,6 +175,7 @@ pub enum Reader {
     Variables,
     Alias,
     Trap,
+    Positional,
     Env,
     Xargs,
     Find,
@@ -195,6 +209,9 @@ pub enum Reader {
     Crontab,
     Tee,
     Kill,
+    Mongo,
+    Inside,
+    Project,
 }
 
 /// Words with spaces between.
@@ -225,6 +242,21 @@ impl<'de> Deserialize<'de> for Words {
         let text = String::deserialize(deserializer)?;
         Ok(Self(text.split_whitespace().map(str::to_owned).collect()))
     }
+}
+
+impl Serialize for Words {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.join(" "))
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn category_words<S: Serializer>(categories: &[Category], serializer: S) -> Result<S::Ok, S::Error> {
+    let words: Vec<&str> = categories.iter().map(Category::as_str).collect();
+    serializer.serialize_str(&words.join(" "))
 }
 
 fn categories<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Category>, D::Error> {
@@ -268,17 +300,27 @@ pub struct Programs {
     by_name: HashMap<String, Vec<usize>>,
 }
 
-static BUILTIN: LazyLock<Programs> = LazyLock::new(|| {
+static BUILTIN: LazyLock<Arc<Programs>> = LazyLock::new(|| {
     let entries: Vec<ProgramEntry> =
         serde_json::from_str(include_str!("programs.json")).expect("a test reads the builtin table");
-    Programs::of(entries)
+    Arc::new(Programs::of(entries))
 });
 
 impl Programs {
     /// The table that comes with this version.
     #[must_use]
-    pub fn builtin() -> &'static Self {
+    pub fn builtin() -> &'static Arc<Self> {
         &BUILTIN
+    }
+
+    /// The builtin table with the `additions` that a run has on record. Their examples were checked when the run began
+    /// and are not checked again: what was decided by them must stay decidable by a later version.
+    #[must_use]
+    pub fn recorded(additions: &[ProgramEntry]) -> Arc<Self> {
+        if additions.is_empty() {
+            return Arc::clone(&BUILTIN);
+        }
+        Arc::new(BUILTIN.and(additions))
     }
 
     /// This table with `additions`, whose examples hold in it.
@@ -287,7 +329,7 @@ impl Programs {
     ///
     /// The first entry without names or examples, or the first example that is not what it must be.
     pub fn with(&self, additions: &[ProgramEntry]) -> Result<Self, BadProgram> {
-        let table = Self::of(self.entries.iter().chain(additions).cloned().collect());
+        let table = self.and(additions);
         for entry in additions {
             let name = entry.names.iter().next().ok_or(BadProgram::NoName)?;
             if entry.examples.is_empty() {
@@ -306,6 +348,10 @@ impl Programs {
     /// Whether the table knows `name`.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
+    }
+
+    fn and(&self, additions: &[ProgramEntry]) -> Self {
+        Self::of(self.entries.iter().chain(additions).cloned().collect())
     }
 
     fn of(entries: Vec<ProgramEntry>) -> Self {

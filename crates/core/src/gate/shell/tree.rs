@@ -85,6 +85,8 @@ pub(super) struct Assignment {
     pub values: Vec<String>,
     /// Whether the variable has just this value afterwards: no `+=`, no array, no index.
     pub is_plain: bool,
+    /// Whether it has just these words, as a list: no `+=`, no index, no key.
+    pub is_list: bool,
 }
 
 /// One redirection.

@@ -8,7 +8,7 @@ use super::grammar::{self, Unreadable};
 use super::programs::Programs;
 use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
 use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, word};
-use crate::gate::category::{Category, OPAQUE_EXEC};
+use crate::gate::category::{Category, OPAQUE_EXEC, PROCESS_KILL};
 use crate::gate::effect::{Act, Effect, Verdict};
 use crate::gate::places::Places;
 
@@ -39,6 +39,10 @@ pub(super) enum Input {
 struct State {
     /// Variables that the line sets; `None` if the value can't be known.
     variables: HashMap<String, Option<String>>,
+    /// Lists that the line sets, as far as they are known.
+    lists: HashMap<String, Vec<Word>>,
+    /// `$1`, `$2` and so on, if they can be known.
+    positional: Option<Vec<Word>>,
     /// Functions that the line defines, and whether it certainly does.
     functions: HashMap<String, (Rc<Node>, bool)>,
     /// The folder, in plain form; `None` if it can't be known.
@@ -55,11 +59,14 @@ pub(super) struct Walk<'a> {
     state: State,
     depth: u32,
     /// How many programs lie around this code whose own it is; 0 for the line itself.
-    hidden: u32,
+    pub(super) hidden: u32,
     steps: u32,
+    /// How many pipelines and shells of their own lie around this command.
+    forks: u32,
     /// How many parts of trees are open, one within the other.
     levels: u32,
-    calls: Vec<String>,
+    /// The functions that are being run, each with the number of forks around it.
+    calls: Vec<(String, u32)>,
     /// The raw command that is being read, for what is shown.
     command: String,
 }
@@ -76,6 +83,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         depth: 0,
         hidden: 0,
         steps: 0,
+        forks: 0,
         levels: 0,
         calls: Vec::new(),
         command: String::new(),
@@ -141,10 +149,20 @@ impl Walk<'_> {
     }
 
     /// Walks code for a shell that starts anew: it knows none of our variables and functions.
-    pub(super) fn foreign_code(&mut self, dialect: Dialect, code: &str, input: Input) -> Option<String> {
+    ///
+    /// `positional` is what it gets as `$1`, `$2` and so on, if that is known.
+    pub(super) fn foreign_code(
+        &mut self,
+        dialect: Dialect,
+        code: &str,
+        positional: Option<Vec<Word>>,
+        input: Input,
+    ) -> Option<String> {
         let before = std::mem::replace(&mut self.dialect, dialect);
         let state = self.state.clone();
         self.state.functions.clear();
+        self.state.lists.clear();
+        self.state.positional = positional;
         if dialect == Dialect::Other {
             // What it would do in a shell that is read can only make it stricter.
             self.opaque(code, "code for a shell that is not read");
@@ -154,6 +172,16 @@ impl Walk<'_> {
         self.state = state;
         self.dialect = before;
         output
+    }
+
+    /// Walks code that runs later, when nobody knows what the shell holds: `trap`.
+    pub(super) fn later_code(&mut self, code: &str) {
+        let before = self.state.clone();
+        self.state.variables.values_mut().for_each(|value| *value = None);
+        self.forget_functions();
+        (self.state.lists, self.state.positional, self.state.folder) = (HashMap::new(), None, None);
+        self.hidden_code(code, Input::Unknown);
+        self.state = before;
     }
 
     /// Does `act`, and undoes what it sets.
@@ -174,7 +202,11 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State { variables, functions, folder } = before;
+        let State { variables, lists, positional, functions, folder } = before;
+        self.state.lists.retain(|name, list| lists.get(name) == Some(list));
+        if self.state.positional != *positional {
+            self.state.positional = None;
+        }
         for (name, value) in &mut self.state.variables {
             if variables.get(name) != Some(value) {
                 *value = None;
@@ -223,7 +255,12 @@ impl Walk<'_> {
                 output
             }
             Node::AndOr(first, rest) => self.and_or(first, rest, input),
-            Node::Subshell(inner) => self.apart(|walk| walk.node(inner, input)),
+            Node::Subshell(inner) => {
+                self.forks += 1;
+                let output = self.apart(|walk| walk.node(inner, input));
+                self.forks -= 1;
+                output
+            }
             Node::Choice(parts) => {
                 for (index, part) in parts.iter().enumerate() {
                     if index == 0 {
@@ -305,11 +342,13 @@ impl Walk<'_> {
     fn pipeline(&mut self, stages: &[Node], input: &Input) -> Option<String> {
         let mut input = input.clone();
         let mut output = None;
+        self.forks += 1;
         for stage in stages {
             // Each stage has a shell of its own.
             output = self.apart(|walk| walk.node(stage, &input));
             input = output.clone().map_or(Input::Unknown, Input::Text);
         }
+        self.forks -= 1;
         output
     }
 
@@ -323,7 +362,7 @@ impl Walk<'_> {
         }
         if let Some(variable) = &given.variable {
             // More than one value, in turn.
-            self.state.variables.insert(variable.clone(), None);
+            self.forget(variable);
         }
         // What the body sets may hold when it begins again.
         let mut set = Vec::new();
@@ -331,8 +370,10 @@ impl Walk<'_> {
             variables_set(node, &mut set);
         }
         for name in set {
-            self.state.variables.insert(name, None);
+            self.forget(&name);
         }
+        // `shift` and `set` may stand anywhere in it.
+        self.state.positional = None;
         // A loop may read its input more than once, so that nobody knows who gets which part.
         let input = if *input == Input::None { Input::None } else { Input::Unknown };
         let folder = self.state.folder.clone();
@@ -388,6 +429,13 @@ impl Walk<'_> {
     fn assignments(&mut self, assignments: &[Assignment], program: Option<&Word>) {
         let before = program.is_some().then(|| self.state.variables.clone());
         for assignment in assignments {
+            if assignment.is_list && program.is_none() {
+                let list: Vec<Word> = assignment.values.iter().flat_map(|raw| self.words(raw)).collect();
+                let raw = assignment.values.first().map_or("", String::as_str);
+                self.assign(&assignment.name, raw, None, None);
+                self.state.lists.insert(assignment.name.clone(), list);
+                continue;
+            }
             let values: Vec<Word> = assignment.values.iter().map(|raw| self.value(raw)).collect();
             let value = values.first().filter(|_| assignment.is_plain);
             let raw = assignment.values.first().map_or("", String::as_str);
@@ -404,10 +452,12 @@ impl Walk<'_> {
     pub(super) fn assign(&mut self, name: &str, raw: &str, value: Option<&Word>, program: Option<&str>) {
         let known = value.and_then(Word::known).map(str::to_owned);
         self.runner(name, raw, known.as_deref(), program);
+        self.state.lists.remove(name);
         self.state.variables.insert(name.to_owned(), known);
     }
 
     pub(super) fn forget(&mut self, name: &str) {
+        self.state.lists.remove(name);
         self.state.variables.insert(name.to_owned(), None);
     }
 
@@ -419,7 +469,14 @@ impl Walk<'_> {
 
     /// The value of a variable, if it can be proven.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
+        if let Ok(place) = name.parse::<usize>() {
+            let word = self.state.positional.as_ref()?.get(place.checked_sub(1)?)?;
+            return word.known().filter(|_| !word.is_pattern()).map(str::to_owned);
+        }
         match (self.state.variables.get(name), name) {
+            // The shell sets these itself, whatever the line says.
+            (_, "_" | "REPLY" | "OPTARG" | "OPTIND" | "MAPFILE" | "OLDPWD" | "RANDOM" | "SECONDS" | "LINENO") => None,
+            (_, shells) if shells.starts_with("BASH") => None,
             (Some(value), _) => value.clone(),
             (None, "HOME") => Some("~".to_owned()),
             (None, "PWD") => {
@@ -427,9 +484,21 @@ impl Walk<'_> {
                 let is_whole = folder.starts_with(['/', '~']);
                 Some(if is_whole { folder.to_owned() } else { format!("{}/{folder}", self.places.workdir) })
             }
+            // As good as known where it is put before or after something else; it names no program.
+            (None, "PATH") => Some("$PATH".to_owned()),
             (None, "IFS") => Some(" \t\n".to_owned()),
             (None, _) => None,
         }
+    }
+
+    /// The words of `$@`, or of the list `name`, if they are known.
+    pub(super) fn list(&self, name: &str) -> Option<&Vec<Word>> {
+        if name == "@" { self.state.positional.as_ref() } else { self.state.lists.get(name) }
+    }
+
+    /// Sets `$1`, `$2` and so on; `None` if they can't be known.
+    pub(super) fn set_positional(&mut self, words: Option<Vec<Word>>) {
+        self.state.positional = words;
     }
 
     /// Whether the line sets the variable `name`.
@@ -453,8 +522,12 @@ impl Walk<'_> {
     }
 
     /// Runs a function's body.
-    pub(super) fn call(&mut self, name: &str, body: &Node, input: &Input) -> Option<String> {
-        if self.calls.iter().any(|open| open == name) {
+    pub(super) fn call(&mut self, name: &str, body: &Node, words: &[Word], input: &Input) -> Option<String> {
+        if let Some((_, forks)) = self.calls.iter().find(|(open, _)| open == name) {
+            if self.forks > *forks {
+                let reason = "a function that multiplies itself";
+                self.effect(Verdict::Destructive, PROCESS_KILL, Act::Other, Some(name), reason);
+            }
             return None;
         }
         if self.depth >= DEPTH_MAX {
@@ -462,8 +535,10 @@ impl Walk<'_> {
             return None;
         }
         self.depth += 1;
-        self.calls.push(name.to_owned());
+        self.calls.push((name.to_owned(), self.forks));
+        let positional = self.state.positional.replace(words.to_vec());
         let output = self.perhaps(|walk| walk.node(body, input));
+        self.state.positional = positional;
         self.calls.pop();
         self.depth -= 1;
         output

@@ -51,6 +51,7 @@ impl Walk<'_> {
             Reader::Variables => self.variables(call),
             Reader::Alias => self.alias(call),
             Reader::Trap => self.trap(call),
+            Reader::Positional => self.positional(call),
             Reader::Env => return self.env(call),
             Reader::Xargs => self.xargs(call),
             Reader::Busybox => return self.inner(words, input),
@@ -77,6 +78,9 @@ impl Walk<'_> {
             Reader::Rsync => self.rsync(call),
             Reader::Crontab => self.crontab(call),
             Reader::Kill => self.kill(call),
+            Reader::Mongo => self.mongo(call),
+            Reader::Inside => self.inside(call),
+            Reader::Project => self.project(call),
         }
         None
     }

@@ -45,6 +45,18 @@ impl Walk<'_> {
         }
     }
 
+    /// `mongosh --eval`: what deletes is told apart, nothing else is read.
+    pub(super) fn mongo(&mut self, call: Call<'_>) {
+        let deletes = |text: &str| {
+            let text = text.to_ascii_lowercase();
+            ["drop", "delete", "remove", "truncate"].iter().any(|name| text.contains(name))
+        };
+        let fed = matches!(call.input, Input::Text(text) if deletes(text));
+        if fed || call.words.iter().any(|word| deletes(word.text())) {
+            self.effect(Verdict::Destructive, DATABASE_WRITE, Act::Other, None, "deletes from a database");
+        }
+    }
+
     /// `redis-cli`.
     pub(super) fn redis(&mut self, call: Call<'_>) {
         let Some(word) = call.args.operands.first() else {

@@ -42,9 +42,19 @@ impl Walk<'_> {
             at += 1;
         }
         let operand = call.words.get(at);
+        // `-n` reads code and runs nothing.
+        let is_option = |word: &Word| word.known().is_none_or(|text| text.starts_with(['-', '+']));
+        if matches!(call.words, [first, rest @ ..] if first.known() == Some("-n") && !rest.iter().any(is_option))
+            && dialect != Dialect::Other
+        {
+            return;
+        }
         match (takes_code, operand) {
             (true, Some(code)) => match code.known() {
-                Some(code) => drop(self.foreign_code(dialect, code, call.input.clone())),
+                Some(code) => {
+                    let words = call.words.get(at + 2..).unwrap_or_default();
+                    drop(self.foreign_code(dialect, code, known_words(words), call.input.clone()));
+                }
                 None => self.unseen_code("runs shell code that can't be known"),
             },
             (true, None) => {}
@@ -55,7 +65,7 @@ impl Walk<'_> {
                 self.opaque("", "runs a file whose content is not known");
             }
             (false, _) => match call.input {
-                Input::Text(code) => drop(self.foreign_code(dialect, code, Input::Unknown)),
+                Input::Text(code) => drop(self.foreign_code(dialect, code, None, Input::Unknown)),
                 Input::None => self.opaque("", "a shell runs what it is fed, which can't be known"),
                 Input::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
             },
@@ -132,6 +142,10 @@ impl Walk<'_> {
             if matches!(text, "-f" | "-n") && matches!(call.name, "declare" | "typeset" | "local") {
                 self.forget_functions();
             }
+            let letters = text.strip_prefix('-').filter(|_| matches!(call.name, "declare" | "typeset" | "local"));
+            if letters.is_some_and(|letters| letters.contains('n')) {
+                self.opaque("", "gives a variable another name");
+            }
             match text.split_once('=') {
                 Some((name, value)) if !is_reading && !name.starts_with('-') => {
                     let is_plain = !name.ends_with('+') && !name.contains('[') && !value.starts_with('(');
@@ -177,10 +191,32 @@ impl Walk<'_> {
         let code = call.words.iter().find(|word| word.known() != Some("--"));
         match code.map(Word::known) {
             None | Some(Some("" | "-" | "-l" | "-p")) => {}
-            Some(Some(code)) => drop(self.hidden_code(code, Input::Unknown)),
+            Some(Some(code)) => self.later_code(code),
             Some(None) => self.opaque("", "runs shell code that can't be known"),
         }
     }
+
+    /// `set`, `shift`: what `$1`, `$2` and so on are.
+    pub(super) fn positional(&mut self, call: Call<'_>) {
+        let words = match call.words {
+            [first, rest @ ..] if call.name == "set" && first.known() == Some("--") => known_words(rest),
+            // Options alone change nothing of them.
+            words if call.name == "set" && words.iter().all(|word| word.known().is_some_and(is_set_option)) => return,
+            _ => None,
+        };
+        self.set_positional(words);
+    }
+}
+
+/// The words, unless one may be several or stand for files.
+fn known_words(words: &[Word]) -> Option<Vec<Word>> {
+    words.iter().all(|word| !word.splits() && !word.is_pattern()).then(|| words.to_vec())
+}
+
+/// `-e`, `+x`, `-euo`, or the name that follows `-o`.
+fn is_set_option(text: &str) -> bool {
+    (text.len() > 1 && text.starts_with(['-', '+']) && text != "--")
+        || matches!(text, "pipefail" | "errexit" | "nounset")
 }
 
 /// Whether a word is a process substitution, or another open descriptor.

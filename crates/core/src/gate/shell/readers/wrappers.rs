@@ -9,6 +9,9 @@ use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::host;
 use crate::gate::shell::walk::{Input, Walk};
 
+/// How many places are tried at which a command in a container may begin.
+const INSIDE_PLACES_MAX: usize = 12;
+
 impl Walk<'_> {
     /// `env`: assignments, then a command.
     pub(super) fn env(&mut self, call: Call<'_>) -> Option<String> {
@@ -89,7 +92,16 @@ impl Walk<'_> {
                     }
                 }
             }
-            None => words.push(Word::unknown_operand()),
+            None => match read_words(call.input).filter(|_| at == Some(0)) {
+                Some(read) => words.extend(read),
+                None => {
+                    if words.first().is_some_and(|word| matches!(word.known(), Some("find" | "gfind"))) {
+                        self.opaque("", "what is read may be an action that deletes or runs");
+                    }
+                    // Two, so that what takes an operand before its command has a command.
+                    words.extend([Word::unknown_operand(), Word::unknown_operand()]);
+                }
+            },
         }
         if command.is_empty() {
             return;
@@ -130,7 +142,7 @@ impl Walk<'_> {
     pub(super) fn joined(&mut self, call: Call<'_>) {
         let words: Option<Vec<&str>> = call.args.operands.iter().map(|word| word.known()).collect();
         match words {
-            Some(words) => drop(self.foreign_code(Dialect::Bash, &words.join(" "), Input::None)),
+            Some(words) => drop(self.foreign_code(Dialect::Bash, &words.join(" "), None, Input::None)),
             None => self.unseen_code("runs shell code that can't be known"),
         }
     }
@@ -152,10 +164,52 @@ impl Walk<'_> {
         let known: Option<Vec<&str>> = command.iter().map(|word| word.known()).collect();
         match known {
             // Its paths are those of the other machine.
-            Some(words) => drop(
-                self.in_folder(None, |walk| walk.foreign_code(Dialect::Bash, &words.join(" "), call.input.clone())),
-            ),
+            Some(words) => {
+                drop(self.in_folder(None, |walk| {
+                    walk.foreign_code(Dialect::Bash, &words.join(" "), None, call.input.clone())
+                }))
+            }
             None => self.opaque("", "runs commands on another machine that can't be known"),
+        }
+    }
+
+    /// `docker exec c command`, `kubectl exec pod -- command`: opaque by the table, stricter by the command.
+    pub(super) fn inside(&mut self, call: Call<'_>) {
+        let is_verb = |word: &Word| matches!(word.known(), Some("exec" | "run" | "debug"));
+        let Some(at) = call.words.iter().position(is_verb) else { return };
+        let rest = &call.words[at + 1..];
+        let dashes = rest.iter().position(|word| word.known() == Some("--")).map(|at| at + 1);
+        // Options that take a word hide where the command begins, so each place where it may begin is read.
+        let first = dashes.unwrap_or(0);
+        let last = if dashes.is_some() { first } else { first + INSIDE_PLACES_MAX };
+        for command in (first..=last).filter_map(|at| rest.get(at..)) {
+            let is_program =
+                |name: &str| !name.starts_with('-') && self.programs.knows(name.rsplit('/').next().unwrap_or(name));
+            if command.first().and_then(Word::known).is_some_and(is_program) {
+                self.hidden += 1;
+                self.in_folder(None, |walk| walk.inner(command, &Input::Unknown));
+                self.hidden -= 1;
+            }
+        }
+    }
+
+    /// `npx tool`, `poetry run tool`: what the project's environment runs, which is judged like the tool itself.
+    pub(super) fn project(&mut self, call: Call<'_>) {
+        let is_direct = matches!(call.name, "npx" | "bunx" | "uvx" | "pipx" | "uv-run");
+        let words = match call.words {
+            words if is_direct => words,
+            [verb, rest @ ..] if matches!(verb.known(), Some("run" | "exec" | "x")) => rest,
+            _ => return,
+        };
+        let harmless = |word: &&Word| matches!(word.known(), Some("-y" | "--yes" | "--no-install" | "--no" | "--"));
+        let at = words.iter().take_while(harmless).count();
+        let command = words.get(at..).unwrap_or_default();
+        let is_pipx =
+            matches!(command.first().and_then(Word::known), Some("list" | "install" | "uninstall" | "upgrade"));
+        match command.first().and_then(Word::known) {
+            Some(_) if is_direct && is_pipx => {}
+            Some(name) if !name.starts_with('-') && !name.contains('/') => drop(self.inner(command, call.input)),
+            _ => self.opaque("", "runs something in the project's environment"),
         }
     }
 
@@ -227,6 +281,13 @@ fn command_after_options(words: &[Word], valued: &[&str]) -> Option<usize> {
         at += 1 + usize::from(valued.contains(&text));
     }
     Some(at.min(words.len()))
+}
+
+/// The words that `xargs` without options makes of what it reads, if that is known.
+fn read_words(input: &Input) -> Option<Vec<Word>> {
+    let Input::Text(text) = input else { return None };
+    let is_plain = !text.contains(['\'', '"', '\\']);
+    is_plain.then(|| text.split_whitespace().map(Word::plain).collect())
 }
 
 /// What `xargs` replaces by what it reads, if it is told to.
