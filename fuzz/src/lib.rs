@@ -9,6 +9,7 @@
 
 mod brief;
 mod patch;
+mod shell;
 mod trace;
 
 /// One reader with what must hold of it.
@@ -24,6 +25,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "patch", check: patch::check },
     Target { name: "brief", check: brief::check },
+    Target { name: "shell", check: shell::check },
     Target { name: "trace", check: trace::check },
 ];
 
