@@ -11,7 +11,9 @@ use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
 use super::{Mode, prompts};
 use crate::gate::authorization;
-use crate::gate::category::{Category, HTTP_FETCH, SHELL_EXEC};
+use crate::gate::category::{
+    Category, DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PACKAGE_CHANGE, PAID_API_CALL, SHELL_EXEC,
+};
 use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
 use crate::gate::{self, Finding};
@@ -19,6 +21,9 @@ use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Command, Key, Next, Slot, Want, What};
 use crate::tool::{ToolCall, ToolEffect, ToolSpec};
 use crate::trace::{Body, MessageKind, PhaseName, Rejection};
+
+/// What no command can do without the network: whoever allowed it to a call allowed the network to it.
+const NETWORKED: [&str; 6] = [HTTP_FETCH, GIT_PUSH, EXTERNAL_MESSAGE, DEPLOY, PACKAGE_CHANGE, PAID_API_CALL];
 
 /// What is held for the operator in phase 3: one question for all of it.
 pub(super) struct Held<'a> {
@@ -282,13 +287,14 @@ impl Session {
     }
 
     /// Whether a command that was allowed may use the network: because the brief or an approval for the run says
-    /// so, or because this very call was allowed with it.
+    /// so, or because this very call was allowed for something that can't be done without.
     fn may_use_network(&self, call: &ToolCall) -> bool {
         let Some(tool) = self.tool(&call.name) else { return false };
         let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
-        let http_fetch = Category::new(HTTP_FETCH);
-        let is_read = self.effects(&tool.name, &call.args).iter().any(|effect| effect.category == http_fetch);
-        let by_rule = authorization::check(&[http_fetch], &self.setup.authorized, &self.state.approved_for_run).allowed;
+        let is_read =
+            self.effects(&tool.name, &call.args).iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
+        let http_fetch = [Category::new(HTTP_FETCH)];
+        let by_rule = authorization::check(&http_fetch, &self.setup.authorized, &self.state.approved_for_run).allowed;
         is(SHELL_EXEC) && (is_read || by_rule)
     }
 

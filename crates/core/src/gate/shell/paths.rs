@@ -106,7 +106,9 @@ impl Walk<'_> {
 
     /// A file that is changed; `reason` if the table says one.
     pub(super) fn change(&mut self, word: &Word, change: Change, reason: Option<&str>) {
-        if is_harmless(word) || self.network_file(word) {
+        let deletes = matches!(change, Change::Delete | Change::DeleteAll);
+        // Writing to `-` or `/dev/null` loses nothing; deleting them does, and `-` is then a file's name.
+        if (is_harmless(word) && !deletes) || self.network_file(word) {
             return;
         }
         let target = self.target(word, change == Change::DeleteAll);
