@@ -205,11 +205,7 @@ impl Walk<'_> {
                 Piece::Parameter { name, rest, quoted } => {
                     self.walk_rest(&rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
-                    let list_of = match (name.as_str(), rest.as_str()) {
-                        ("@", "") => true,
-                        (_, "[@]") => true,
-                        _ => false,
-                    };
+                    let list_of = matches!((name.as_str(), rest.as_str()), ("@", "") | (_, "[@]"));
                     let list = self.list(&name).filter(|_| list_of && !is_value && self.splits_as_usual()).cloned();
                     if let Some(list) = list {
                         words.add_list(&list, quoted);
