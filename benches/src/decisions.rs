@@ -18,14 +18,21 @@ const GATE_BUDGET: Amount = Amount::Time(Duration::from_micros(30));
 /// Decisions one by one, each beside copying the same lines and beside parsing and printing them.
 pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for (what, line, budget) in [("gate", gate as fn(usize) -> Value, Some(GATE_BUDGET)), ("detect", detect, None)] {
+    let measured: [(&str, &str, fn(usize) -> Value, Option<Amount>); 5] = [
+        ("gate", "calls of every tool", gate, Some(GATE_BUDGET)),
+        ("gate", "command lines of a day", commands, Some(GATE_BUDGET)),
+        ("gate", "plain command lines", plain_commands, Some(GATE_BUDGET)),
+        ("gate", "command lines that need the grammar", grammar_commands, Some(GATE_BUDGET)),
+        ("detect", "turns", detect, None),
+    ];
+    for (what, of, line, budget) in measured {
         let input = write(folder, what, line)?;
         let decided = time(Command::new(adjutant).args(["decide", what]), &input)?;
         let copied = time(&mut Command::new("cat"), &input)?;
         let parsed = parse_and_print(&input)?;
         let rate = LINES as u128 * 1_000_000 / decided.as_micros().max(1);
         let figure = |against: &str, baseline, budget| Figure {
-            name: format!("`decide {what}`, one line ({rate}/s)"),
+            name: format!("`decide {what}`, {of}, one line ({rate}/s)"),
             measured: Amount::Time(each(decided, LINES)),
             budget,
             against: against.to_owned(),
@@ -81,6 +88,72 @@ fn gate(number: usize) -> Value {
         _ => ("apply_patch", json!({"diff": "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+too\n three\n"})),
     };
     json!({"tool": tool, "arguments": arguments, "authorized_costs": ["filesystem_write", "shell_exec"]})
+}
+
+/// Command lines that the short way reads.
+const PLAIN: [&str; 26] = [
+    "ls -la",
+    "git status --short",
+    "git diff --stat HEAD~1",
+    "git log --oneline -20",
+    "cargo test -p core -- --nocapture",
+    "cargo build --release 2>&1 | tail -20",
+    "cargo clippy --all-targets -- -D warnings",
+    "npm test",
+    "npm run build && npm run lint",
+    "python3 -m pytest -q tests",
+    "grep -rn 'fn main' src",
+    "rg -n TODO --glob '*.rs' src | head -50",
+    "cat Cargo.toml",
+    "sed -n '1,120p' src/lib.rs",
+    "find . -name '*.o' -print0 | xargs -0 rm -f",
+    "find src -type f -name '*.py' -newer setup.py",
+    "wc -l src/*.rs | sort -n",
+    "cd crates/core && cargo check",
+    "mkdir -p out/reports && cp report.txt out/reports/",
+    "git add -A && git commit -m 'fix the reader: rm -rf is a word here'",
+    "git push origin main",
+    "rm -rf build",
+    "curl -s https://example.org/api | jq .name",
+    "docker compose logs --tail 50 web",
+    "make -j8 test",
+    "python3 -c 'import sys; print(sys.version)'",
+];
+
+/// Command lines that need the whole grammar.
+const GRAMMAR: [&str; 14] = [
+    "for f in src/*.rs; do wc -l \"$f\"; done",
+    "if [ -f Cargo.toml ]; then cargo test; else npm test; fi",
+    "cat <<'EOF' > notes.md\n# Notes\nrm -rf is only a word here.\nEOF",
+    "git diff --stat $(git merge-base main HEAD)..HEAD",
+    "(cd web && npm ci && npm run build)",
+    "while read -r line; do echo \"$line\"; done < list.txt",
+    "diff <(sort a.txt) <(sort b.txt)",
+    "export RUST_LOG=debug; cargo run -- --help",
+    "echo \"built at $(date +%s) by $(whoami)\"",
+    "test -d dist && { rm -rf dist; }",
+    "bash -c 'set -e; cargo fmt --check; cargo test'",
+    "python3 - <<'EOF'\nimport json\nprint(json.load(open('a.json')))\nEOF",
+    "case \"$1\" in start) make run;; stop) pkill server;; esac",
+    "ls > /dev/null 2>&1 || true; echo $?",
+];
+
+fn command(line: &str) -> Value {
+    json!({"tool": "shell_exec", "arguments": {"cmd": line}, "authorized_costs": ["filesystem_write", "shell_exec"]})
+}
+
+/// What agents run in a day of work.
+fn commands(number: usize) -> Value {
+    let place = number % (PLAIN.len() + GRAMMAR.len());
+    command(PLAIN.get(place).copied().unwrap_or_else(|| GRAMMAR[place - PLAIN.len()]))
+}
+
+fn plain_commands(number: usize) -> Value {
+    command(PLAIN[number % PLAIN.len()])
+}
+
+fn grammar_commands(number: usize) -> Value {
+    command(GRAMMAR[number % GRAMMAR.len()])
 }
 
 /// Turns as agents give them: work, a summary, a report, a blocker, an announced deletion.

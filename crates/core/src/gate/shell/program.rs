@@ -14,6 +14,10 @@ const PROGRAM_FOLDERS: [&str; 9] = [
     "/usr/lib/git-core",
 ];
 
+/// Programs that say what one of their subcommands does: `docker rm --help`.
+const ASKED_BY_VERB: [&str; 12] =
+    ["kubectl", "docker", "podman", "helm", "gh", "cargo", "npm", "terraform", "aws", "gcloud", "pip", "systemctl"];
+
 /// Variables whose value is a command that some program runs.
 const RUNNERS: [&str; 25] = [
     "PAGER", "MANPAGER", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH",
@@ -68,6 +72,14 @@ impl Walk<'_> {
         // Asking a program about itself does nothing, unless what comes before the question runs something.
         if let [only] = rest
             && matches!(only.known(), Some("--help" | "--version"))
+        {
+            return None;
+        }
+        if let [verb, last] = rest
+            && ASKED_BY_VERB.contains(&base)
+            && last.known() == Some("--help")
+            && verb.known().is_some_and(|verb| verb.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
+            && !verb.text().starts_with('-')
         {
             return None;
         }
@@ -226,7 +238,10 @@ fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
         let given = args.operands.get(count)?.known()?;
         let fits = |wanted: &str| match wanted.strip_suffix('*') {
             Some(beginning) => given.starts_with(beginning),
-            None => given == wanted,
+            None => match wanted.strip_prefix('*') {
+                Some(end) => given.ends_with(end),
+                None => given == wanted,
+            },
         };
         if !wanted.split('|').any(fits) {
             return None;

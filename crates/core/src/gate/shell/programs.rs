@@ -81,7 +81,7 @@ pub struct ProgramEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The first operands, in order; `a|b` for either, `a*` for all that begin so.
+    /// The first operands, in order; `a|b` for either, `a*` for all that begin so, `*a` for all that end so.
     #[serde(default, skip_serializing_if = "is_default")]
     pub words: Words,
     /// Applies only if one of these options is there.

@@ -53,7 +53,7 @@ const HARMLESS: &str = "print puts p pp say echo printf sprintf console log erro
     readdirSync statSync resolve extname slice splice push shift unshift forEach reduce some every flat flatMap includes \
     indexOf lastIndexOf toString toFixed trim padStart padEnd length concat repeat const let var function new this typeof \
     instanceof of null undefined true false NaN Infinity then catch throw switch case default do Map Set has size floor hypot sign \
-    random BigInt Symbol RegExp test exec_ charCodeAt fromCharCode codePointAt split utf8 utf-8 encoding inspect depth \
+    random BigInt Symbol RegExp _ test exec_ charCodeAt fromCharCode codePointAt split utf8 utf-8 encoding inspect depth \
     freemem totalmem cpus hostname homedir tmpdir EOL my our local use strict warnings foreach unless until last \
     scalar defined ref die lc uc lcfirst ucfirst substr chomp chop wantarray STDIN STDOUT STDERR ARGV ENV grep each exists \
     undef qw q BEGIN END eq ne lt gt le ge cmp x y tr ucwords puts to_s to_i to_f to_a to_h to_sym each_with_index each_line inject \
@@ -178,7 +178,7 @@ impl Walk<'_> {
     fn python_module(&mut self, module: &Word, rest: &[Word], input: &Input) {
         let program = match module.known() {
             Some("pytest" | "py.test" | "unittest") => "pytest",
-            Some("pip") => "pip",
+            Some(known @ ("pip" | "twine" | "build")) => known,
             Some("json.tool") => {
                 if let [_, target, ..] = rest {
                     self.change(target, Change::Replace, None);
@@ -205,15 +205,18 @@ impl Walk<'_> {
             return;
         }
         let [deleting, writing, sending, harmless] = &*LISTS;
-        let Some(names) = names(code, reader) else {
+        let Some(mut names) = names(code, reader).filter(|_| !calls_computed_names(code, reader)) else {
             self.opaque("", "runs code that can't be read");
             self.literals_as_code(code);
             return;
         };
+        if matches!(reader, Reader::Php | Reader::Node | Reader::Ruby) {
+            // There a text may stand for the function of that name.
+            let calls = |text: &String| [deleting, writing, sending].iter().any(|list| list.contains(text.as_str()));
+            names.extend(literals(code).into_iter().filter(calls));
+        }
         let found = |list: &HashSet<&str>| names.iter().find(|name| list.contains(name.as_str()));
-        let opens_for_writing = literals(code)
-            .iter()
-            .any(|text| matches!(text.as_str(), "w" | "wb" | "w+" | "wt" | "wb+" | ">" | "+>" | "r+" | "w:utf-8"));
+        let opens_for_writing = literals(code).iter().any(|text| is_mode_for_writing(text));
         let unknown = Act::Overwrite(crate::gate::effect::Target {
             path: UNKNOWN.to_owned(),
             is_pattern: false,
@@ -241,6 +244,38 @@ impl Walk<'_> {
             self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Other, None, &reason);
             self.literals_as_code(code);
         }
+    }
+}
+
+/// Whether a text is a mode that a file is opened with to be written anew, in any case that a program may turn.
+fn is_mode_for_writing(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    matches!(text.as_str(), ">" | "+>" | "r+" | "rb+" | "r+b" | "w:utf-8")
+        || (text.len() <= 3 && text.starts_with('w') && text[1..].bytes().all(|byte| b"bt+x".contains(&byte)))
+}
+
+/// Whether code calls something by a name that it puts together.
+fn calls_computed_names(code: &str, reader: Reader) -> bool {
+    let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    match reader {
+        // `$f('x')`
+        Reader::Php => dense.match_indices('$').any(|(at, _)| {
+            let rest = dense[at + 1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            rest.starts_with('(') || rest.starts_with("[") && rest.contains("](")
+        }),
+        // `fs['unlink' + 'Sync']`
+        Reader::Node if ["require", "import", "process"].iter().any(|name| dense.contains(name)) => {
+            dense.match_indices('[').any(|(at, _)| {
+                let before = &dense[..at];
+                let inside = dense[at + 1..].split(']').next().unwrap_or_default();
+                let is_member = before.ends_with(|c: char| c.is_ascii_alphanumeric() || "_)].".contains(c));
+                let is_data = ["env", "argv", "versions"].iter().any(|name| before.ends_with(name));
+                is_member && !is_data && !inside.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        }
+        // `open('x', chr(119))`
+        Reader::Python => dense.contains("open(") && dense.contains("chr("),
+        _ => false,
     }
 }
 
