@@ -9,11 +9,13 @@ pub enum Twin {
     MayStop,
 }
 
+type Write = dyn Fn(&str) -> Option<String> + Sync;
+
 /// One way to write a command line otherwise.
 pub struct Mutator {
     pub name: &'static str,
     pub twin: Twin,
-    write: Box<dyn Fn(&str) -> Option<String> + Sync>,
+    write: Box<Write>,
 }
 
 impl Mutator {
