@@ -15,10 +15,13 @@ const LINES: usize = 200_000;
 /// Of the gate. The detectors have no budget of their own: they are part of a turn's.
 const GATE_BUDGET: Amount = Amount::Time(Duration::from_micros(30));
 
+/// The line of a number.
+type Line = fn(usize) -> Value;
+
 /// Decisions one by one, each beside copying the same lines and beside parsing and printing them.
 pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let measured: [(&str, &str, fn(usize) -> Value, Option<Amount>); 5] = [
+    let measured: [(&str, &str, Line, Option<Amount>); 5] = [
         ("gate", "calls of every tool", gate, Some(GATE_BUDGET)),
         ("gate", "command lines of a day", commands, Some(GATE_BUDGET)),
         ("gate", "plain command lines", plain_commands, Some(GATE_BUDGET)),

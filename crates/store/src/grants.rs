@@ -2,7 +2,7 @@
 //!
 //! In: a folder, grants, ids and times. Out: what holds. Several processes may write at once: each line is written
 //! under a lock, whole, and is on the disk when it counts. What a line means is `core`'s
-//! ([`Kept`](adjutant_core::gate::grant_line::Kept)).
+//! ([`Kept`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
