@@ -13,8 +13,19 @@ use crate::tally::Tally;
 use crate::{clients, licences};
 
 /// Programs that tests start, and the Debian packages that have them.
-const PROGRAMS: &[(&str, &str)] =
-    &[("git", "git"), ("sh", "dash"), ("bash", "bash"), ("awk", "mawk"), ("python3", "python3")];
+const PROGRAMS: &[(&str, &str)] = &[
+    ("git", "git"),
+    ("sh", "dash"),
+    ("bash", "bash"),
+    ("awk", "mawk"),
+    ("python3", "python3"),
+    ("perl", "perl"),
+    ("make", "make"),
+    ("find", "findutils"),
+    ("rev", "bsdextrautils"),
+    ("xxd", "xxd"),
+    ("setsid", "util-linux"),
+];
 
 /// Parts of the Rust toolchain, by the command that shows whether they are there.
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
