@@ -257,6 +257,9 @@ impl Walk<'_> {
 
     /// Walks what may run in `${name...}` after the name.
     fn walk_rest(&mut self, rest: &str) {
+        if rest.ends_with("@P") {
+            self.opaque("", "runs what a variable holds");
+        }
         if rest.contains(['$', '`', '<', '>']) {
             self.embedded(rest);
         }

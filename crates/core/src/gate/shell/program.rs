@@ -88,11 +88,38 @@ impl Walk<'_> {
         if base == "command" && rest.first().is_some_and(asks) {
             return None;
         }
+        self.names_of_variables(base, rest);
         let mut output = None;
         for entry in table.get(base) {
             output = output.or(self.deeper(|walk| walk.entry(entry, base, rest, input)));
         }
         output
+    }
+
+    /// What programs do with words that name variables: an index may run commands, and a variable of `make` is run.
+    fn names_of_variables(&mut self, name: &str, words: &[Word]) {
+        let takes_names = ["read", "printf", "unset", "test", "[", "let", "wait", "mapfile", "readarray", "declare"];
+        if takes_names.contains(&name) {
+            let runs = |word: &Word| word.text().contains('[') && word.text().contains(['$', '`']);
+            if words.iter().any(runs) {
+                self.opaque("", "an index that may run commands");
+            }
+        }
+        if name == "wait" {
+            words.iter().for_each(|word| self.forget(word.text()));
+        }
+        if matches!(name, "make" | "gmake") {
+            for word in words {
+                match word.text().split_once('=') {
+                    Some(("SHELL" | ".SHELLFLAGS", _)) => self.opaque("", "names the shell of every recipe"),
+                    Some((variable, value)) if !variable.starts_with('-') => {
+                        let value = word.known().map(|_| value);
+                        self.runner(variable, value.unwrap_or("?"), value, None);
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[Word], input: &Input) -> Option<String> {

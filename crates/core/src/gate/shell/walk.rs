@@ -180,7 +180,11 @@ impl Walk<'_> {
         self.state.variables.values_mut().for_each(|value| *value = None);
         self.forget_functions();
         (self.state.lists, self.state.positional, self.state.folder) = (HashMap::new(), None, None);
-        self.hidden_code(code, Input::Unknown);
+        let variables = self.state.variables.clone();
+        self.code_here(code, &Input::Unknown);
+        if self.state.variables != variables {
+            self.opaque(code, "changes variables at a moment that can't be known");
+        }
         self.state = before;
     }
 
@@ -289,6 +293,10 @@ impl Walk<'_> {
                 Some(String::new())
             }
             Node::Test(words) => {
+                // What is compared as a number is read as an expression.
+                if self.holds_code() {
+                    self.opaque("", "a test over values that may hold commands");
+                }
                 for word in words {
                     self.value(word);
                 }
@@ -452,11 +460,14 @@ impl Walk<'_> {
     pub(super) fn assign(&mut self, name: &str, raw: &str, value: Option<&Word>, program: Option<&str>) {
         let known = value.and_then(Word::known).map(str::to_owned);
         self.runner(name, raw, known.as_deref(), program);
+        let (name, is_element) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
         self.state.lists.remove(name);
-        self.state.variables.insert(name.to_owned(), known);
+        self.state.variables.insert(name.to_owned(), known.filter(|_| !is_element));
     }
 
     pub(super) fn forget(&mut self, name: &str) {
+        // `a[0]` changes `a`.
+        let name = name.split('[').next().unwrap_or_default();
         self.state.lists.remove(name);
         self.state.variables.insert(name.to_owned(), None);
     }

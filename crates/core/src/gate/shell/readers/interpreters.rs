@@ -254,10 +254,38 @@ fn is_mode_for_writing(text: &str) -> bool {
         || (text.len() <= 3 && text.starts_with('w') && text[1..].bytes().all(|byte| b"bt+x".contains(&byte)))
 }
 
+/// Modules whose names are harmless words too; any other word may be a file beside the code.
+const MODULES: &str = "sys json re math collections itertools functools textwrap string random statistics decimal \
+    fractions hashlib base64 binascii platform pprint typing dataclasses enum time datetime csv argparse unicodedata \
+    struct operator uuid difflib zlib tomllib pathlib os sysconfig calendar locale copy __future__";
+
+/// Whether Python code imports a module that has only the name of something harmless.
+fn imports_a_stranger(code: &str) -> bool {
+    let harmless = &LISTS[3];
+    let is_stranger = |name: &str| {
+        let module = name.trim().split(['.', ' ']).next().unwrap_or_default();
+        harmless.contains(module) && !MODULES.split_whitespace().any(|known| known == module)
+    };
+    code.split([';', '\n', ':']).map(str::trim).any(|statement| {
+        let names = statement.strip_prefix("import ").map(|names| names.split(',').any(is_stranger));
+        names.or_else(|| statement.strip_prefix("from ").map(is_stranger)).unwrap_or(false)
+    })
+}
+
 /// Whether code calls something by a name that it puts together.
 fn calls_computed_names(code: &str, reader: Reader) -> bool {
     let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_path = |text: &String| text.starts_with(['.', '/']) && !text.ends_with(".json");
+    let loads = ["require", "import", "load"].iter().any(|name| dense.contains(name));
     match reader {
+        Reader::Node if dense.contains("import(") || (loads && literals(code).iter().any(is_path)) => true,
+        // `open("|rm x")`
+        Reader::Ruby => literals(code).iter().any(|text| text.starts_with('|') || (loads && is_path(text))),
+        // `do "x.pl"`
+        Reader::Perl => {
+            ["do\"", "do'", "do$", "do(", "require\"", "require'", "require$"].iter().any(|start| dense.contains(start))
+        }
+        Reader::Python if imports_a_stranger(code) => true,
         // `$f('x')`
         Reader::Php => dense.match_indices('$').any(|(at, _)| {
             let rest = dense[at + 1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

@@ -49,6 +49,10 @@ impl Walk<'_> {
             }
             return Some(String::new());
         }
+        if let Some(name) = format.known()?.strip_prefix("-v").filter(|name| !name.is_empty()) {
+            self.forget(name);
+            return Some(String::new());
+        }
         let (format, arguments) = match format.known()? {
             "--" => arguments.split_first()?,
             _ => (format, arguments),
