@@ -205,7 +205,7 @@ impl Walk<'_> {
                 Piece::Parameter { name, rest, quoted } => {
                     self.walk_rest(&rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
-                    let list_of = matches!((name.as_str(), rest.as_str()), ("@", "") | (_, "[@]"));
+                    let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
                     let list = self.list(&name).filter(|_| list_of && !is_value && self.splits_as_usual()).cloned();
                     if let Some(list) = list {
                         words.add_list(&list, quoted);
