@@ -31,6 +31,10 @@ pub(super) enum Unreadable {
 
 /// The tree of `line`.
 pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
+    // The tokenizer never ends a here-document whose word is a form feed or a carriage return.
+    if line.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+        return Err(Unreadable::Malformed);
+    }
     if is_too_nested(line) || has_long_number(line) {
         return Err(Unreadable::TooLarge);
     }

@@ -91,6 +91,14 @@ fn every_line_of_the_table_is_as_it_says() {
 }
 
 #[test]
+fn a_here_document_that_the_tokenizer_never_ends_is_opaque() {
+    for line in ["<<\r ", "a <<-\u{c} b", "cat <<x\r\ny\r\nx\r\n"] {
+        let read = decide(&json!({ "command": line })).expect("it is read");
+        assert_eq!((&read["verdict"], &read["runs"]), (&json!("opaque"), &json!(["ERR"])), "{line:?}");
+    }
+}
+
+#[test]
 fn a_line_of_any_depth_and_length_is_read() {
     let opening = [
         ("(", ")"),
