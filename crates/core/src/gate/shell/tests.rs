@@ -1,7 +1,7 @@
 //! What lines do, by the vectors, by tables, and for all lines there are.
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::gate::effect::Verdict;
