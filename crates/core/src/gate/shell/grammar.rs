@@ -43,6 +43,14 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
         sh_mode: dialect == Dialect::Sh,
         ..ParserOptions::default()
     };
+    // Nor one without a word, if the line ends behind it: a line feed means the same to a shell.
+    let ended: String;
+    let line = if line.contains("<<") && !line.ends_with('\n') {
+        ended = format!("{line}\n");
+        ended.as_str()
+    } else {
+        line
+    };
     let tokens =
         uncached_tokenize_str(line, &options.tokenizer_options()).map_err(|_malformed| Unreadable::Malformed)?;
     let tokens = apart(tokens);

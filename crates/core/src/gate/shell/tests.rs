@@ -91,7 +91,9 @@ fn every_line_of_the_table_is_as_it_says() {
 }
 
 #[test]
-fn a_here_document_that_the_tokenizer_never_ends_is_opaque() {
+fn no_here_document_is_read_for_ever() {
+    // Without a word it ends with the line, and nothing is run.
+    assert_eq!(decide(&json!({ "command": "<<'' " })).expect("it is read")["verdict"], "safe");
     for line in ["<<\r ", "a <<-\u{c} b", "cat <<x\r\ny\r\nx\r\n"] {
         let read = decide(&json!({ "command": line })).expect("it is read");
         assert_eq!((&read["verdict"], &read["runs"]), (&json!("opaque"), &json!(["ERR"])), "{line:?}");
