@@ -137,6 +137,7 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
             Body::Answer { slot, id, choice, text: None, by: "bench".to_owned(), whence: "answers".to_owned() }
         }
         Wanted::Hook(asked) => bail!("nobody answers for the hook {}", asked.hook.name()),
+        Wanted::Look { .. } => bail!("the bench's brief has no scope to look after"),
         Wanted::Wait { .. } => Body::Expired { slot },
     };
     Ok(Entry { part, body })

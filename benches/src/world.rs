@@ -138,6 +138,7 @@ pub fn agreed(question: &Question) -> Option<Choice> {
         | QuestionKind::Limit
         | QuestionKind::Deadline
         | QuestionKind::Permission
+        | QuestionKind::Scope
         | QuestionKind::Failure => None,
     }
 }

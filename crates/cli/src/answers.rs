@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// The kinds of questions, as an answers file names them.
-const KINDS: [QuestionKind; 8] = [
+const KINDS: [QuestionKind; 9] = [
+    QuestionKind::Scope,
     QuestionKind::Permission,
     QuestionKind::Confirmation,
     QuestionKind::Step,

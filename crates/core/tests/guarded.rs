@@ -1,4 +1,5 @@
-//! What a session does about text from outside, and about guard hooks: under the simulator, killed anywhere.
+//! What a session does about text from outside, guard hooks, and a tree that changed outside the scope: under the
+//! simulator, killed anywhere.
 
 mod simulator;
 
@@ -7,7 +8,10 @@ use std::sync::Arc;
 
 use adjutant_core::budget::Budget;
 use adjutant_core::gate::shell::Programs;
-use adjutant_core::gate::{AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Untrusted};
+use adjutant_core::gate::{
+    AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
+};
+use adjutant_core::inbox::QuestionKind;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Command, Next, Part, Procedure, Want};
 use adjutant_core::session::detect::{self, Sensitivities};
@@ -396,4 +400,123 @@ fn fail_closed_clock_jumps() {
     Procedure::apply(&mut session, &expired);
     let Next::Record(entry) = Procedure::next(&session) else { panic!("the question is answered") };
     assert!(matches!(&entry.body, Body::AuthPrompt { response, .. } if response == "n"), "{entry:?}");
+}
+
+/// A session whose brief is about `src`.
+fn scoped(scope_locked: bool) -> Setup {
+    let words = ScopeWords { paths: Some(vec!["src".to_owned()]), ..ScopeWords::default() };
+    Setup { scope: Scope::new(&words).placed(&Places::default()), scope_locked, ..setup(&["*"]) }
+}
+
+/// A call that changes or removes a file that no gate sees.
+fn script(path: &str, content: Option<&str>) -> ToolCall {
+    call("s", "http_fetch", json!({"url": "https://a.dev/", "script": path, "content": content}))
+}
+
+/// What the looks at the end of a step found, and the questions that were put about it.
+fn looks(ended: &Ended) -> (Vec<Vec<String>>, usize) {
+    let seen = ended.journal.iter().filter_map(|event| match &event.body {
+        Body::TreeSeen { look: adjutant_core::gate::custody::Look::After, outside, .. } => Some(outside.clone()),
+        _ => None,
+    });
+    let asked = ended
+        .journal
+        .iter()
+        .filter(|event| matches!(&event.body, Body::Question { question, .. } if question.kind == QuestionKind::Scope));
+    (seen.collect(), asked.count())
+}
+
+#[test]
+fn what_a_script_changes_outside_the_scope_is_asked_about_once() {
+    let write = |path| Said::calls("", vec![script(path, Some("x"))]);
+    let turns = [write("src/in"), Said::text("Step."), write("out"), Said::text("Step."), write("src/more")];
+    let ended = run(&scoped(false), &world(&turns, &[("scope", &["accept"])]));
+    assert_eq!(looks(&ended), (vec![vec![], vec!["out".to_owned()], vec![]], 1));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    // Nothing that may change something was called: nothing is looked at, and without a scope never.
+    let read = [Said::calls("", vec![call("r", "read_file", json!({"path": "a"}))])];
+    assert_eq!(looks(&run(&scoped(false), &world(&read, &[]))), (vec![], 0));
+    let open = run(&setup(&["*"]), &world(&turns, &[]));
+    assert!(!open.kinds().iter().any(|kind| kind.ends_with("tree_look")));
+}
+
+#[test]
+fn nothing_but_the_word_accepts_what_lies_outside() {
+    let turns = [Said::calls("", vec![script("out", Some("x"))])];
+    let open = |typed: &[&str]| {
+        let ended = run(&scoped(false), &world(&turns, &[("scope", typed)]));
+        (ended.outcome, ended.open.first().map(|(_, kind)| *kind))
+    };
+    assert_eq!(open(&[]), (None, Some(QuestionKind::Scope)));
+    assert_eq!(open(&["stop"]), (None, Some(QuestionKind::Blocker)));
+    assert_eq!(open(&["y"]), (None, Some(QuestionKind::Scope)));
+    assert_eq!(open(&["accept"]), (Some(Outcome::Completed), None));
+}
+
+#[test]
+fn an_agent_that_is_told_puts_it_back() {
+    let turns = [
+        Said::calls("", vec![script("out", Some("x"))]),
+        Said::text("## Phase 4\nAll deliverables are complete."),
+        Said::calls("", vec![script("out", None)]),
+    ];
+    let ended = run(&scoped(false), &world(&turns, &[("scope", &["remove it"])]));
+    assert_eq!(looks(&ended), (vec![vec!["out".to_owned()], vec![]], 1));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn under_a_locked_scope_it_is_a_blocker_until_it_is_as_it_was() {
+    let done = Said::text("## Phase 4\nAll deliverables are complete.");
+    let out = Said::calls("", vec![script("out", Some("x"))]);
+    let back = Said::calls("", vec![script("out", None)]);
+    let talks = run(&scoped(true), &world(&[out.clone(), done.clone(), done.clone()], &[("blocker", &["go on"])]));
+    assert_eq!((talks.outcome, talks.open.first().map(|(_, kind)| *kind)), (None, Some(QuestionKind::Blocker)));
+    let told = talks
+        .journal
+        .iter()
+        .any(|event| matches!(&event.body, Body::Question { question, .. } if question.text.contains("`out`")));
+    assert!(told, "the path is named");
+    assert_eq!(looks(&talks).1, 0, "nobody is asked to accept it");
+    let mends = run(&scoped(true), &world(&[out, done, back], &[("blocker", &["put it back"])]));
+    assert_eq!(mends.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn what_an_operator_said_yes_to_is_not_asked_about_again() {
+    let mut delete = delete();
+    delete.args["script"] = json!("x");
+    let world = World {
+        files: BTreeMap::from([("x".to_owned(), "a".to_owned())]),
+        ..world(&[Said::calls("", vec![delete])], &[("destructive", &["y"])])
+    };
+    let ended = run(&scoped(false), &world);
+    assert_eq!((looks(&ended), ended.files.len()), ((vec![vec![]], 0), 0));
+}
+
+#[test]
+fn fail_closed_tree_forgotten() {
+    let turns = [Said::calls("", vec![script("src/in", Some("x"))])];
+    for (locked, answers, open) in [
+        (false, &[("scope", &[][..])][..], Some(QuestionKind::Scope)),
+        (true, &[("scope", &["accept"][..])], Some(QuestionKind::Blocker)),
+        (false, &[("scope", &["accept"])], None),
+    ] {
+        let world = World { forgets_tree: true, ..world(&turns, answers) };
+        let ended = run(&scoped(locked), &world);
+        assert_eq!(ended.open.first().map(|(_, kind)| *kind), open, "{locked}");
+    }
+}
+
+#[test]
+fn a_kill_anywhere_hides_nothing_that_lies_outside() {
+    let setup = Arc::new(scoped(false));
+    let world = world(&[Said::calls("", vec![script("out", Some("x"))])], &[("scope", &["accept"])]);
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    for tick in 1..=whole.ticks {
+        let plan = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
+        let ended = simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|broken| panic!("{tick}: {broken:?}"));
+        assert_eq!(ended.outcome, Some(Outcome::Completed), "{tick}");
+        assert_eq!(looks(&ended).1, ended.files.len(), "{tick}");
+    }
 }

@@ -12,3 +12,4 @@ pub mod http;
 pub mod sandbox;
 pub mod rescue;
 pub mod workdir;
+pub mod working_tree;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use adjutant_core::gate::custody::Look;
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
@@ -36,6 +37,17 @@ pub trait Tools: Send + Sync {
         prepared: &'a Prepared,
         cancel: CancellationToken,
     ) -> Pending<'a, ToolOutput>;
+
+    /// Looks at the workdir as a whole, for the run `run`. [`Look::Before`] keeps how it is, on the disk when this
+    /// returns, and finds nothing; [`Look::After`] gives every path that differs from that, in plain form.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can be said, as half a sentence: too much is there, what was kept is gone.
+    fn look<'a>(&'a self, run: &'a str, look: Look) -> Pending<'a, Result<Vec<String>, String>> {
+        let _ = (run, look);
+        Box::pin(std::future::ready(Err("these tools have no working tree".to_owned())))
+    }
 
     /// Looks at the files of an interrupted call and says whether its changes were made.
     fn settle(&self, changes: &[FileChange]) -> Settled;

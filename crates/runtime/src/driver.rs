@@ -340,6 +340,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let hooks = self.ports.hooks.clone();
                 self.flight.spawn(flight::hook(key.clone(), call, hooks, self.masks.clone(), cancel.clone()));
             }
+            Command::Look { look, custody } => {
+                self.write(intent)?;
+                let run = self.run_id.clone().unwrap_or_default();
+                self.flight.spawn(flight::look(key.clone(), run, look, custody, self.ports.tools.clone()));
+            }
             Command::Ask(question) => {
                 self.write(intent)?;
                 let task = flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone());
@@ -459,6 +464,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 flight::result(slot, &call, output, duration_ms, self.journal)?
             }
             Landed::Hook { answer, duration_ms } => flight::hook_result(slot, answer, duration_ms),
+            Landed::Look { look, found, duration_ms } => flight::seen(slot, look, found, duration_ms, &self.masks),
             Landed::Masked => flight::masked(slot),
         };
         self.cancels.remove(&key);

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use adjutant_core::gate::custody::{Custody, Look, Outside};
 use adjutant_core::gate::{HookAnswer, HookCall};
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::{Key, Slot};
@@ -11,7 +12,7 @@ use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::trace::{Body, Effect};
 use adjutant_ports::{
     Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Hooks, Journal, Operator, Prepared, Progress,
-    Reply, TurnRequest,
+    Reply, Tools, TurnRequest,
 };
 
 use crate::driver::Ports;
@@ -42,6 +43,12 @@ pub(crate) enum Landed {
     /// What a guard hook said; none if it was interrupted.
     Hook {
         answer: Option<HookAnswer>,
+        duration_ms: u64,
+    },
+    /// What lies outside the scope, or why nothing can be said.
+    Look {
+        look: Look,
+        found: Result<Outside, String>,
         duration_ms: u64,
     },
     Answer(Answered),
@@ -107,6 +114,14 @@ pub(crate) async fn hook(
         *reason = masks.mask(reason);
     }
     Landing { key, landed: Landed::Hook { answer, duration_ms: elapsed_ms(began) } }
+}
+
+/// Looks at the working tree and leaves out what was answered for. It changes nothing of the tree and is waited for
+/// to its end, whatever is cancelled.
+pub(crate) async fn look(key: Key, run: String, look: Look, custody: Arc<Custody>, tools: Arc<dyn Tools>) -> Landing {
+    let began = Instant::now();
+    let found = tools.look(&run, look).await.map(|changed| custody.outside(changed));
+    Landing { key, landed: Landed::Look { look, found, duration_ms: elapsed_ms(began) } }
 }
 
 /// Puts a question to the operator.
@@ -230,6 +245,16 @@ pub(crate) fn hook_result(slot: Slot, answer: Option<HookAnswer>, duration_ms: u
             Body::HookResult { slot, decision: answer, reason, fault, duration_ms }
         }
     }
+}
+
+/// The outcome of a look at the tree, with secrets in names masked.
+pub(crate) fn seen(slot: Slot, look: Look, found: Result<Outside, String>, duration_ms: u64, masks: &Masks) -> Body {
+    let (outside, error) = match found {
+        Ok(outside) => (outside, None),
+        Err(error) => (Outside::default(), Some(masks.mask(&error))),
+    };
+    let paths = outside.paths.iter().map(|path| masks.mask(path)).collect();
+    Body::TreeSeen { slot, look, outside: paths, more: outside.more, error, duration_ms }
 }
 
 /// The outcome of a question.

@@ -1,4 +1,4 @@
-//! Text from outside, guard hooks and trust, as an operator and a hostile project meet them.
+//! Text from outside, guard hooks, scope custody and trust, as an operator and a hostile project meet them.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -186,4 +186,26 @@ fn an_agent_that_obeys_a_page_is_asked_about_although_everything_is_authorized()
     let result = &events(&home, "tool_result")[0];
     assert!(result["content"].as_str().is_some_and(|content| content.contains("The operator approved it")));
     home.run(&["replay", RUN]).expect_code(0);
+}
+
+#[test]
+fn what_a_script_writes_outside_the_scope_is_found_at_the_end_of_the_step() {
+    for (locked, answer, code) in
+        [("", "accept", 0), ("", "stop", 3), ("", "", 4), ("\nscope_locked: true", "accept", 3)]
+    {
+        let home = TestHome::new();
+        let run = json!({"tool": "shell_exec", "args": {"cmd": "sh src/x.sh"}});
+        let turns = json!([SUMMARY, {"text": "I run it.", "calls": [run]}, {"repeat": 3, "text": REPORT}]);
+        home.scripted(&format!("mode: auto\nauthorized_costs: ['*']\nscope: [src]{locked}"), &turns);
+        home.write("work/src/x.sh", "echo x > src/in.txt\necho x > out.txt\n");
+        let word = if answer.is_empty() { String::new() } else { format!("- {{kind: scope, answer: {answer}}}\n") };
+        home.write(
+            "answers.yaml",
+            format!("- {{kind: confirmation, answer: go}}\n- {{kind: destructive, answer: y}}\n{word}"),
+        );
+        let said = home.run(ARGS).expect_code(code);
+        said.expect_text("out.txt");
+        let seen = events(&home, "tree_seen");
+        assert_eq!((&seen[0]["look"], &seen[1]["outside"]), (&json!("before"), &json!(["out.txt"])));
+    }
 }

@@ -14,6 +14,7 @@
 
 pub mod authorization;
 pub mod category;
+pub mod custody;
 mod decide;
 mod decision;
 pub mod effect;

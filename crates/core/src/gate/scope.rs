@@ -137,6 +137,24 @@ impl Scope {
         Self { paths, ..self.clone() }
     }
 
+    /// The same scope with what `targets` stand for besides; nothing is added to one that names no paths.
+    #[must_use]
+    pub fn with_targets<'a>(&self, targets: impl IntoIterator<Item = &'a Target>) -> Self {
+        let entry = |target: &Target| {
+            if target.path == "." {
+                return PathEntry::new(".", target.is_recursive);
+            }
+            let literal = || globset::escape(&target.path);
+            let text = if target.is_pattern { target.path.clone() } else { literal() };
+            PathEntry::new(&text, target.is_recursive)
+        };
+        let mut paths = self.paths.clone();
+        if let Some(entries) = &mut paths {
+            entries.extend(targets.into_iter().filter_map(entry));
+        }
+        Self { paths, ..self.clone() }
+    }
+
     /// The words that it was read from.
     #[must_use]
     pub fn words(&self) -> &ScopeWords {

@@ -40,6 +40,8 @@ pub enum QuestionKind {
     Failure,
     /// The agent asks for a permission beforehand.
     Permission,
+    /// Something changed outside the brief's scope: accept it?
+    Scope,
 }
 
 impl QuestionKind {
@@ -55,6 +57,7 @@ impl QuestionKind {
             Self::Deadline => "deadline",
             Self::Failure => "failure",
             Self::Permission => "permission",
+            Self::Scope => "scope",
         }
     }
 }
@@ -82,7 +85,7 @@ impl Offer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// The summary is right; the mode is the brief's, or gated.
+    /// The summary is right, the mode is the brief's, or gated; or what changed outside the scope is.
     Accept,
     /// The summary is right; work without asking between steps.
     AcceptAuto,

@@ -84,6 +84,14 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
             _ => None,
         },
+        // What others take for a yes in passing is none here: it must be said what is done.
+        QuestionKind::Scope => match word.as_str() {
+            "" => None,
+            "accept" => Some(Reply::plain(Choice::Accept)),
+            "n" | "no" => Some(Reply::plain(Choice::Deny)),
+            _ if is_in(ENDING) => Some(Reply::plain(Choice::Deny)),
+            _ => Some(Reply::with(Choice::Say, typed)),
+        },
         QuestionKind::Permission => Some(permission(typed, &word)),
         QuestionKind::Failure => match word.as_str() {
             "retry" | "again" | "y" | "yes" => Some(Reply::plain(Choice::Retry)),
@@ -182,6 +190,18 @@ mod tests {
         check(QuestionKind::Step, "Stop", Some(Choice::Done), None);
         check(QuestionKind::Step, "auto", Some(Choice::ContinueAuto), None);
         check(QuestionKind::Step, "use tabs", Some(Choice::Say), Some("use tabs"));
+    }
+
+    #[test]
+    fn only_the_word_accepts_what_lies_outside() {
+        check(QuestionKind::Scope, " Accept ", Some(Choice::Accept), None);
+        for typed in ["stop", "No", "n"] {
+            check(QuestionKind::Scope, typed, Some(Choice::Deny), None);
+        }
+        for typed in ["y", "yes", "ok", "go", "accept it", "put it back"] {
+            check(QuestionKind::Scope, typed, Some(Choice::Say), Some(typed));
+        }
+        check(QuestionKind::Scope, "  ", None, None);
     }
 
     #[test]

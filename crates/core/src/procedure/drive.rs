@@ -43,7 +43,7 @@ pub enum Orphan {
     Reattach,
     /// Looking at the files says whether it happened.
     Settle(Vec<FileChange>),
-    /// It may be tried again: a turn, a call that merely reads.
+    /// It may be tried again: a turn, a look at the tree, a call that merely reads.
     Repeatable,
     /// Nobody knows what it did.
     Unknown,
@@ -133,7 +133,7 @@ impl<P: Procedure> Drive<P> {
             Begun::Call { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
             // A hook is anything that an operator wrote: it is not asked twice.
             Begun::Call { .. } | Begun::Hook => Orphan::Unknown,
-            Begun::Turn => Orphan::Repeatable,
+            Begun::Turn | Begun::Look => Orphan::Repeatable,
         };
         self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.begun))).collect()
     }
@@ -167,6 +167,7 @@ impl Want {
             Command::Hook(asked) => {
                 Body::HookCall { slot, hook: asked.hook.name().to_owned(), place: asked.place, call: asked.call }
             }
+            Command::Look { look, .. } => Body::TreeLook { slot, look: *look },
             Command::Ask(question) => Body::Question { slot, question: (**question).clone() },
             Command::Wait { length_ms } => Body::Timer { slot, length_ms: *length_ms },
         };

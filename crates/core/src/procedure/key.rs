@@ -73,10 +73,12 @@ pub enum What {
     Wait,
     /// A guard hook, asked about a call.
     Hook,
+    /// A look at the working tree.
+    Look,
 }
 
 impl What {
-    const ALL: [Self; 5] = [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook];
+    const ALL: [Self; 6] = [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook, Self::Look];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -85,6 +87,7 @@ impl What {
             Self::Ask => "ask",
             Self::Wait => "wait",
             Self::Hook => "hook",
+            Self::Look => "look",
         }
     }
 }
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_slot_reads_back_as_it_was_written() {
-        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1"] {
+        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1", "look/2.1"] {
             assert_eq!(text.parse::<Slot>().expect(text).to_string(), text);
         }
         for text in ["", "turn", "turn/1", "turn/x.1", "spin/1.1", "turn/1.1.1", "turn/-1.1"] {

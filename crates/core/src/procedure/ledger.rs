@@ -49,6 +49,8 @@ pub enum Begun {
     Timer,
     /// A guard hook that is asked.
     Hook,
+    /// A look at the tree.
+    Look,
 }
 
 impl Begun {
@@ -59,6 +61,7 @@ impl Begun {
             Body::Question { question, .. } => Self::Question(question.clone()),
             Body::Timer { .. } => Self::Timer,
             Body::HookCall { .. } => Self::Hook,
+            Body::TreeLook { .. } => Self::Look,
             _ => return None,
         })
     }
@@ -215,6 +218,7 @@ fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
         Body::AgentReply { .. } => (*begun == Begun::Turn, "agent_reply"),
         Body::AgentFailed { .. } => (*begun == Begun::Turn, "agent_failed"),
         Body::HookResult { .. } => (*begun == Begun::Hook, "hook_result"),
+        Body::TreeSeen { .. } => (*begun == Begun::Look, "tree_seen"),
         Body::Answer { .. } => (matches!(begun, Begun::Question(_)), "answer"),
         Body::Expired { .. } => (waits, "expired"),
         Body::Withdrawn { .. } => (waits, "withdrawn"),

@@ -19,6 +19,7 @@ pub use key::{BadSlot, Key, Part, Slot, What};
 pub use ledger::{Begun, Breach, Ledger};
 
 use crate::gate::HookCall;
+use crate::gate::custody::{Custody, Look};
 use crate::inbox::Question;
 use crate::tool::ToolCall;
 use crate::trace::{Entry, Event, Outcome};
@@ -80,6 +81,13 @@ pub enum Command {
     },
     /// Ask a guard hook about a call.
     Hook(Arc<HookCall>),
+    /// Look at the working tree, changing nothing of it.
+    Look {
+        /// What for.
+        look: Look,
+        /// What need not be told.
+        custody: Arc<Custody>,
+    },
     /// Ask the operator.
     Ask(Arc<Question>),
     /// Wait.

@@ -81,6 +81,9 @@ impl Session {
     pub(super) fn execute(&self) -> Next {
         let state = &self.state;
         if state.step == 0 {
+            if let Some(look) = self.look_before() {
+                return look;
+            }
             return self.say(MessageKind::KickOff, 1, prompts::kick_off(self.mode(), self.setup.scope_locked));
         }
         if state.owed {
@@ -118,6 +121,9 @@ impl Session {
             return self.new_turn();
         }
         if taken.calls.is_empty() && taken.payload("completion").is_some() {
+            if let Some(due) = self.look_after() {
+                return due;
+            }
             return self.leave(PhaseName::Completion, "completion detected");
         }
         self.step_over()
@@ -389,6 +395,9 @@ impl Session {
 
     /// A step is over: a limit, a deadline, the operator, or simply the next one.
     fn step_over(&self) -> Next {
+        if let Some(due) = self.look_after() {
+            return due;
+        }
         let state = &self.state;
         if let (Some((deadline, ends)), Some(now)) = (&self.setup.deadline, state.now)
             && now >= *ends

@@ -8,6 +8,7 @@
 //! Begin with [`Session`].
 
 mod context;
+mod custody;
 pub mod detect;
 mod execute;
 pub mod explain;

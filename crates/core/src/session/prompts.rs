@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Mode;
+use super::custody::Seen;
 use super::execute::Held;
 use super::past::Past;
 use super::state::Verdict;
@@ -20,6 +21,9 @@ const PAST_LINES_MAX: usize = 120;
 
 /// How many parts of a call are listed in a question, protected places not counted.
 const FOUND_LINES_MAX: usize = 20;
+
+/// How many paths are listed in a question or a reason.
+const PATHS_SHOWN_MAX: usize = 20;
 
 /// How much of a text is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;
@@ -388,6 +392,49 @@ pub(super) fn denied_before() -> String {
     let note = "The operator denied this very request before and is not asked again. Find another way, or say why you \
                 can't go on.";
     json!({"granted": false, "operator_note": note}).to_string()
+}
+
+/// What changed outside the scope, in a line.
+fn outside(seen: &Seen) -> String {
+    if let Some(error) = &seen.error {
+        return format!("what changed in the working tree can't be told: {}", visible_line(error));
+    }
+    let paths = &seen.outside.paths;
+    let shown: Vec<String> =
+        paths.iter().take(PATHS_SHOWN_MAX).map(|path| format!("`{}`", visible_line(path))).collect();
+    let more = paths.len().saturating_sub(PATHS_SHOWN_MAX) as u64 + seen.outside.more;
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("outside the brief's scope changed {}{more}", shown.join(", "))
+}
+
+/// Why a session under a locked scope does not go on.
+pub(super) fn outside_locked(seen: &Seen) -> String {
+    format!("{}; the scope is locked, so that it must be as it was before the agent goes on", outside(seen))
+}
+
+/// Why a session does not go on whose operator did not accept it.
+pub(super) fn outside_refused(seen: &Seen) -> String {
+    format!("{}; the operator did not accept it", outside(seen))
+}
+
+/// What an agent is told that is to do something about it.
+pub(super) fn outside_said(seen: &Seen, text: &str) -> String {
+    format!("At the end of the step it shows: {}. The operator says:\n\n{}", outside(seen), text.trim())
+}
+
+/// Something changed outside the scope: accept it?
+pub(super) fn outside_scope(seen: &Seen) -> Question {
+    let text = format!("At the end of the step it shows: {}. No gate was asked about it. Go on?", outside(seen));
+    let effect = match seen.error {
+        Some(_) => "the work goes on, and the working tree is not looked at any more in this run",
+        None => "the work goes on; these paths are not asked about again",
+    };
+    let options = vec![
+        Offer::new(Choice::Accept, "accept", effect),
+        Offer::new(Choice::Deny, "stop", "no; the session is blocked until you say what the agent should know"),
+        Offer::new(Choice::Say, "<anything else>", "the agent gets it and does something about it"),
+    ];
+    question(QuestionKind::Scope, text, Choice::Deny, options)
 }
 
 /// What should a blocked agent know?

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Mode;
 use super::context::Context;
+use super::custody::Tree;
 use super::detect::Reading;
 use super::past::Past;
 use super::permission::{Asking, Grants};
@@ -79,6 +80,7 @@ pub(super) struct State {
     pub(super) owes_state: bool,
     pub(super) past: Past,
     pub(super) spending: Spending,
+    pub(super) tree: Tree,
 }
 
 /// Between phases, or in one.
@@ -240,6 +242,7 @@ impl State {
         self.spending.apply(event);
         self.context.apply(&event.body);
         self.grants.apply(event);
+        self.tree.apply(&event.body);
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
         }
@@ -421,6 +424,8 @@ impl State {
             | Body::ContextFolded { .. }
             | Body::BudgetWarn { .. }
             | Body::RescueMade { .. }
+            | Body::TreeLook { .. }
+            | Body::TreeSeen { .. }
             | Body::Error { .. } => {}
         }
     }
@@ -456,6 +461,7 @@ impl State {
                 self.held = false;
             }
             MessageKind::Context => {
+                self.held = false;
                 self.rounds = 0;
                 self.failures.clear();
             }
@@ -491,7 +497,8 @@ impl State {
             }
             What::Ask => self.questions = self.questions.max(slot.number),
             What::Hook => self.hooks = self.hooks.max(slot.number),
-            What::Wait => {}
+            // The tree counts its looks itself.
+            What::Wait | What::Look => {}
         }
     }
 
@@ -603,6 +610,11 @@ impl State {
                 self.steps_added = self.steps_added.saturating_add(more);
                 self.halted = None;
             }
+            (QuestionKind::Scope, Choice::Accept) => {
+                self.tree.accept();
+                self.asked = None;
+                return;
+            }
             (QuestionKind::Deadline, Choice::Continue) => {
                 self.deadline_waived = true;
                 self.asked = None;
@@ -635,6 +647,11 @@ impl State {
         for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
             call.verdict =
                 Some(if word == Word::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
+        }
+        if word != Word::No {
+            let approved = taken.calls.iter().filter(|call| calls.contains(&call.number));
+            let approved: Vec<Arc<ToolCall>> = approved.map(|call| call.call.clone()).collect();
+            approved.iter().for_each(|call| self.tree.approve(call));
         }
         if word == Word::YesForRun {
             self.approved_for_run.extend(categories.iter().map(Category::new));
@@ -677,7 +694,7 @@ impl State {
                 }
             }
             What::Hook => self.hook_said(slot, HookAnswer::none(HookFault::Interrupted, "")),
-            What::Ask | What::Wait => {}
+            What::Ask | What::Wait | What::Look => {}
         }
     }
 

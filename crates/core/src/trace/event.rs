@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::gate::custody::Look;
 use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::inbox::{Choice, Question};
 use crate::procedure::{Part, Slot};
@@ -383,6 +384,31 @@ pub enum Body {
         /// Why there is no answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<HookFault>,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// The working tree is looked at (intent).
+    TreeLook {
+        /// The slot that its outcome will name.
+        slot: Slot,
+        /// What for.
+        look: Look,
+    },
+    /// The working tree was looked at (outcome).
+    TreeSeen {
+        /// The slot of the look.
+        slot: Slot,
+        /// What for.
+        look: Look,
+        /// The paths that differ from how they were before the first call and that nobody answered for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outside: Vec<String>,
+        /// How many such paths there are besides.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: u64,
+        /// Why nothing can be said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
         /// How long it took.
         duration_ms: u64,
     },
@@ -836,6 +862,7 @@ impl Body {
             | Self::Question { slot, .. }
             | Self::ToolCall { slot, .. }
             | Self::HookCall { slot, .. }
+            | Self::TreeLook { slot, .. }
             | Self::Timer { slot, .. } => Some(slot),
             _ => None,
         }
@@ -851,6 +878,7 @@ impl Body {
             | Self::Expired { slot }
             | Self::Withdrawn { slot }
             | Self::HookResult { slot, .. }
+            | Self::TreeSeen { slot, .. }
             | Self::ToolResult { slot, .. }
             | Self::ToolCancelled { slot, .. }
             | Self::Interrupted { slot, .. } => Some(slot),

@@ -223,6 +223,13 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             ("rescue", joined(&[&detail, &w("rescue"), &left_out, &w("error")]))
         }
         "run_end" => ("run_end", w("outcome").into_owned()),
+        "tree_look" => ("tree_look", format!("{}  {}", w("slot"), w("look"))),
+        "tree_seen" => {
+            let more = f.number("more").map(|count| format!("more={count}")).unwrap_or_default();
+            let detail = format!("{}  {}  {}ms", w("slot"), w("look"), n("duration_ms"));
+            let outside = format!("outside=[{}]", cut(&f.texts("outside").join(","), SAID_UNITS_MAX));
+            ("tree_seen", joined(&[&detail, &outside, &more, &w("error")]))
+        }
         "part_start" => ("part_start", w("kind").into_owned()),
         "part_end" => ("part_end", w("outcome").into_owned()),
         "mode_set" => ("mode_set", w("mode").into_owned()),

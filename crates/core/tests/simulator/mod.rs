@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::gate::HookAnswer;
+use adjutant_core::gate::custody::{Look, Outside};
 use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
 use adjutant_core::tool::{FileChange, ToolCall};
@@ -67,6 +68,10 @@ pub struct World {
     pub artifacts: BTreeMap<String, String>,
     /// What tools return, by name, where it is not what the fakes make up.
     pub results: BTreeMap<&'static str, String>,
+    /// How the files were when they were looked at before the first call.
+    pub tree: Option<BTreeMap<String, String>>,
+    /// Whether that gets lost.
+    pub forgets_tree: bool,
     /// What guard hooks write, by their place.
     pub hooks: BTreeMap<u32, String>,
     /// Messages from outside, delivered once the journal is this long.
@@ -449,6 +454,14 @@ impl<P: Procedure> Simulation<'_, P> {
                 let HookAnswer { answer, reason, fault } = HookAnswer::read(&said);
                 Body::HookResult { slot, decision: answer, reason, fault, duration_ms: 0 }
             }
+            Command::Look { look, custody } => {
+                let found = self.look(*look).map(|changed| custody.outside(changed));
+                let (Outside { paths, more }, error) = match found {
+                    Ok(outside) => (outside, None),
+                    Err(error) => (Outside::default(), Some(error)),
+                };
+                Body::TreeSeen { slot, look: *look, outside: paths, more, error, duration_ms: 0 }
+            }
             Command::Ask(question) => {
                 let typed = self.answer(question).expect("it was picked because there is an answer");
                 let reply =
@@ -501,6 +514,20 @@ impl<P: Procedure> Simulation<'_, P> {
         self.world.answers.get(question.kind.as_str()).and_then(|answers| answers.get(given)).cloned()
     }
 
+    /// Keeps how the files are, or says which differ from that.
+    fn look(&mut self, look: Look) -> Result<Vec<String>, String> {
+        if look == Look::Before {
+            self.world.tree = Some(self.world.files.clone());
+            return Ok(Vec::new());
+        }
+        let Some(before) = self.world.tree.as_ref().filter(|_| !self.world.forgets_tree) else {
+            return Err("it is gone".to_owned());
+        };
+        let now = &self.world.files;
+        let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        Ok(paths.into_iter().filter(|path| before.get(*path) != now.get(*path)).cloned().collect())
+    }
+
     fn tool(&mut self, key: &Key, call: &ToolCall) -> Result<Body, Violation> {
         if !self.journal.iter().any(|event| event.part == key.part && event.body.intent() == Some(&key.slot)) {
             return Err(Violation::EffectWithoutIntent(key.clone()));
@@ -510,6 +537,13 @@ impl<P: Procedure> Simulation<'_, P> {
         if self.world.writes.contains(call.name.as_str()) {
             let (path, text) = path_and_content(call);
             self.world.files.insert(path, text);
+        }
+        if let Some(path) = call.args["script"].as_str() {
+            let text = call.args["content"].as_str().map(str::to_owned);
+            match text {
+                Some(text) => drop(self.world.files.insert(path.to_owned(), text)),
+                None => drop(self.world.files.remove(path)),
+            }
         }
         if self.world.reads.contains(call.name.as_str()) {
             content = format!("{:?}", self.world.files);
@@ -614,6 +648,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             partial_output: String::new(),
         },
         Command::Hook(_) => Body::Interrupted { slot, effect: Effect::Unknown },
+        Command::Look { .. } => Body::Interrupted { slot, effect: Effect::None },
         Command::Ask(_) | Command::Wait { .. } => Body::Withdrawn { slot },
     }
 }

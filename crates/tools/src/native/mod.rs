@@ -6,6 +6,7 @@
 mod fetch;
 mod files;
 mod listing;
+mod looking;
 mod patching;
 mod rescue;
 mod shell;
@@ -13,15 +14,17 @@ mod shell;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use adjutant_core::gate::Places;
+use adjutant_core::gate::custody::Look;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
 use adjutant_host::sandbox::{Network, Sandbox};
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
+use adjutant_host::working_tree::Tree;
 use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
 
 use crate::args;
@@ -56,6 +59,8 @@ pub struct NativeTools {
     inner: Arc<Inner>,
     /// Where things are, if what a call may destroy is to be kept.
     rescue_in: Option<(Places, Arc<Programs>)>,
+    /// How the tree was before the first call, of a run of which nothing stays.
+    passing: Arc<Mutex<Option<Tree>>>,
 }
 
 #[derive(Debug)]
@@ -91,6 +96,7 @@ impl NativeTools {
                 specs: crate::catalog(),
             }),
             rescue_in: None,
+            passing: Arc::default(),
         })
     }
 
@@ -142,6 +148,10 @@ impl Tools for NativeTools {
             let done = self.dispatch(call, prepared, cancel).await;
             done.unwrap_or_else(|failed| failed)
         })
+    }
+
+    fn look<'a>(&'a self, run: &'a str, look: Look) -> Pending<'a, Result<Vec<String>, String>> {
+        Box::pin(self.look_at_tree(run, look))
     }
 
     fn settle(&self, changes: &[FileChange]) -> Settled {

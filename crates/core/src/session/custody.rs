@@ -1,0 +1,141 @@
+//! Scope custody: at the end of a step the session looks at what changed outside of what the brief is about.
+//!
+//! Only where the scope names paths, and only if a call was made that may have changed something. What lies
+//! outside is the operator's to accept; under a locked scope it is a blocker. Nothing accepts it by itself.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::machine::Session;
+use super::prompts;
+use crate::gate::custody::{Custody, Look, Outside};
+use crate::inbox::{Choice, QuestionKind};
+use crate::procedure::{Command, Next, Slot, What};
+use crate::tool::{ToolCall, ToolEffect};
+use crate::trace::{Body, MessageKind, PhaseName};
+
+/// What the events say of the tree.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tree {
+    looks: u32,
+    looking: Option<Slot>,
+    /// Whether it was looked at before the first call.
+    known: bool,
+    /// The tools that were called since the last look, and whether that look left something open.
+    called: BTreeSet<String>,
+    open: bool,
+    seen: Option<Seen>,
+    accepted: BTreeSet<String>,
+    /// The operator goes on without looks.
+    waived: bool,
+    /// The calls that the operator said yes to.
+    approved: Vec<Arc<ToolCall>>,
+}
+
+/// What the last look found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Seen {
+    pub(super) outside: Outside,
+    /// Why nothing can be said.
+    pub(super) error: Option<String>,
+}
+
+impl Seen {
+    fn is_clean(&self) -> bool {
+        self.outside == Outside::default() && self.error.is_none()
+    }
+}
+
+impl Tree {
+    pub(super) fn apply(&mut self, body: &Body) {
+        match body {
+            Body::TreeLook { slot, .. } => {
+                self.begun(*slot);
+                self.looking = Some(*slot);
+            }
+            Body::TreeSeen { slot, look, outside, more, error, .. } => {
+                self.begun(*slot);
+                self.looking = None;
+                match look {
+                    Look::Before => self.known = true,
+                    Look::After => {
+                        let outside = Outside { paths: outside.clone(), more: *more };
+                        let seen = Seen { outside, error: error.clone() };
+                        self.called.clear();
+                        self.open = !seen.is_clean();
+                        self.seen = Some(seen);
+                    }
+                }
+            }
+            Body::Interrupted { slot, .. } if slot.what == What::Look => {
+                self.begun(*slot);
+                self.looking = None;
+            }
+            Body::ToolCall { name, .. } => {
+                self.called.insert(name.clone());
+                self.seen = None;
+            }
+            // What the agent does about it is looked at anew.
+            Body::Message { .. } => self.seen = None,
+            _ => {}
+        }
+    }
+
+    fn begun(&mut self, slot: Slot) {
+        self.looks = self.looks.max(slot.number);
+    }
+
+    pub(super) fn approve(&mut self, call: &Arc<ToolCall>) {
+        self.approved.push(Arc::clone(call));
+    }
+
+    /// The operator goes on with what was seen.
+    pub(super) fn accept(&mut self) {
+        let Some(seen) = self.seen.take() else { return };
+        self.waived |= seen.error.is_some();
+        self.open = seen.outside.more > 0;
+        self.accepted.extend(seen.outside.paths);
+    }
+}
+
+impl Session {
+    /// The look before the first call, until it was had.
+    pub(super) fn look_before(&self) -> Option<Next> {
+        (self.setup.scope.names_paths() && !self.state.tree.known).then(|| self.look(Look::Before))
+    }
+
+    /// What is due before a step is over: a look, or a word on what lies outside.
+    pub(super) fn look_after(&self) -> Option<Next> {
+        let tree = &self.state.tree;
+        if !self.setup.scope.names_paths() || tree.waived {
+            return None;
+        }
+        let Some(seen) = &tree.seen else {
+            let reads = |name: &String| self.tool(name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
+            let is_due = tree.open || !tree.called.iter().all(reads);
+            return is_due.then(|| self.look(Look::After));
+        };
+        if seen.is_clean() {
+            return None;
+        }
+        if self.setup.scope_locked {
+            return Some(self.leave(PhaseName::Blocker, &prompts::outside_locked(seen)));
+        }
+        Some(match self.state.answer(QuestionKind::Scope) {
+            None => self.ask(prompts::outside_scope(seen)),
+            Some((Choice::Say, Some(text))) => {
+                self.say(MessageKind::Context, self.state.step, prompts::outside_said(seen, text))
+            }
+            Some(_) => self.leave(PhaseName::Blocker, &prompts::outside_refused(seen)),
+        })
+    }
+
+    fn look(&self, look: Look) -> Next {
+        let tree = &self.state.tree;
+        let slot = tree.looking.unwrap_or(Slot::first(What::Look, tree.looks + 1));
+        let custody = Custody::new(self.setup.scope.clone(), tree.accepted.clone());
+        let approved = tree.approved.iter().map(|call| self.effects(&call.name, &call.args));
+        let custody = approved.fold(custody, |custody, effects| custody.with_approved(&effects));
+        self.want(slot, Command::Look { look, custody: Arc::new(custody) })
+    }
+}

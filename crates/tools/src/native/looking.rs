@@ -1,0 +1,40 @@
+//! Looking at the working tree as a whole, for scope custody.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use adjutant_core::gate::custody::Look;
+use adjutant_host::working_tree::Tree;
+
+use super::NativeTools;
+
+impl NativeTools {
+    /// See [`Tools::look`](adjutant_ports::Tools::look). How the tree was is kept in the home; of a run of which
+    /// nothing stays, in this process.
+    pub(super) async fn look_at_tree(&self, run: &str, look: Look) -> Result<Vec<String>, String> {
+        let tools = self.clone();
+        let kept = self.rescue_in.as_ref().map(|(places, _)| PathBuf::from(&places.runtime_home).join("trees"));
+        let kept = kept.map(|folder| folder.join(run));
+        let looked = tokio::task::spawn_blocking(move || {
+            let workdir = tools.inner.workdir.root();
+            let mut passing = tools.passing.lock().unwrap_or_else(PoisonError::into_inner);
+            match (look, kept) {
+                (Look::Before, Some(kept)) => Tree::now(workdir)?.save(&kept).map(|()| Vec::new()),
+                (Look::Before, None) => {
+                    *passing = Some(Tree::now(workdir)?);
+                    Ok(Vec::new())
+                }
+                (Look::After, Some(kept)) => Tree::load(&kept)?.changed(workdir),
+                (Look::After, None) => match passing.as_ref() {
+                    Some(before) => before.changed(workdir),
+                    None => Err(io::Error::other("how it was before the first call is not known")),
+                },
+            }
+        });
+        match looked.await {
+            Ok(looked) => looked.map_err(|error| error.to_string()),
+            Err(failure) => Err(format!("the look itself failed: {failure}")),
+        }
+    }
+}
