@@ -3,6 +3,7 @@
 //! The grammar is brush's; what it gives is turned into our own tree. Its parser is recursive and has no limit of
 //! its own, so nesting is counted on the tokens before it begins.
 
+use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use brush_parser::ast;
@@ -51,13 +52,15 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
     } else {
         line
     };
-    let tokens =
-        uncached_tokenize_str(line, &options.tokenizer_options()).map_err(|_malformed| Unreadable::Malformed)?;
+    // Of some lines that follow no grammar the tokenizer panics: here-documents cut off inside a substitution.
+    let tokens = catch_unwind(|| uncached_tokenize_str(line, &options.tokenizer_options()));
+    let Ok(Ok(tokens)) = tokens else { return Err(Unreadable::Malformed) };
     let tokens = apart(tokens);
     if tokens.len() > TOKENS_MAX || nesting(&tokens) > NESTING_MAX {
         return Err(Unreadable::TooLarge);
     }
-    let program = parse_tokens(&tokens, &options).map_err(|_malformed| Unreadable::Malformed)?;
+    let program = catch_unwind(|| parse_tokens(&tokens, &options));
+    let Ok(Ok(program)) = program else { return Err(Unreadable::Malformed) };
     let lists = program.complete_commands.into_iter().flat_map(|list| list.0);
     sequence(lists.map(item).collect::<Result<_, _>>()?)
 }
