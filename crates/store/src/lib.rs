@@ -22,6 +22,7 @@ pub mod scan;
 pub mod config;
 pub mod keys;
 pub mod grants;
+mod plain_file;
 pub mod trust;
 
 pub use artifacts::Artifacts;

@@ -9,7 +9,7 @@
 //! In: a home. Out: [`Trust`]. The store is one file, a line of JSON for each path. A line that can't be read
 //! trusts nothing, and each path has one line only, so that no damage brings back what was replaced.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use similar::TextDiff;
 use thiserror::Error;
 
 use crate::home::{Home, make_folder};
+use crate::plain_file;
 
 /// The longest file that can be trusted, in bytes.
 pub const TRUSTED_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -220,26 +221,8 @@ impl Trust {
 ///
 /// [`TrustError::Unreadable`]; also for what is no plain file, or too long to be trusted.
 pub fn content(path: &Path) -> Result<Option<Vec<u8>>, TrustError> {
-    let read = || -> io::Result<Option<Vec<u8>>> {
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file: File = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-            Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
-        }
-        let mut content = Vec::new();
-        file.take(TRUSTED_BYTES_MAX + 1).read_to_end(&mut content)?;
-        if content.len() as u64 > TRUSTED_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too long to be trusted"));
-        }
-        Ok(Some(content))
-    };
-    read().map_err(|source| TrustError::Unreadable { path: path.to_owned(), source })
+    plain_file::read(path, TRUSTED_BYTES_MAX, "it is too long to be trusted")
+        .map_err(|source| TrustError::Unreadable { path: path.to_owned(), source })
 }
 
 /// The hash that a content is trusted by.

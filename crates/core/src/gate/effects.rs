@@ -13,11 +13,9 @@ use super::category::{
 };
 use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use super::places::Places;
+use super::secrets::MASKED;
 use super::shell::{self, Dialect, Programs, ShellContext};
 use crate::patch::{self, Named};
-
-/// How every mask of a secret begins.
-const MASKED: &str = "[masked:";
 
 /// What a call to `tool` with `args` would do beyond what the tool's own categories say.
 ///

@@ -218,10 +218,7 @@ impl Session {
     /// The gate's word on one call; before it the uses of the grants that it rests on, each as an event.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
         let effects = self.effects(&tool.name, &call.call.args);
-        let untrusted = &self.setup.untrusted;
-        let all = &self.state.untrusted;
-        let after_untrusted = &all[all.len().saturating_sub(gate::SOURCES_MAX)..];
-        let mut decision = self.decision(call, tool);
+        let mut decision = self.judged(call, tool, &effects, self.now());
         // What is refused is refused: no hook could say more.
         if decision.answer != gate::Answer::Refuse {
             if let Some(asking) = self.ask_hooks(call, tool, &effects, &decision) {
@@ -250,24 +247,33 @@ impl Session {
             call: Some(call.number),
             missing: decision.missing.iter().map(ToString::to_string).collect(),
             would_allow: decision.would_allow,
-            untrusted: untrusted.is_brought_by(&tool.name, &tool.categories, &effects),
-            after_untrusted: after_untrusted.to_vec(),
+            untrusted: self.setup.untrusted.is_brought_by(&tool.name, &tool.categories, &effects),
+            after_untrusted: self.read_from_outside().to_vec(),
         })
     }
 
     /// What the gate says to a call, by what holds now.
     pub(super) fn decision(&self, call: &Call, tool: &ToolSpec) -> gate::Decision {
-        self.decision_at(call, tool, self.state.now.unwrap_or(Timestamp::MAX))
+        self.decision_at(call, tool, self.now())
+    }
+
+    /// The moment of the last event.
+    fn now(&self) -> Timestamp {
+        self.state.now.unwrap_or(Timestamp::MAX)
     }
 
     /// What the gate says to a call by what is known, at a given moment.
     pub(super) fn decision_at(&self, call: &Call, tool: &ToolSpec, now: Timestamp) -> gate::Decision {
-        let effects = self.effects(&tool.name, &call.call.args);
-        let subject = Subject { tool: &tool.name, args: &call.call.args, effects: &effects };
+        self.judged(call, tool, &self.effects(&tool.name, &call.call.args), now)
+    }
+
+    /// The same, of a call whose effects were read already.
+    fn judged(&self, call: &Call, tool: &ToolSpec, effects: &[gate::Effect], now: Timestamp) -> gate::Decision {
+        let subject = Subject { tool: &tool.name, args: &call.call.args, effects };
         let decision = gate::judge(&gate::Request {
             tool: &tool.name,
             categories: &tool.categories,
-            effects: &effects,
+            effects,
             role: self.setup.role.as_ref(),
             authorized: &self.setup.authorized,
             approved_for_run: &self.state.approved_for_run,
@@ -280,7 +286,7 @@ impl Session {
             scope_locked: self.setup.scope_locked,
         });
         let named = self.setup.authorized.iter().chain(&self.state.approved_for_run);
-        match self.setup.untrusted.finding(self.read_from_outside(), &tool.categories, &effects, named) {
+        match self.setup.untrusted.finding(self.read_from_outside(), &tool.categories, effects, named) {
             Some(finding) => decision.tightened_by(finding),
             None => decision,
         }
@@ -309,8 +315,7 @@ impl Session {
         let args = &call.call.args;
         let effects = self.effects(&call.call.name, args);
         let subject = Subject { tool: &call.call.name, args, effects: &effects };
-        let now = self.state.now.unwrap_or(Timestamp::MAX);
-        self.state.grants.for_call(call, &subject, now).into_iter().cloned().collect()
+        self.state.grants.for_call(call, &subject, self.now()).into_iter().cloned().collect()
     }
 
     /// Asks the next guard hook that has not answered about a call; `None` if there is none.

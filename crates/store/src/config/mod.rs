@@ -16,9 +16,7 @@ mod trust;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::gate::shell::ProgramEntry;
@@ -35,6 +33,7 @@ pub use sandbox::{SANDBOX_KEYS, SandboxConfig};
 pub use trust::{Trusted, check, trust};
 
 use crate::home::Home;
+use crate::plain_file;
 use crate::trust::{Standing, Trust, TrustError};
 
 /// The longest configuration that is read, in bytes: anything longer is something else.
@@ -378,27 +377,12 @@ pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, Config
 
 /// What the file at `path` says; `None` if there is none.
 fn content(path: &Path) -> Result<Option<String>, ConfigError> {
-    let read = || -> io::Result<Option<String>> {
-        // Opening a pipe would wait for whoever writes into it.
-        let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-            Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
-        }
-        let mut text = String::new();
-        file.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text)?;
-        if text.len() as u64 > CONFIG_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than a configuration can be"));
-        }
-        Ok(Some(text))
-    };
-    read().map_err(|source| ConfigError::Unusable { path: path.to_owned(), source })
+    let unusable = |source| ConfigError::Unusable { path: path.to_owned(), source };
+    let content = plain_file::read(path, CONFIG_BYTES_MAX, "it is longer than a configuration can be");
+    let Some(content) = content.map_err(unusable)? else { return Ok(None) };
+    let text = String::from_utf8(content)
+        .map_err(|_bytes| unusable(io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8")))?;
+    Ok(Some(text))
 }
 
 #[cfg(test)]

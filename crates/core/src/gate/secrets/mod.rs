@@ -22,6 +22,9 @@ use serde_json::{Map, Value};
 use scan::{CONTEXT_BYTES, Edit, Scanner};
 pub use secret_set::{SecretSet, VALUE_BYTES_MIN};
 
+/// How every mask of a secret begins.
+pub(super) const MASKED: &str = "[masked:";
+
 /// The text with every secret of a known shape replaced by `[masked:<kind>]`; borrowed if there is none.
 #[must_use]
 pub fn mask(text: &str) -> Cow<'_, str> {
@@ -141,7 +144,7 @@ impl Masker {
 }
 
 fn marker(kind: &str) -> String {
-    format!("[masked:{kind}]")
+    format!("{MASKED}{kind}]")
 }
 
 /// Writes a range of `text` with the edits made; they lie in the range, in order, apart from each other.
