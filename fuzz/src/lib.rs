@@ -12,6 +12,8 @@ mod patch;
 mod shell;
 mod trace;
 
+pub use adjutant_core::gate::shell::catches_panics_of;
+
 /// One reader with what must hold of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {

@@ -48,6 +48,16 @@ pub fn text(error: &anyhow::Error) -> String {
     }
 }
 
+/// Keeps silent of panics that are caught where they happen: those of the shell reader's grammar.
+pub fn keep_silent_of_caught_panics() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.location().is_some_and(|place| adjutant_core::gate::shell::catches_panics_of(place.file())) {
+            told(panic);
+        }
+    }));
+}
+
 /// Says on stderr what failed, why, and what to do; the exit code it ends with.
 pub fn report(error: &anyhow::Error) -> Ending {
     // A reader that went away (`adjutant list | head`) is no failure of ours.

@@ -73,6 +73,7 @@ fn main() -> ExitCode {
     // What an agent runs is a child of this process: without this it could read our environment, keys
     // included, from /proc. It can't fail for this value, and nothing depends on it where it is unknown.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).ok();
+    failure::keep_silent_of_caught_panics();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(refused) => {

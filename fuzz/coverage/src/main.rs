@@ -12,6 +12,13 @@ use libfuzzer_sys::fuzz_target;
 static TARGET: OnceLock<Target> = OnceLock::new();
 
 fn chosen() -> Target {
+    // libFuzzer ends the run in its own panic hook, also at a panic that is caught.
+    let ends = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.location().is_some_and(|place| adjutant_fuzz::catches_panics_of(place.file())) {
+            ends(panic);
+        }
+    }));
     let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
     target(&name).unwrap_or_else(|| {
         eprintln!("FUZZ_TARGET names no target: `{name}`");

@@ -36,6 +36,21 @@ fn scripts_and_programs_run() {
 }
 
 #[test]
+fn without_the_network_a_command_can_talk_to_itself() {
+    works(
+        "python3 -c '
+import socket
+for family, host in ((socket.AF_INET, \"127.0.0.1\"), (socket.AF_INET6, \"::1\")):
+    server = socket.create_server((host, 0), family=family)
+    client = socket.create_connection(server.getsockname()[:2])
+    server.accept()[0].sendall(b\"heard\")
+    print(client.recv(9).decode(), end=\" \")
+'",
+        "heard heard",
+    );
+}
+
+#[test]
 fn the_network_is_there_where_it_was_authorized() {
     let world = World::new();
     let ended = world.run(settings(Mode::Best), Network::On, "echo x > /dev/tcp/127.0.0.1/$TCP");

@@ -1,10 +1,19 @@
-//! A folder to run a command line in, thrown away afterwards, and what the line did in it.
+//! A folder to run a command line in, thrown away afterwards, and what the line did in it. The line runs in the
+//! kernel's sandbox: a mutant that does more than its command changes nothing else.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use adjutant_host::custody::{self, Command};
+use adjutant_host::sandbox::{Mode, Network, Places, Sandbox, Settings};
+use tokio_util::sync::CancellationToken;
+
+/// A mutant that hangs is one that does nothing.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Programs that write down that they were called; all but `rm` do nothing else.
 const FAKES: [&str; 19] = [
@@ -32,13 +41,9 @@ pub fn run(line: &str) -> Done {
         fs::write(&fake, fake_program(name, &log)).expect("a file");
         fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
+    fs::write(&log, "").expect("a file");
     let before = manifest(&work);
-    // A process group and a time limit of its own: a mutant that hangs is a mutant that does nothing.
-    let mut process = Command::new("timeout");
-    process.args(["-k", "1", "10", "bash", "-c", line]).current_dir(&work).env_clear();
-    process.env("PATH", format!("{}:/usr/bin:/bin", fakes.display())).env("HOME", &work).env("TMPDIR", &work);
-    process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    process.status().expect("timeout runs");
+    in_sandbox(line, place.path(), &work, &fakes);
     let mut changed: BTreeMap<String, Option<String>> = BTreeMap::new();
     let after = manifest(&work);
     for (path, state) in &before {
@@ -53,6 +58,25 @@ pub fn run(line: &str) -> Done {
     }
     let called = fs::read_to_string(&log).unwrap_or_default().lines().map(str::to_owned).collect();
     Done { changed, called }
+}
+
+/// Runs `line` in `work`, where nothing but `place` can be changed, nobody be reached, and nothing lives on.
+fn in_sandbox(line: &str, place: &Path, work: &Path, fakes: &Path) {
+    let places = Places { workdir: place.to_owned(), ..Places::default() };
+    let settings = Settings { mode: Mode::Required, ..Settings::default() };
+    let sandbox = Sandbox::new(settings, places, Path::new(env!("CARGO_BIN_EXE_adjutant"))).expect("a sandbox");
+    let variables = [("PATH", format!("{}:/usr/bin:/bin", fakes.display())), ("HOME", work.display().to_string())];
+    let command = Command {
+        program: "bash".into(),
+        args: vec!["-c".into(), line.into()],
+        folder: OwnedFd::from(File::open(work).expect("a folder")),
+        environment: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        timeout: TIMEOUT,
+        stream_bytes_max: 100_000,
+        confinement: sandbox.confinement(Network::Off).expect("a policy"),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(custody::run(command, CancellationToken::new())).expect("bash runs in its sandbox");
 }
 
 /// A script that writes down its name and words, and prints what a caller needs to go on.

@@ -107,11 +107,12 @@ fn confine(policy: &Policy, place: &Place, layers: &mut Layers) -> Result<(), Fa
     if policy.layers.contains(&Layer::Privileges) {
         layers.note(Layer::Privileges, privileges::give_up());
     }
+    let reach = policy.network.reach(layers.has(Layer::Network));
     if policy.layers.contains(&Layer::Landlock) {
-        layers.note(Layer::Landlock, paths::restrict(policy, layers.has(Layer::Mounts)));
+        layers.note(Layer::Landlock, paths::restrict(policy, reach, layers.has(Layer::Mounts)));
     }
     if policy.layers.contains(&Layer::Seccomp) {
-        layers.note(Layer::Seccomp, syscalls::filter(policy.network));
+        layers.note(Layer::Seccomp, syscalls::filter(reach));
     }
     signals::unblock();
     Ok(())

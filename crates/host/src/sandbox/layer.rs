@@ -13,13 +13,13 @@ pub enum Layer {
     Limits,
     /// A user, pid and ipc namespace: the command sees no process but its own, and all of them end with it.
     Processes,
-    /// A network namespace without a way out; only where the network is off.
+    /// A network namespace with loopback and no way out; only where the network is off.
     Network,
     /// A mount namespace with a root of its own: what is not on a list is not there.
     Mounts,
     /// No privilege is gained by running a program, and none is left.
     Privileges,
-    /// Landlock: reads and writes by path, TCP, abstract sockets, signals.
+    /// Landlock: reads and writes by path, abstract sockets, signals; TCP, where it is off and has no namespace.
     Landlock,
     /// A filter of system calls: sockets other than local ones, and what a way out begins with.
     Seccomp,

@@ -5,8 +5,8 @@ use std::io;
 use rustix::thread::UnshareFlags;
 
 use super::layer::{Layer, Layers};
-use super::limits;
 use super::policy::{Network, Policy};
+use super::{limits, loopback};
 
 /// Enters the namespaces that the policy wants. What `mounts` needs is entered here too, and reported by
 /// whoever builds the root.
@@ -32,7 +32,12 @@ pub(super) fn enter(policy: &Policy, layers: &mut Layers) {
         layers.note(Layer::Processes, entered);
     }
     if wants_network {
-        layers.note(Layer::Network, unshare(UnshareFlags::NEWNET));
+        let entered = unshare(UnshareFlags::NEWNET);
+        if entered.is_ok() {
+            // Without it tests that listen on loopback fail; it opens no way out.
+            loopback::bring_up().ok();
+        }
+        layers.note(Layer::Network, entered);
     }
 }
 

@@ -11,7 +11,7 @@ use landlock::{
     RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::policy::{Network, Policy};
+use super::policy::{Policy, Reach};
 
 /// The version of Landlock that has all that we ask for: signals and abstract sockets came last.
 const KNOWN: ABI = ABI::V6;
@@ -26,8 +26,8 @@ const DEVICES: [&str; 7] =
 /// # Errors
 ///
 /// Why it is not, or not wholly, restricted. What the kernel knows is set up in any case.
-pub(super) fn restrict(policy: &Policy, has_mounts: bool) -> Result<(), String> {
-    let status = rules(policy, has_mounts).map_err(|error| error.to_string())?;
+pub(super) fn restrict(policy: &Policy, reach: Reach, has_mounts: bool) -> Result<(), String> {
+    let status = rules(policy, reach, has_mounts).map_err(|error| error.to_string())?;
     match status {
         RulesetStatus::FullyEnforced => Ok(()),
         RulesetStatus::PartiallyEnforced => Err("this kernel's Landlock knows only a part of it".to_owned()),
@@ -35,10 +35,10 @@ pub(super) fn restrict(policy: &Policy, has_mounts: bool) -> Result<(), String> 
     }
 }
 
-fn rules(policy: &Policy, has_mounts: bool) -> Result<RulesetStatus, landlock::RulesetError> {
+fn rules(policy: &Policy, reach: Reach, has_mounts: bool) -> Result<RulesetStatus, landlock::RulesetError> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     ruleset = ruleset.handle_access(AccessFs::from_all(KNOWN))?;
-    if policy.network == Network::Off {
+    if reach == Reach::LocalSockets {
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
     }
     ruleset = ruleset.scope(Scope::from_all(KNOWN))?;

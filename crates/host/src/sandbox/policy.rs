@@ -34,10 +34,21 @@ pub struct Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Nothing: no socket but local ones.
+    /// Nothing: only what it starts itself can be reached.
     Off,
     /// Whatever the machine may: the gate authorized it.
     On,
+}
+
+/// The network that a command finds, once it is known whether a namespace of its own could be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// No network and no namespace: no socket but local ones.
+    LocalSockets,
+    /// The loopback interface of a namespace without a way out.
+    Loopback,
+    /// Whatever the machine may.
+    Everywhere,
 }
 
 /// How much of the machine a command may take. A limit above what we have ourselves is ours.
@@ -57,6 +68,17 @@ impl Default for Limits {
     /// What a large build needs with room to spare, and far from what brings a machine down.
     fn default() -> Self {
         Self { file_bytes: 16 << 30, descriptors: 16_384, processes: 4_096, memory_bytes: None }
+    }
+}
+
+impl Network {
+    /// What is within reach, with a namespace of its own or without.
+    pub(super) fn reach(self, has_namespace: bool) -> Reach {
+        match self {
+            Self::On => Reach::Everywhere,
+            Self::Off if has_namespace => Reach::Loopback,
+            Self::Off => Reach::LocalSockets,
+        }
     }
 }
 

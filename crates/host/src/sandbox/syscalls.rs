@@ -10,7 +10,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::policy::Network;
+use super::policy::Reach;
 
 /// Denied with EPERM, whatever their arguments: other roots and namespaces, other processes' memory, the
 /// kernel's own machinery, descriptors by handle, and io_uring, which does what it likes past any filter.
@@ -92,11 +92,11 @@ const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 /// # Errors
 ///
 /// Why it is not filtered.
-pub(super) fn filter(network: Network) -> Result<(), String> {
+pub(super) fn filter(reach: Reach) -> Result<(), String> {
     let machine = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
     // glibc takes the older call when this one is not there; its flags lie in memory, where no filter sees them.
     let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    for (rules, errno) in [(absent, libc::ENOSYS), (denied(network)?, libc::EPERM)] {
+    for (rules, errno) in [(absent, libc::ENOSYS), (denied(reach)?, libc::EPERM)] {
         let action = SeccompAction::Errno(errno.unsigned_abs());
         let filter = SeccompFilter::new(with_x32(rules), SeccompAction::Allow, action, machine);
         let program: BpfProgram =
@@ -106,15 +106,20 @@ pub(super) fn filter(network: Network) -> Result<(), String> {
     Ok(())
 }
 
-fn denied(network: Network) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+fn denied(reach: Reach) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().chain(DENIED_HERE).map(|number| (*number, Vec::new())).collect();
-    let families: &[libc::c_int] = match network {
-        Network::Off => &[libc::AF_UNIX],
-        Network::On => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+    let families: &[libc::c_int] = match reach {
+        Reach::LocalSockets => &[libc::AF_UNIX],
+        Reach::Loopback | Reach::Everywhere => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
     };
     let other_family = families.iter().map(|family| argument(0, SeccompCmpOp::Ne, family.unsigned_abs().into()));
-    rules.insert(libc::SYS_socket, vec![all(other_family.collect())?]);
+    // Of netlink only what lists interfaces and routes: the rest is the kernel's own machinery.
+    let other_netlink = [
+        argument(0, SeccompCmpOp::Eq, libc::AF_NETLINK.unsigned_abs().into()),
+        argument(2, SeccompCmpOp::Ne, libc::NETLINK_ROUTE.unsigned_abs().into()),
+    ];
+    rules.insert(libc::SYS_socket, vec![all(other_family.collect())?, all(other_netlink.into())?]);
     let flags = NAMESPACES.iter().map(|flag| u64::from(flag.cast_unsigned()));
     let clones = flags.map(|flag| all(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)]));
     rules.insert(libc::SYS_clone, clones.collect::<Result<_, _>>()?);

@@ -32,6 +32,7 @@ use super::effect::Effect;
 use super::places::Places;
 
 pub use decide::decide;
+pub use grammar::catches_panics_of;
 pub use programs::{BadProgram, Operands, ProgramEntry, Programs, Reader, Rule, Words};
 
 /// The longest line that is read, in bytes; a longer one is opaque.
