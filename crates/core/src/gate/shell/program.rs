@@ -56,15 +56,19 @@ impl Walk<'_> {
 
     /// Runs a program past functions of the same name.
     pub(super) fn program(&mut self, name: &str, rest: &[Word], input: &Input) -> Option<String> {
+        let table = self.programs;
         let base = match name.rsplit_once('/') {
             None => name,
             Some((folder, base)) if PROGRAM_FOLDERS.contains(&folder) => base,
-            Some(_) => {
+            Some((_, base)) => {
                 self.opaque("", "runs a file whose content is not known");
+                // It may well be what it is called, as in `node_modules/.bin`.
+                for entry in table.get(base) {
+                    self.deeper(|walk| walk.entry(entry, base, rest, input));
+                }
                 return None;
             }
         };
-        let table = self.programs;
         if !table.knows(base) {
             self.opaque("", "runs a program that is not in the table");
             return None;
