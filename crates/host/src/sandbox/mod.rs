@@ -14,6 +14,7 @@ mod repository;
 mod orders;
 mod report;
 mod settings;
+mod scratch;
 mod self_test;
 #[cfg(target_os = "linux")]
 mod launch;

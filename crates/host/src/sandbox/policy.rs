@@ -24,7 +24,7 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     /// What it must not change, though it lies in what it may change.
     pub protected: Vec<PathBuf>,
-    /// A folder of ours with the sub-folders that a sandbox needs; see `Scratch` in `settings.rs`.
+    /// A folder of ours with the sub-folders that a sandbox needs; see `scratch.rs`.
     pub scratch: PathBuf,
     /// How much of the machine it may take.
     pub limits: Limits,

@@ -5,12 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::layer::Layer;
 use super::places::Places;
 use super::policy::{Limits, Network, Policy};
 use super::repository::Repository;
+use super::scratch::Scratch;
 use crate::custody::{Confined, Confinement};
 
 /// How much of the sandbox must be there.
@@ -62,25 +61,26 @@ impl Default for Settings {
 pub struct Sandbox {
     settings: Settings,
     places: Places,
-    scratch: TempDir,
+    scratch: Scratch,
     launcher: PathBuf,
     /// Layers that are known to be missing, and that commands are run without.
     accepted: BTreeSet<Layer>,
 }
 
 impl Sandbox {
-    /// Makes the run's own folder. `launcher` is our program, which is started anew for each command.
+    /// Makes the run's own folder, and removes what killed runs left of theirs. `launcher` is our program, which is started anew for each command.
     ///
     /// # Errors
     ///
     /// The system's, if the folder can't be made.
     pub fn new(settings: Settings, places: Places, launcher: &Path) -> io::Result<Self> {
-        let scratch = tempfile::Builder::new().prefix("adjutant-").tempdir()?;
-        for folder in ["root", "tmp", "none"] {
-            fs::create_dir(scratch.path().join(folder))?;
-        }
-        fs::File::create_new(scratch.path().join("nothing"))?;
-        Ok(Self { settings, places, scratch, launcher: launcher.to_owned(), accepted: BTreeSet::new() })
+        Ok(Self {
+            settings,
+            places,
+            scratch: Scratch::new()?,
+            launcher: launcher.to_owned(),
+            accepted: BTreeSet::new(),
+        })
     }
 
     /// What the operator settled.

@@ -1,0 +1,109 @@
+//! The temporary folder of a run, and those that killed runs left.
+//!
+//! A folder is somebody's as long as its lock is held; the kernel gives it up with the process. Who makes a folder
+//! removes those whose lock nobody holds.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+/// How our folders are called in the system's temporary folder.
+const PREFIX: &str = "adjutant-run-";
+/// The file in each that is locked.
+const LOCK: &str = "lock";
+/// How many entries of the temporary folder are looked at: it may be everybody's, and full.
+const LOOKED_AT_MAX: usize = 10_000;
+/// How many folders are removed at a time: a run should not wait for the leavings of all before it.
+const REMOVED_MAX: usize = 32;
+
+/// The folder of one run, removed with it.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one with what a sandbox needs, in the system's temporary folder.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it can't be made.
+    pub(super) fn new() -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(place: &Path) -> io::Result<Self> {
+        remove_abandoned(place);
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        for name in ["root", "tmp", "none"] {
+            fs::create_dir(folder.path().join(name))?;
+        }
+        File::create_new(folder.path().join("nothing"))?;
+        // Locked before it has the name that others look for.
+        let early = folder.path().join("lock.new");
+        let lock = File::create_new(&early)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        fs::rename(early, folder.path().join(LOCK))?;
+        Ok(Self { folder, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes our folders in `place` that nobody holds. What can't be removed stays: it is nobody's hurry.
+fn remove_abandoned(place: &Path) {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten().take(LOOKED_AT_MAX);
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    for entry in ours.filter(|entry| is_abandoned(&entry.path())).take(REMOVED_MAX) {
+        fs::remove_dir_all(entry.path()).ok();
+    }
+}
+
+fn is_abandoned(folder: &Path) -> bool {
+    let is_own = |path: &Path, is_right: fn(&fs::Metadata) -> bool| {
+        let own = rustix::process::geteuid().as_raw();
+        fs::symlink_metadata(path).is_ok_and(|found| is_right(&found) && found.uid() == own)
+    };
+    let lock = folder.join(LOCK);
+    is_own(folder, fs::Metadata::is_dir)
+        && is_own(&lock, fs::Metadata::is_file)
+        && OpenOptions::new()
+            .read(true)
+            .open(lock)
+            .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_nothing_else_is() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (living, killed) =
+            (Scratch::new_in(place.path()).expect("made"), Scratch::new_in(place.path()).expect("made"));
+        fs::write(killed.path().join("tmp/left"), "").expect("written");
+        let Scratch { folder, _lock } = killed;
+        // What a kill does: the lock is given up, nothing is removed.
+        let left = folder.keep();
+        drop(_lock);
+        let others = ["adjutant-run-without-a-lock", "somebody"].map(|name| place.path().join(name));
+        for other in &others {
+            fs::create_dir(other).expect("made");
+        }
+        std::os::unix::fs::symlink(&others[1], place.path().join("adjutant-run-link")).expect("linked");
+        File::create(others[1].join(LOCK)).expect("made");
+        let next = Scratch::new_in(place.path()).expect("made");
+        assert!(!left.exists(), "what was left is gone");
+        assert!(living.path().exists() && next.path().exists(), "what is held stays");
+        assert!(others.iter().all(|other| other.exists()), "what has no lock of ours stays");
+        assert!(others[1].join(LOCK).exists(), "no link is followed");
+    }
+}
