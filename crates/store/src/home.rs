@@ -74,6 +74,12 @@ impl Home {
         self.root.join("trust")
     }
 
+    /// The hashes of what an operator was asked to trust and did not.
+    #[must_use]
+    pub fn declined(&self) -> PathBuf {
+        self.root.join("declined")
+    }
+
     /// The journal of a run.
     #[must_use]
     pub fn journal(&self, run_id: &RunId) -> PathBuf {

@@ -215,6 +215,34 @@ impl Trust {
     }
 }
 
+/// Remembers that the operator was asked about this content and said no, so that nobody asks again.
+///
+/// # Errors
+///
+/// [`TrustError`] if that can't be written.
+pub fn decline(home: &Home, content: &[u8]) -> Result<(), TrustError> {
+    let path = home.declined();
+    let written = || -> io::Result<()> {
+        make_folder(home.root())?;
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        file.write_all(format!("{}\n", hash_of(content)).as_bytes())
+    };
+    written().map_err(|source| TrustError::Unusable { path: path.clone(), source })
+}
+
+/// Whether the operator was asked about this content and said no. It only spares a question: nothing is trusted by it.
+///
+/// # Errors
+///
+/// [`TrustError`] if what was declined is there and can't be read.
+pub fn was_declined(home: &Home, content: &[u8]) -> Result<bool, TrustError> {
+    let path = home.declined();
+    let read = plain_file::read(&path, STORE_BYTES_MAX, "it is longer than a store can be");
+    let declined = read.map_err(|source| TrustError::Unusable { path, source })?.unwrap_or_default();
+    let hash = hash_of(content);
+    Ok(declined.split(|byte| *byte == b'\n').any(|line| line == hash.as_bytes()))
+}
+
 /// The content of a file that may be trusted; `None` if there is none.
 ///
 /// # Errors

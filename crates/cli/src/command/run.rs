@@ -12,6 +12,7 @@ use adjutant_core::procedure::Part;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
 use adjutant_core::view::visible_text;
+use adjutant_store::config::Notice;
 use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::{FileJournal, Home, Owner};
@@ -128,7 +129,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         max_turns: args.max_turns,
     };
     let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
-    let settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
+    let mut settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
+    if settings.notices.iter().any(Notice::wants_trust) && super::trust::offer(&home, &settings.workdir.value)? {
+        settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
+    }
     for notice in &settings.notices {
         eprintln!("warning: {}", visible_text(&notice.to_string()));
     }

@@ -1,5 +1,6 @@
 //! `adjutant trust`: which files of projects may run something.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::view::visible_text;
@@ -15,7 +16,9 @@ use crate::failure::Failure;
 use crate::settings::Place;
 
 /// Files of a project that would run something, where they are.
-const WANTING: [&str; 3] = [PROJECT_CONFIG, ".adjutant/mcp.json", ".mcp.json"];
+const WANTING: [&str; 3] = [PROJECT_CONFIG, TOOL_SERVERS[0], TOOL_SERVERS[1]];
+/// Lists of tool servers. No run connects one, so that none asks about them.
+const TOOL_SERVERS: [&str; 2] = [".adjutant/mcp.json", ".mcp.json"];
 
 /// Show or change which files of projects may run something
 ///
@@ -133,28 +136,17 @@ fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> any
         let Some(content) = trust::content(&path).map_err(failure)? else {
             return Err(Failure::usage(format!("there is no `{}` to trust", path.display())).into());
         };
-        let text = String::from_utf8_lossy(&content);
-        match store.standing(&path, &name, &content) {
-            Standing::Trusted => continue,
-            Standing::Changed { before: Some(before) } => {
-                eprintln!("{}:\n{}", path.display(), visible_text(&trust::change(&before, &text)));
-            }
-            Standing::New | Standing::Changed { before: None } => {
-                eprintln!("{}:\n{}", path.display(), visible_text(&text));
-            }
+        let standing = store.standing(&path, &name, &content);
+        if standing == Standing::Trusted {
+            continue;
         }
+        show(&path, &content, standing);
         if !yes && !confirm(&format!("Trust `{}` as it is now?", path.display())) {
             return Err(Failure::ending(Ending::Waiting, format!("`{}` is not trusted", path.display()))
                 .hint("read it, then say yes at a terminal, or pass --yes")
                 .into());
         }
-        if name == PROJECT_CONFIG {
-            // A mistake in it is told now, not by the next run.
-            config::check(&path, &text).map_err(|error| super::config_failure(&error))?;
-        }
-        // What was shown is what is trusted, whatever the file says by now.
-        store.add(home, &path, &name, &content).map_err(failure)?;
-        eprintln!("trusted: `{}` as it is now", path.display());
+        trust_as_shown(home, &mut store, &path, &name, &content)?;
         added += 1;
     }
     // A configuration that is trusted from now on may name hooks whose files nobody has looked at.
@@ -171,6 +163,60 @@ fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> any
         eprintln!("nothing here wants to be trusted");
     }
     Ok(Ending::Done)
+}
+
+/// Asks an operator at a terminal about what the project would run and nobody trusts yet, each content once. Whether
+/// something was trusted.
+pub fn offer(home: &Home, workdir: &Path) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    let folder = project(Some(workdir))?;
+    let mut store = Trust::load(home).map_err(failure)?;
+    let mut is_trusted = false;
+    // A configuration that is trusted may name files that nobody has looked at.
+    while let Some((path, name, content)) = first_to_ask_about(home, &store, &folder)? {
+        show(&path, &content, store.standing(&path, &name, &content));
+        if confirm(&format!("Trust `{}` as it is now? It is not asked again.", path.display())) {
+            trust_as_shown(home, &mut store, &path, &name, &content)?;
+            is_trusted = true;
+        } else {
+            trust::decline(home, &content).map_err(failure)?;
+        }
+    }
+    Ok(is_trusted)
+}
+
+fn first_to_ask_about(home: &Home, store: &Trust, folder: &Path) -> anyhow::Result<Option<(PathBuf, String, Vec<u8>)>> {
+    for (path, name) in wanting(home, folder)?.into_iter().filter(|(_, name)| !TOOL_SERVERS.contains(&name.as_str())) {
+        let Some(content) = trust::content(&path).map_err(failure)? else { continue };
+        let is_open = store.standing(&path, &name, &content) != Standing::Trusted;
+        if is_open && !trust::was_declined(home, &content).map_err(failure)? {
+            return Ok(Some((path, name, content)));
+        }
+    }
+    Ok(None)
+}
+
+/// Shows what a file says, or what changed in it since it was trusted.
+fn show(path: &Path, content: &[u8], standing: Standing) {
+    let text = String::from_utf8_lossy(content);
+    let shown = match standing {
+        Standing::Changed { before: Some(before) } => trust::change(&before, &text),
+        Standing::Trusted | Standing::New | Standing::Changed { before: None } => text.into_owned(),
+    };
+    eprintln!("{}:\n{}", path.display(), visible_text(&shown));
+}
+
+/// Trusts what was shown, whatever the file says by now.
+fn trust_as_shown(home: &Home, store: &mut Trust, path: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    if name == PROJECT_CONFIG {
+        // A mistake in it is told now, not by the next run.
+        config::check(path, &String::from_utf8_lossy(content)).map_err(|error| super::config_failure(&error))?;
+    }
+    store.add(home, path, name, content).map_err(failure)?;
+    eprintln!("trusted: `{}` as it is now", path.display());
+    Ok(())
 }
 
 fn remove(home: &Home, files: &[PathBuf]) -> anyhow::Result<Ending> {

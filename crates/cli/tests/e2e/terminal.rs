@@ -118,6 +118,45 @@ fn at_the_question(home: &TestHome) -> Terminal {
 }
 
 #[test]
+fn what_a_project_would_run_is_asked_about_once_for_each_content() {
+    let home = TestHome::with_examples();
+    let config = "examples/first-run/project/.adjutant/config.toml";
+    home.write(config, "max_steps = 31\n");
+    let mut args = first_run::ARGS.to_vec();
+    args.push("--new");
+    let run = || Terminal::start(&home, &args, &[]);
+
+    let mut terminal = run();
+    terminal.expect("max_steps = 31");
+    terminal.expect("as it is now? It is not asked again. (y/N) ");
+    terminal.type_text("n\n");
+    terminal.expect("is ignored: nobody has trusted what it says now");
+    terminal.expect("? Is this summary what you want?");
+    terminal.kill();
+
+    let mut terminal = run();
+    terminal.expect("is ignored: nobody has trusted what it says now");
+    terminal.expect("? Is this summary what you want?");
+    assert!(!terminal.kill().contains("(y/N)"), "nobody asks twice");
+
+    home.write(config, "max_steps = 32\n");
+    let mut terminal = run();
+    terminal.expect("max_steps = 32");
+    terminal.expect("(y/N) ");
+    terminal.type_text("y\n");
+    terminal.expect("trusted: ");
+    terminal.expect("? Is this summary what you want?");
+    terminal.kill();
+
+    home.write(config, "max_steps = 33\n");
+    let mut terminal = run();
+    for change in ["-max_steps = 32", "+max_steps = 33", "(y/N) "] {
+        terminal.expect(change);
+    }
+    terminal.kill();
+}
+
+#[test]
 fn an_operator_approves_the_deletion() {
     let home = TestHome::with_examples();
     let mut terminal = at_the_question(&home);

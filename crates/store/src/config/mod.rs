@@ -191,6 +191,17 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// Whether it would not be there if the operator trusted a file.
+    #[must_use]
+    pub fn wants_trust(&self) -> bool {
+        match self {
+            Self::Untrusted { .. } | Self::UntrustedHook { .. } => true,
+            Self::DamagedTrust { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
