@@ -136,6 +136,9 @@ impl Builder {
     }
 }
 
+/// What a word of a list counts beyond its text.
+const LIST_WORD_BYTES: usize = 32;
+
 impl Walk<'_> {
     /// The words that one raw word becomes.
     pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
@@ -208,7 +211,11 @@ impl Walk<'_> {
                     let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
                     let list = self.list(&name).filter(|_| list_of && !is_value && self.splits_as_usual()).cloned();
                     if let Some(list) = list {
-                        words.add_list(&list, quoted);
+                        let size = list.iter().map(|word| word.text.len() + LIST_WORD_BYTES).sum();
+                        match self.may_hold(size) {
+                            true => words.add_list(&list, quoted),
+                            false => words.unknown(quoted, true),
+                        }
                     } else if rest.is_empty() {
                         self.put(&mut words, &name, quoted)
                     } else {
@@ -246,8 +253,9 @@ impl Walk<'_> {
         words.word.is_computed = true;
     }
 
-    fn put_text(&self, words: &mut Builder, text: &str, quoted: Quoted) {
+    fn put_text(&mut self, words: &mut Builder, text: &str, quoted: Quoted) {
         match quoted {
+            _ if !self.may_hold(text.len()) => words.unknown(quoted, false),
             Quoted::Yes => words.add(text),
             Quoted::No if self.splits_as_usual() => words.add_split(text),
             Quoted::No => words.unknown(quoted, false),

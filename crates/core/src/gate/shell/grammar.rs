@@ -18,6 +18,8 @@ const NESTING_MAX: usize = 12;
 const SUBSTITUTIONS_MAX: usize = 200;
 /// How deep substitutions may lie in one another.
 const SUBSTITUTION_NESTING_MAX: usize = 12;
+/// How many things may open in an array's index: each doubles the parser's time.
+const INDEX_DOUBLES_MAX: usize = 10;
 /// How many tokens a line may have.
 const TOKENS_MAX: usize = 8_192;
 
@@ -63,7 +65,7 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
     let tokens = catch_unwind(|| uncached_tokenize_str(line, &options.tokenizer_options()));
     let Ok(Ok(tokens)) = tokens else { return Err(Unreadable::Malformed) };
     let tokens = apart(tokens);
-    if tokens.len() > TOKENS_MAX || nesting(&tokens) > NESTING_MAX {
+    if tokens.len() > TOKENS_MAX || nesting(&tokens) > NESTING_MAX || tokens.iter().any(is_tangled_element) {
         return Err(Unreadable::TooLarge);
     }
     let program = catch_unwind(|| parse_tokens(&tokens, &options));
@@ -111,6 +113,27 @@ fn is_too_nested(line: &str) -> bool {
         }
     }
     all > SUBSTITUTIONS_MAX || deepest > SUBSTITUTION_NESTING_MAX
+}
+
+/// Whether a word looks like an array's element, `a[..]=`, with so much in its index that the parser would take for ever:
+/// whatever opens something there is read in two ways, one within the other.
+fn is_tangled_element(token: &Token) -> bool {
+    let text = token.to_str();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let Some((name, rest)) = text.split_once('[') else { return false };
+    if name.is_empty() || !name.chars().all(is_name) {
+        return false;
+    }
+    // Without an end it may all be the index.
+    let index = rest.rsplit_once(']').map_or(rest, |(index, _)| index);
+    let mut before = '[';
+    let (mut doubles, mut deepens) = (0_usize, 0_usize);
+    for c in index.chars() {
+        doubles += usize::from(matches!(c, '$' | '`' | '"') || c == '[' && is_name(before));
+        deepens += usize::from(c == '(');
+        before = c;
+    }
+    doubles > INDEX_DOUBLES_MAX || deepens > SUBSTITUTIONS_MAX
 }
 
 /// Whether a number stands before `<` or `>` that is no descriptor of anybody.

@@ -20,6 +20,9 @@ const LEVELS_MAX: u32 = 48;
 const STEPS_MAX: u32 = 2_000;
 /// How many effects are told of one line; beyond, one more says that there are others.
 const EFFECTS_MAX: usize = 500;
+/// How many bytes variables and outputs may put into words in all: `a=$a$a` doubles each time. Beyond, what a word holds
+/// is unknown.
+const COMPUTED_BYTES_MAX: usize = 8 * LINE_BYTES_MAX;
 /// How many bytes of a command are shown as the matched part.
 const MATCHED_BYTES_MAX: usize = 160;
 
@@ -61,6 +64,8 @@ pub(super) struct Walk<'a> {
     /// How many programs lie around this code whose own it is; 0 for the line itself.
     pub(super) hidden: u32,
     steps: u32,
+    /// How many bytes may still be put into words.
+    computed_bytes_left: usize,
     /// How many pipelines and shells of their own lie around this command.
     forks: u32,
     /// How many parts of trees are open, one within the other.
@@ -83,6 +88,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         depth: 0,
         hidden: 0,
         steps: 0,
+        computed_bytes_left: COMPUTED_BYTES_MAX,
         forks: 0,
         levels: 0,
         calls: Vec::new(),
@@ -232,6 +238,13 @@ impl Walk<'_> {
 
     fn node(&mut self, node: &Node, input: &Input) -> Option<String> {
         self.deeper(|walk| walk.node_now(node, input))
+    }
+
+    /// Whether a word may take another `size` bytes of what the shell computes; counts them.
+    pub(super) fn may_hold(&mut self, size: usize) -> bool {
+        let left = self.computed_bytes_left.checked_sub(size);
+        self.computed_bytes_left = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Does `act` one level deeper, unless that is too deep to be read.
