@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use adjutant_core::inbox::QuestionKind;
+use adjutant_core::inbox::{QuestionKind, reply};
+use adjutant_host::text_file;
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,6 +22,9 @@ const KINDS: [QuestionKind; 9] = [
     QuestionKind::Deadline,
     QuestionKind::Failure,
 ];
+
+/// The longest file of answers that is read, in bytes.
+const ANSWERS_BYTES_MAX: u64 = 4 << 20;
 
 /// Answers that were given beforehand.
 #[derive(Debug, Default)]
@@ -56,7 +60,7 @@ impl Answers {
     ///
     /// If it can't be read, or an entry is neither.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path)
+        let text = text_file::read(path, ANSWERS_BYTES_MAX)
             .with_context(|| Failure::usage(format!("can't read the answers `{}`", path.display())))?;
         let bad = |why: String| {
             Failure::usage(format!("`{}` is not a list of answers: {why}", path.display()))
@@ -89,9 +93,13 @@ impl Answers {
         Ok(Self(answers))
     }
 
-    /// Takes the next answer for a question of `kind`.
+    /// Takes the next answer for a question of `kind`. One for questions of any kind waits for a question that its
+    /// word is an answer to, so that a `go` denies nothing.
     pub fn take(&mut self, kind: QuestionKind) -> Option<String> {
-        let fits = |prepared: &Prepared| prepared.kind.is_none_or(|meant| meant == kind);
+        let fits = |prepared: &Prepared| match prepared.kind {
+            Some(meant) => meant == kind,
+            None => reply::is_word_for(kind, &prepared.answer),
+        };
         let found = self.0.iter().position(fits)?;
         Some(self.0.remove(found).answer)
     }
@@ -129,5 +137,8 @@ mod tests {
     fn an_answer_waits_for_a_question_of_its_kind() {
         let file = "- {kind: destructive, answer: n}\n- go\n";
         check(file, &[(QuestionKind::Confirmation, "go"), (QuestionKind::Destructive, "n")]);
+        let file = "- go\n- y\n- 'n: keep it'\n";
+        let (destructive, permission) = (QuestionKind::Destructive, QuestionKind::Permission);
+        check(file, &[(destructive, "y"), (permission, "n: keep it"), (QuestionKind::Confirmation, "go")]);
     }
 }

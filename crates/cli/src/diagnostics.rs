@@ -8,6 +8,7 @@
 use std::fmt::{self, Write};
 
 use adjutant_core::brief::{Problem, Severity};
+use adjutant_core::view::{visible_line, visible_text};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 /// The text that problems are about.
@@ -51,7 +52,8 @@ pub fn render(problems: &[Problem], source: Source<'_>, look: Look) -> String {
 
 /// Two spaces, `[error]` or `[warning]`, field, colon, message, as the peer has it; then the place.
 fn plain(problem: &Problem) -> String {
-    let mut text = format!("  [{}] {}: {}", problem.severity.as_str(), problem.field, problem.message);
+    let (field, message) = (visible_line(&problem.field), visible_text(&problem.message));
+    let mut text = format!("  [{}] {field}: {message}", problem.severity.as_str());
     if let Some(span) = problem.span {
         text.push_str(&format!(" (line {}, column {})", span.line, span.column));
     }
@@ -71,7 +73,7 @@ fn help(problem: &Problem) -> Vec<String> {
         (None, None) => None,
     };
     let hint = problem.fix.as_ref().map(|fix| format!("hint: {fix}"));
-    comparison.into_iter().chain(hint).collect()
+    comparison.into_iter().chain(hint).map(|line| visible_text(&line).into_owned()).collect()
 }
 
 fn drawn(problems: &[&Problem], source: Source<'_>) -> String {
@@ -114,7 +116,7 @@ struct Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.problem.field, self.problem.message)
+        write!(f, "{}: {}", visible_line(&self.problem.field), visible_text(&self.problem.message))
     }
 }
 

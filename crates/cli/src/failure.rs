@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use adjutant_core::view::visible_text;
+
 use crate::exit::Ending;
 
 /// A failure with a way out and an exit code of its own.
@@ -67,13 +69,13 @@ pub fn report(error: &anyhow::Error) -> Ending {
     if error.chain().any(pipe) {
         return Ending::Done;
     }
-    eprintln!("error: {error}");
+    eprintln!("error: {}", visible_text(&error.to_string()));
     for cause in error.chain().skip(1) {
-        eprintln!("  because: {cause}");
+        eprintln!("  because: {}", visible_text(&cause.to_string()));
     }
     let failure = error.downcast_ref::<Failure>();
     if let Some(hint) = failure.and_then(|failure| failure.hint.as_deref()) {
-        eprintln!("hint: {hint}");
+        eprintln!("hint: {}", visible_text(hint));
     }
     failure.map_or(Ending::Failed, |failure| failure.ending)
 }

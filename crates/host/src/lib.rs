@@ -11,5 +11,6 @@ pub mod hooks;
 pub mod http;
 pub mod sandbox;
 pub mod rescue;
+pub mod text_file;
 pub mod workdir;
 pub mod working_tree;

@@ -1,10 +1,10 @@
 //! Plays a recording.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use adjutant_core::gate::secrets::SecretSet;
+use adjutant_host::text_file;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, TurnRequest};
 
 use super::ADAPTER_ID;
@@ -17,6 +17,9 @@ const EXCERPT_CHARS_BEFORE: usize = 15;
 
 /// Answers from a recording.
 ///
+/// The longest recording that is read, in bytes.
+const RECORDING_BYTES_MAX: u64 = 1 << 30;
+
 /// Nothing is kept between two turns: a turn is found by its number, so a resumed run plays on.
 pub struct RecordedAgent {
     name: String,
@@ -33,7 +36,7 @@ impl RecordedAgent {
     ///
     /// [`ReadError`] if the file is not there or is no recording.
     pub fn read(path: &Path, own: SecretSet) -> Result<Self, ReadError> {
-        let text = fs::read_to_string(path).map_err(ReadError::Unreadable)?;
+        let text = text_file::read(path, RECORDING_BYTES_MAX).map_err(ReadError::Unreadable)?;
         let (head, exchanges) = lines::read(&text)?;
         Ok(Self { name: path.display().to_string(), head, exchanges, masks: Masks::new(own) })
     }

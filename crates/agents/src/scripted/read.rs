@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::nearest::did_you_mean;
+use adjutant_host::text_file;
 use adjutant_ports::{FailureKind, Stop, Usage};
 use regex::Regex;
 use thiserror::Error;
@@ -131,6 +132,9 @@ const FAIL_KEYS: &[&str] = &["kind", "message", "times", "after_ms"];
 const USAGE_KEYS: &[&str] =
     &["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"];
 
+/// The longest script that is read, in bytes: it may hold long replies.
+const SCRIPT_BYTES_MAX: u64 = 256 << 20;
+
 impl Script {
     /// Reads the script in the file `path`.
     ///
@@ -138,7 +142,7 @@ impl Script {
     ///
     /// [`ScriptError`]: the file can't be read, or is not a script.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(path)
+        let text = text_file::read(path, SCRIPT_BYTES_MAX)
             .map_err(|source| ScriptError::Unreadable { path: path.to_owned(), source })?;
         Self::parse(&text, &path.display().to_string())
     }

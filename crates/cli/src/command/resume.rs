@@ -11,6 +11,7 @@ use adjutant_core::session::Mode;
 use adjutant_core::session::Session;
 use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
 use adjutant_core::view::visible_text;
+use adjutant_host::text_file;
 use adjutant_runtime::Driver;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, OpenError, Owner};
@@ -215,11 +216,14 @@ fn amount(typed: &str) -> Result<String, String> {
     Err("it must be a number above 0, such as 10 or 2.50".to_owned())
 }
 
+/// The longest context that is read from a file, in bytes.
+const CONTEXT_BYTES_MAX: u64 = 4 << 20;
+
 /// A text as it is, or the content of the file of that name.
 fn context(given: &str) -> anyhow::Result<String> {
     let path = Path::new(given);
     if given.len() <= 1024 && !given.contains('\n') && path.is_file() {
-        return std::fs::read_to_string(path).with_context(|| format!("can't read the context `{given}`"));
+        return text_file::read(path, CONTEXT_BYTES_MAX).with_context(|| format!("can't read the context `{given}`"));
     }
     let names_a_file = !given.contains(char::is_whitespace)
         && (given.contains('/') || [".md", ".markdown", ".txt"].iter().any(|ending| given.ends_with(ending)));

@@ -12,6 +12,7 @@ use adjutant_core::procedure::Part;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
 use adjutant_core::view::visible_text;
+use adjutant_host::text_file;
 use adjutant_store::config::Notice;
 use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
@@ -211,12 +212,15 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(sitting::ending(&ended))
 }
 
+/// How many bytes of a brief are read; that one of more than 256 KiB is too long is the reader's to say.
+const TEXT_BYTES_MAX: u64 = 64 << 20;
+
 /// Reads a brief and says what is wrong with it; nothing if it can't be run.
 fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
     let text = if path == Path::new("-") {
-        std::io::read_to_string(std::io::stdin().lock()).context("can't read the brief from stdin")?
+        text_file::read_from(std::io::stdin().lock(), TEXT_BYTES_MAX).context("can't read the brief from stdin")?
     } else {
-        fs::read_to_string(path).map_err(|source| {
+        text_file::read(path, TEXT_BYTES_MAX).map_err(|source| {
             anyhow::Error::new(source).context(
                 Failure::usage(format!("can't read the brief `{}`", path.display()))
                     .hint("`adjutant new` writes a template to begin with"),

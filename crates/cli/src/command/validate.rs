@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::brief::{self, BRIEF_BYTES_MAX};
+use adjutant_core::view::visible_text;
 use serde_json::{Value, json};
 
 use crate::diagnostics::{self, Look, Source};
@@ -119,7 +120,7 @@ fn report(name: &str, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
     let source = Source { name, text };
     match brief::summary(&reading) {
         Some(summary) => {
-            writeln!(output.out, "{summary}")?;
+            writeln!(output.out, "{}", visible_text(&summary.to_string()))?;
             write!(output.out, "{}", diagnostics::render(&reading.problems, source, output.look))?;
         }
         None => {

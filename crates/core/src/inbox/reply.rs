@@ -102,6 +102,26 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
 
 /// What a reply to a request for a permission means: whatever is not a yes in so many words is a no, an empty
 /// line too (S4).
+/// Whether `typed` is a word of its own for questions of `kind`. Where anything but a yes is a no, a word that was
+/// meant for another question would be one too.
+#[must_use]
+pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
+    match kind {
+        QuestionKind::Destructive | QuestionKind::Permission => {
+            let word = typed.trim().to_lowercase();
+            let is_no = matches!(word.as_str(), "n" | "no") || word.starts_with("n:") || word.starts_with("no:");
+            is_no || read(kind, typed).is_some_and(|reply| reply.choice != Choice::Deny)
+        }
+        QuestionKind::Confirmation
+        | QuestionKind::Step
+        | QuestionKind::Blocker
+        | QuestionKind::Limit
+        | QuestionKind::Deadline
+        | QuestionKind::Failure
+        | QuestionKind::Scope => true,
+    }
+}
+
 fn permission(typed: &str, word: &str) -> Reply {
     match word {
         "y" | "yes" => return Reply::plain(Choice::AsAsked),

@@ -1,7 +1,7 @@
 //! Reads a line by the grammar of bash or of POSIX sh.
 //!
 //! The grammar is brush's; what it gives is turned into our own tree. Its parser is recursive and has no limit of
-//! its own, so nesting is counted on the tokens before it begins.
+//! its own, so nesting is counted on the tokens before it begins. `pitfalls.rs` knows the lines that it can't get through.
 
 use std::panic::catch_unwind;
 use std::rc::Rc;
@@ -9,17 +9,11 @@ use std::rc::Rc;
 use brush_parser::ast;
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
-use super::Dialect;
 use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
+use super::{Dialect, pitfalls};
 
 /// How deep commands may lie in one another: the parser calls itself for each level, many times over.
 const NESTING_MAX: usize = 12;
-/// How many substitutions a line may hold: the tokenizer calls itself for each that lies in another.
-const SUBSTITUTIONS_MAX: usize = 200;
-/// How deep substitutions may lie in one another.
-const SUBSTITUTION_NESTING_MAX: usize = 12;
-/// How many things may open in an array's index: each doubles the parser's time.
-const INDEX_DOUBLES_MAX: usize = 10;
 /// How many tokens a line may have.
 const TOKENS_MAX: usize = 8_192;
 
@@ -45,8 +39,11 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
     if line.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err(Unreadable::Malformed);
     }
-    if is_too_nested(line) || has_long_number(line) {
+    if pitfalls::is_too_nested(line) || pitfalls::has_long_number(line) {
         return Err(Unreadable::TooLarge);
+    }
+    if pitfalls::has_entangled_here_document(line) {
+        return Err(Unreadable::Malformed);
     }
     let options = ParserOptions {
         posix_mode: dialect == Dialect::Sh,
@@ -65,7 +62,10 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
     let tokens = catch_unwind(|| uncached_tokenize_str(line, &options.tokenizer_options()));
     let Ok(Ok(tokens)) = tokens else { return Err(Unreadable::Malformed) };
     let tokens = apart(tokens);
-    if tokens.len() > TOKENS_MAX || nesting(&tokens) > NESTING_MAX || tokens.iter().any(is_tangled_element) {
+    if tokens.len() > TOKENS_MAX
+        || nesting(&tokens) > NESTING_MAX
+        || tokens.iter().any(|token| pitfalls::is_tangled_element(token.to_str()))
+    {
         return Err(Unreadable::TooLarge);
     }
     let program = catch_unwind(|| parse_tokens(&tokens, &options));
@@ -91,59 +91,6 @@ fn apart(tokens: Vec<Token>) -> Vec<Token> {
         all.push(token);
     }
     all
-}
-
-/// Whether substitutions lie deeper in one another than the tokenizer should follow. Whether one is closed before
-/// the next begins can't be told before the line is read, so closing counts only outside of what may be quotes.
-fn is_too_nested(line: &str) -> bool {
-    let bytes = line.as_bytes();
-    let opens = |at: usize| bytes[at] == b'$' && matches!(bytes.get(at + 1), Some(b'(' | b'{' | b'['));
-    let all = (0..bytes.len()).filter(|at| opens(*at) || bytes[*at] == b'`').count();
-    if all <= SUBSTITUTION_NESTING_MAX {
-        return false;
-    }
-    let mut open = 0_usize;
-    let mut deepest = 0_usize;
-    for (at, byte) in bytes.iter().enumerate() {
-        if opens(at) {
-            open += 1;
-            deepest = deepest.max(open);
-        } else if matches!(byte, b')' | b'}' | b']') {
-            open = open.saturating_sub(1);
-        }
-    }
-    all > SUBSTITUTIONS_MAX || deepest > SUBSTITUTION_NESTING_MAX
-}
-
-/// Whether a word looks like an array's element, `a[..]=`, with so much in its index that the parser would take for ever:
-/// whatever opens something there is read in two ways, one within the other.
-fn is_tangled_element(token: &Token) -> bool {
-    let text = token.to_str();
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let Some((name, rest)) = text.split_once('[') else { return false };
-    if name.is_empty() || !name.chars().all(is_name) {
-        return false;
-    }
-    // Without an end it may all be the index.
-    let index = rest.rsplit_once(']').map_or(rest, |(index, _)| index);
-    let mut before = '[';
-    let (mut doubles, mut deepens) = (0_usize, 0_usize);
-    for c in index.chars() {
-        doubles += usize::from(matches!(c, '$' | '`' | '"') || c == '[' && is_name(before));
-        deepens += usize::from(c == '(');
-        before = c;
-    }
-    doubles > INDEX_DOUBLES_MAX || deepens > SUBSTITUTIONS_MAX
-}
-
-/// Whether a number stands before `<` or `>` that is no descriptor of anybody.
-fn has_long_number(line: &str) -> bool {
-    let mut digits = 0_usize;
-    line.bytes().any(|byte| {
-        let is_long = matches!(byte, b'<' | b'>') && digits > 4;
-        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        is_long
-    })
 }
 
 /// How deep the parser would go. Counts an opening word wherever it stands, and a closing one only where it

@@ -15,6 +15,7 @@ mod args;
 mod expand;
 mod grammar;
 mod paths;
+mod pitfalls;
 mod plain;
 mod program;
 mod programs;
