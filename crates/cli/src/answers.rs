@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn answers_are_words_even_where_yaml_has_other_ideas() {
         for word in ["y", "Y", "n", "yes", "no", "on", "10", "go"] {
-            check(&format!("- {word}\n"), &[(QuestionKind::Destructive, word)]);
+            check(&format!("- {word}\n"), &[(QuestionKind::Step, word)]);
             check(&format!("- {{kind: limit, answer: {word}}}\n"), &[(QuestionKind::Limit, word)]);
         }
         check(r#"["go", {"kind": "step", "answer": "y"}]"#, &[(QuestionKind::Step, "go"), (QuestionKind::Step, "y")]);
