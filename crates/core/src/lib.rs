@@ -17,6 +17,7 @@ pub mod nearest;
 pub mod brief;
 pub mod budget;
 pub mod session;
+pub mod crew;
 pub mod gate;
 pub mod tool;
 pub mod price;

@@ -1,0 +1,508 @@
+//! The typed artifact that one role leaves for the next: the last fenced JSON of a reply, held to a schema that is
+//! made from these types.
+//!
+//! Limits and kinds are the peer's. What is beyond them is cut, what is unknown dropped; what is missing or wrong is
+//! told with its place, so that the agent can mend it.
+
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The longest text of a handoff, in characters.
+pub const TEXT_CHARS_MAX: usize = 16_000;
+/// The longest id, title, criterion or name, in characters.
+pub const NAME_CHARS_MAX: usize = 1_024;
+/// The longest list of a handoff.
+pub const LIST_MAX: usize = 64;
+/// The longest list of calls.
+pub const CALLS_MAX: usize = 256;
+/// How many faults are told at once.
+const FAULTS_MAX: usize = 12;
+
+/// What one role leaves for the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Handoff {
+    /// The planner's.
+    Plan(Plan),
+    /// The executor's.
+    Execution(Execution),
+    /// A reviewer's or a critic's.
+    Review(Review),
+    /// Anybody's who can't do it.
+    Escalation(Escalation),
+}
+
+/// How the work is divided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The sub-tasks, in the order in which they are done.
+    #[schemars(length(min = 1, max = 64))]
+    pub subtasks: Vec<SubTask>,
+    /// Why it is divided so.
+    #[serde(default)]
+    pub rationale: String,
+}
+
+/// One piece of the work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubTask {
+    /// Its name in the plan, unique there.
+    #[schemars(regex(pattern = r"\S"))]
+    pub id: String,
+    /// What it is, in a few words.
+    #[schemars(regex(pattern = r"\S"))]
+    pub title: String,
+    /// What to do.
+    #[schemars(regex(pattern = r"\S"))]
+    pub instruction: String,
+    /// How to tell that it is done.
+    #[schemars(length(min = 1), inner(regex(pattern = r"\S")))]
+    pub acceptance_criteria: Vec<String>,
+    /// Its place; its place in the list if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub order: Option<u64>,
+    /// The sub-task right before it, if it builds on that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1))]
+    pub depends_on: Vec<String>,
+}
+
+/// What was done for a sub-task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Execution {
+    /// Which sub-task.
+    #[schemars(regex(pattern = r"\S"))]
+    pub subtask_id: String,
+    /// What came of it.
+    #[serde(default)]
+    pub output: String,
+    /// The calls that the agent says it made. What it made is in the journal.
+    #[serde(default)]
+    #[schemars(with = "Vec<Value>")]
+    pub tool_calls: Vec<Value>,
+    /// What the next role should know.
+    #[serde(default)]
+    pub notes: String,
+}
+
+/// A judgement of what was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Review {
+    /// Which sub-task.
+    #[schemars(regex(pattern = r"\S"))]
+    pub subtask_id: String,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// What it rests on.
+    #[schemars(regex(pattern = r"\S"))]
+    pub rationale: String,
+    /// What to do otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_revision: Option<String>,
+}
+
+/// A judgement in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The criteria are met.
+    Pass,
+    /// They can't be met this way.
+    Fail,
+    /// They could be, with another attempt.
+    NeedsRetry,
+}
+
+/// Why a role can't do what it is for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Escalation {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Who says so.
+    #[serde(default)]
+    pub role: String,
+    /// Why.
+    #[schemars(regex(pattern = r"\S"))]
+    pub reason: String,
+    /// What else there is to know.
+    #[serde(default)]
+    pub context: String,
+    /// The limit that was reached, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_metric: Option<BudgetMetric>,
+}
+
+/// How bad an escalation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words say it")]
+pub enum Severity {
+    Info,
+    Warn,
+    Error,
+}
+
+/// A limit that an escalation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words say it")]
+pub enum BudgetMetric {
+    Tokens,
+    WallClockMs,
+    ToolCalls,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandoffKind {
+    /// A plan.
+    Plan,
+    /// What was done.
+    Execution,
+    /// A judgement.
+    Review,
+}
+
+impl HandoffKind {
+    /// Its word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Execution => "execution",
+            Self::Review => "review",
+        }
+    }
+}
+
+impl Handoff {
+    /// Its word on the wire.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::Execution(_) => "execution",
+            Self::Review(_) => "review",
+            Self::Escalation(_) => "escalation",
+        }
+    }
+}
+
+/// Why a reply holds no handoff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadHandoff {
+    /// It has no fenced block tagged `json`.
+    NoFence,
+    /// The block holds no JSON.
+    BadJson(String),
+    /// The JSON is no handoff.
+    Invalid(Vec<Fault>),
+}
+
+/// One thing that is wrong with a handoff, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where, such as `$.subtasks[0].title`; none for the whole.
+    pub path: Option<String>,
+    /// What.
+    pub what: String,
+}
+
+impl BadHandoff {
+    /// What is wrong, a line each, for the agent.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::NoFence => vec!["there is no fenced block tagged `json`".to_owned()],
+            Self::BadJson(why) => vec![format!("the fenced block is no JSON: {why}")],
+            Self::Invalid(faults) => faults
+                .iter()
+                .map(|fault| match &fault.path {
+                    Some(path) => format!("{path}: {}", fault.what),
+                    None => fault.what.clone(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The peer's word for it.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::NoFence => "no_fence",
+            Self::BadJson(_) => "bad_json",
+            Self::Invalid(_) => "validation",
+        }
+    }
+}
+
+/// Reads the handoff of a reply: its last fenced block tagged `json`.
+///
+/// # Errors
+///
+/// [`BadHandoff`] says what is wrong with it.
+pub fn read(reply: &str) -> Result<Handoff, BadHandoff> {
+    let block = last_block(reply).ok_or(BadHandoff::NoFence)?;
+    let value: Value = serde_json::from_str(block).map_err(|error| BadHandoff::BadJson(error.to_string()))?;
+    let mut value = clean(value, TEXT_CHARS_MAX);
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(validator) = SCHEMAS.iter().find(|(name, ..)| *name == kind).map(|(_, _, validator)| validator) else {
+        let what = "`kind` must be `plan`, `execution`, `review` or `escalation`".to_owned();
+        return Err(BadHandoff::Invalid(vec![Fault { path: None, what }]));
+    };
+    in_order(&mut value);
+    let faults: Vec<Fault> = validator.iter_errors(&value).take(FAULTS_MAX).map(|error| fault(&error)).collect();
+    if !faults.is_empty() {
+        return Err(BadHandoff::Invalid(faults));
+    }
+    let handoff: Handoff = serde_json::from_value(value)
+        .map_err(|error| BadHandoff::Invalid(vec![Fault { path: None, what: error.to_string() }]))?;
+    let faults = match &handoff {
+        Handoff::Plan(plan) => plan.faults(),
+        Handoff::Execution(_) | Handoff::Review(_) | Handoff::Escalation(_) => Vec::new(),
+    };
+    if faults.is_empty() { Ok(handoff) } else { Err(BadHandoff::Invalid(faults)) }
+}
+
+/// The schema of a kind of handoff, for those who have to write one.
+#[must_use]
+pub fn schema(kind: HandoffKind) -> &'static Value {
+    let found = SCHEMAS.iter().find(|(name, ..)| *name == kind.as_str());
+    &found.expect("every kind has a schema").1
+}
+
+/// Kind, schema and what checks it.
+static SCHEMAS: LazyLock<Vec<(&'static str, Value, Validator)>> = LazyLock::new(|| {
+    vec![of::<Plan>("plan"), of::<Execution>("execution"), of::<Review>("review"), of::<Escalation>("escalation")]
+});
+
+fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value, Validator) {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut properties = Map::new();
+    properties.insert("kind".to_owned(), serde_json::json!({ "const": kind }));
+    if let Some(Value::Object(own)) = schema.remove("properties") {
+        properties.extend(own);
+    }
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    let schema = schema.to_value();
+    let validator = jsonschema::validator_for(&schema).expect("a schema that is made from a type is one");
+    (kind, schema, validator)
+}
+
+fn fault(error: &jsonschema::ValidationError<'_>) -> Fault {
+    let mut path = "$".to_owned();
+    for step in error.instance_path().to_string().split('/').skip(1) {
+        match step.parse::<usize>() {
+            Ok(index) => path.push_str(&format!("[{index}]")),
+            Err(_) => path.push_str(&format!(".{step}")),
+        }
+    }
+    let what = error.to_string();
+    let what = if what.contains(r#""\S""#) { "must not be blank".to_owned() } else { what };
+    Fault { path: Some(path), what: what.chars().take(300).collect() }
+}
+
+/// The content of the last fenced block whose tag is `json`, with a line feed behind it.
+fn last_block(reply: &str) -> Option<&str> {
+    let mut found = None;
+    let mut rest = reply;
+    while let Some(at) = rest.find("```") {
+        let after = &rest[at + 3..];
+        let tag = after.lines().next().unwrap_or_default().trim_end_matches('\r');
+        let Some(content) = after.get(tag.len()..).map(|text| text.trim_start_matches('\r')) else { break };
+        let Some(content) = content.strip_prefix('\n') else {
+            rest = after;
+            continue;
+        };
+        let Some(end) = content.find("```") else { break };
+        if matches!(tag.trim_end(), "json" | "JSON") {
+            found = Some(&content[..end]);
+        }
+        rest = &content[end + 3..];
+    }
+    found
+}
+
+/// Without control characters, and no longer than a handoff may be.
+fn clean(value: Value, chars_max: usize) -> Value {
+    match value {
+        Value::String(text) => {
+            let is_kept = |c: &char| matches!(c, '\t' | '\n' | '\r') || !(c.is_ascii_control());
+            Value::String(text.chars().filter(is_kept).take(chars_max).collect())
+        }
+        Value::Array(items) => {
+            Value::Array(items.into_iter().take(CALLS_MAX).map(|item| clean(item, chars_max)).collect())
+        }
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(name, value)| {
+                    let is_name = matches!(
+                        name.as_str(),
+                        "id" | "title"
+                            | "acceptance_criteria"
+                            | "depends_on"
+                            | "subtask_id"
+                            | "name"
+                            | "call_id"
+                            | "role"
+                    );
+                    let mut value = clean(value, if is_name { NAME_CHARS_MAX } else { chars_max });
+                    if let (Value::Array(items), true) = (&mut value, name != "tool_calls") {
+                        items.truncate(LIST_MAX);
+                    }
+                    (name, value)
+                })
+                .collect(),
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+/// Sub-tasks in their order, numbered anew from 0; where an order is no number, their place in the list counts.
+fn in_order(value: &mut Value) {
+    let Some(Value::Array(subtasks)) = value.get_mut("subtasks") else { return };
+    if !subtasks.iter().all(Value::is_object) {
+        return;
+    }
+    let mut ordered: Vec<(f64, Value)> = std::mem::take(subtasks)
+        .into_iter()
+        .enumerate()
+        .map(|(index, subtask)| {
+            #[expect(clippy::cast_precision_loss, reason = "a place in a list of at most 256")]
+            let place = subtask.get("order").and_then(Value::as_f64).unwrap_or(index as f64);
+            (place, subtask)
+        })
+        .collect();
+    ordered.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    *subtasks = ordered
+        .into_iter()
+        .enumerate()
+        .map(|(index, (_, mut subtask))| {
+            if let Value::Object(fields) = &mut subtask {
+                fields.insert("order".to_owned(), Value::from(index));
+            }
+            subtask
+        })
+        .collect();
+}
+
+impl Plan {
+    /// What no schema says: ids are unique, and a sub-task builds on the one right before it or on none.
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (index, subtask) in self.subtasks.iter().enumerate() {
+            let before = index.checked_sub(1).and_then(|before| self.subtasks.get(before));
+            if self.subtasks[..index].iter().any(|other| other.id == subtask.id) {
+                let what = format!("`{}` is the id of another sub-task", subtask.id);
+                faults.push(Fault { path: Some(format!("$.subtasks[{index}].id")), what });
+            }
+            if let Some(needed) = subtask.depends_on.first()
+                && before.is_none_or(|before| before.id != *needed)
+            {
+                let what = format!("`{needed}` is not the sub-task right before this one");
+                faults.push(Fault { path: Some(format!("$.subtasks[{index}].depends_on")), what });
+            }
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const VECTORS: &str =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
+
+    fn fenced(value: &Value) -> String {
+        format!("Here.\n```json\n{value}\n```\n")
+    }
+
+    #[test]
+    fn handoffs_are_read_as_the_vectors_say() {
+        let mut checked = 0;
+        for line in VECTORS.lines() {
+            let vector: Value = serde_json::from_str(line).expect("a vector");
+            if vector["fn"] != "handoff" {
+                continue;
+            }
+            checked += 1;
+            let expected = &vector["output"];
+            match read(vector["input"].as_str().expect("text")) {
+                Ok(handoff) => {
+                    assert_eq!(expected["ok"], true, "{line}");
+                    assert_eq!(expected["handoff"], serde_json::to_value(&handoff).expect("json"), "{line}");
+                }
+                Err(bad) => {
+                    assert_eq!((&expected["ok"], &expected["reason"]), (&json!(false), &json!(bad.reason())), "{line}");
+                    let path = match &bad {
+                        BadHandoff::Invalid(faults) => faults[0].path.clone().map_or(Value::Null, Value::String),
+                        BadHandoff::NoFence | BadHandoff::BadJson(_) => Value::Null,
+                    };
+                    assert_eq!(expected.get("path").unwrap_or(&Value::Null), &path, "{line}");
+                }
+            }
+        }
+        assert_eq!(checked, 7);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let subtask = |id: &str, needs: &[&str]| json!({"id": id, "title": "t", "instruction": "i", "acceptance_criteria": ["a"], "depends_on": needs});
+        for (value, expected) in [
+            (json!({"kind": "plan", "subtasks": []}), "$.subtasks: "),
+            (json!({"kind": "plan", "subtasks": [subtask("a", &[]), subtask("a", &[])]}), "$.subtasks[1].id: "),
+            (
+                json!({"kind": "plan", "subtasks": [subtask("a", &[]), subtask("b", &["c"])]}),
+                "$.subtasks[1].depends_on",
+            ),
+            (json!({"kind": "plan", "subtasks": [subtask("a", &["a"])]}), "$.subtasks[0].depends_on"),
+            (json!({"kind": "plan", "subtasks": [subtask(" ", &[])]}), "$.subtasks[0].id: must not be blank"),
+            (json!({"kind": "review", "subtask_id": "a", "verdict": "maybe", "rationale": "r"}), "$.verdict: "),
+            (json!({"kind": "review", "subtask_id": "a", "verdict": "pass"}), "\"rationale\" is a required property"),
+            (json!({"kind": "execution", "output": 5, "subtask_id": "a"}), "$.output: "),
+            (json!({"kind": "escalation", "severity": "error", "reason": ""}), "$.reason: must not be blank"),
+            (json!([1]), "`kind` must be"),
+        ] {
+            let lines = read(&fenced(&value)).expect_err(&value.to_string()).lines();
+            assert!(lines.iter().any(|line| line.contains(expected)), "{value}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_json_block_counts_and_what_is_beyond_limits_is_cut() {
+        let long = "x".repeat(TEXT_CHARS_MAX + 5);
+        let reply = format!(
+            "```json\n{{\"kind\":\"review\"}}\n```\n```text\n```\n{}",
+            fenced(&json!({"kind": "execution", "subtask_id": "a\u{1b}[1m", "output": long, "more": [1]}))
+        );
+        let Ok(Handoff::Execution(execution)) = read(&reply) else { panic!("an execution") };
+        assert_eq!((execution.subtask_id.as_str(), execution.output.len()), ("a[1m", TEXT_CHARS_MAX));
+    }
+
+    #[test]
+    fn subtasks_come_in_their_order() {
+        let subtask = |id: &str, order: Value| json!({"id": id, "title": "t", "instruction": "i", "acceptance_criteria": ["a"], "order": order});
+        let plan = json!({"kind": "plan", "subtasks": [subtask("b", json!(7)), subtask("a", json!(2.5))]});
+        let Ok(Handoff::Plan(plan)) = read(&fenced(&plan)) else { panic!("a plan") };
+        let ids: Vec<(&str, Option<u64>)> = plan.subtasks.iter().map(|task| (task.id.as_str(), task.order)).collect();
+        assert_eq!(ids, [("a", Some(0)), ("b", Some(1))]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_reply_is_read(reply in "(```|json|\n|\\{|\\}|\"kind\":|\"plan\"|,|[a-z\u{0}\u{1b}é]| ){0,40}") {
+            drop(read(&reply));
+        }
+    }
+}

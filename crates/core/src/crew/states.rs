@@ -1,0 +1,201 @@
+//! The states of a crew and what leads from one to the next: the peer's table.
+//!
+//! A table and nothing else: what is asked of whom in a state is in `machine.rs`.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a crew stands. The words are the peer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrewState {
+    /// Before the plan.
+    Init,
+    /// The planner divides the work.
+    Plan,
+    /// The next sub-task is looked up.
+    Dispatch,
+    /// The executor works on it.
+    Execute,
+    /// Reviewer and critic judge it.
+    ReviewStep,
+    /// It passed.
+    NextSubtask,
+    /// It is done again.
+    Retry,
+    /// It can't go on without a person: blocked, or its judges disagree.
+    Block,
+    /// It can't go on without a person: something failed.
+    Escalate,
+    /// Every sub-task passed.
+    Complete,
+}
+
+/// What happened in a state. The words are the peer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// It begins.
+    Start,
+    /// There is a plan.
+    PlanReady,
+    /// There is none, though it was asked for again.
+    PlanInvalid,
+    /// The sub-task is dispatched, or the plan is at its end.
+    Dispatched,
+    /// The executor handed off.
+    ExecuteOk,
+    /// It can't.
+    ExecuteBlocked,
+    /// The judges let it pass.
+    ReviewPass,
+    /// They want another attempt.
+    ReviewNeedsRetry,
+    /// They say that it can't be done this way.
+    ReviewFail,
+    /// They disagree.
+    ReviewDisagreement,
+    /// Another attempt begins.
+    Again,
+    /// A limit was reached.
+    BudgetOverrun,
+    /// A role failed for good.
+    Fatal,
+    /// The operator says that it is enough.
+    OperatorDone,
+}
+
+/// How a sub-task stands. The words are the peer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words say it")]
+pub enum Status {
+    Pending,
+    Executing,
+    Reviewing,
+    Passed,
+    Failed,
+    Retrying,
+    Escalated,
+    Skipped,
+}
+
+/// What a move depends on beyond state and signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// How many sub-tasks the plan has; none before there is one.
+    pub subtasks: Option<usize>,
+    /// The place of the present one.
+    pub index: usize,
+    /// How often it was done again.
+    pub retries: u64,
+    /// How often it may be.
+    pub retries_max: u64,
+}
+
+/// Where a move leads, and what becomes of the present sub-task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// The next state.
+    pub to: CrewState,
+    /// What the present sub-task is from here on, if that changes.
+    pub status: Option<Status>,
+    /// Whether another attempt is counted.
+    pub is_retry: bool,
+    /// Whether the next sub-task is the present one from here on.
+    pub advances: bool,
+}
+
+/// What `signal` leads to in `state`. Total: what fits nowhere escalates.
+#[must_use]
+pub fn step(state: CrewState, signal: Signal, standing: &Standing) -> Move {
+    use {CrewState as S, Signal as G};
+    let to = |to| Move { to, status: None, is_retry: false, advances: false };
+    let with = |next, status| Move { status: Some(status), ..to(next) };
+    match (state, signal) {
+        (_, G::BudgetOverrun | G::Fatal) => to(S::Escalate),
+        (_, G::OperatorDone) => to(S::Complete),
+        (S::Init, _) => to(S::Plan),
+        (S::Plan, G::PlanReady) => to(S::Dispatch),
+        (S::Dispatch, _) => match standing.subtasks {
+            None => to(S::Escalate),
+            Some(subtasks) if standing.index >= subtasks => to(S::Complete),
+            Some(_) => with(S::Execute, Status::Executing),
+        },
+        (S::Execute, G::ExecuteOk) => with(S::ReviewStep, Status::Reviewing),
+        (S::Execute, G::ExecuteBlocked) => with(S::Block, Status::Failed),
+        (S::ReviewStep, G::ReviewPass) => with(S::NextSubtask, Status::Passed),
+        (S::ReviewStep, G::ReviewNeedsRetry) if standing.retries < standing.retries_max => {
+            Move { is_retry: true, ..with(S::Retry, Status::Retrying) }
+        }
+        (S::ReviewStep, G::ReviewNeedsRetry | G::ReviewFail) => with(S::Escalate, Status::Escalated),
+        (S::ReviewStep, G::ReviewDisagreement) => with(S::Block, Status::Failed),
+        (S::Retry, _) => to(S::Execute),
+        (S::NextSubtask, _) => {
+            let is_last = standing.subtasks.is_none_or(|subtasks| standing.index + 1 >= subtasks);
+            Move { advances: true, ..to(if is_last { S::Complete } else { S::Dispatch }) }
+        }
+        (S::Block | S::Complete, _) => to(state),
+        _ => to(S::Escalate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const VECTORS: &str =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
+
+    /// The peer's list of what changes.
+    fn mutations(made: &Move) -> Value {
+        let mut all = Vec::new();
+        if let Some(status) = made.status {
+            all.push(json!({"type": "set_subtask_status", "id": "a", "status": status}));
+        }
+        if made.is_retry {
+            all.push(json!({"type": "incr_subtask_attempts", "id": "a"}));
+        }
+        if made.advances {
+            all.push(json!({"type": "advance_subtask_index"}));
+        }
+        Value::Array(all)
+    }
+
+    #[test]
+    fn every_move_of_the_vectors_is_made() {
+        // The vectors were taken with a plan of two sub-tasks, at the first.
+        let standing = Standing { subtasks: Some(2), index: 0, retries: 0, retries_max: 3 };
+        let mut checked = 0;
+        for line in VECTORS.lines() {
+            let vector: Value = serde_json::from_str(line).expect("a vector");
+            if vector["fn"] != "fsm" {
+                continue;
+            }
+            checked += 1;
+            let state = serde_json::from_value(vector["input"]["state"].clone()).expect("a state");
+            let signal = serde_json::from_value(vector["input"]["signal"].clone()).expect("a signal");
+            let made = step(state, signal, &standing);
+            assert_eq!(serde_json::to_value(made.to).expect("json"), vector["output"]["next"], "{line}");
+            assert_eq!(mutations(&made), vector["output"]["mutations"], "{line}");
+        }
+        assert_eq!(checked, 30);
+    }
+
+    #[test]
+    fn retries_have_an_end_and_the_last_subtask_completes() {
+        let at = |index, retries| Standing { subtasks: Some(2), index, retries, retries_max: 3 };
+        for (state, signal, standing, to) in [
+            (CrewState::ReviewStep, Signal::ReviewNeedsRetry, at(0, 2), CrewState::Retry),
+            (CrewState::ReviewStep, Signal::ReviewNeedsRetry, at(0, 3), CrewState::Escalate),
+            (CrewState::NextSubtask, Signal::Dispatched, at(1, 0), CrewState::Complete),
+            (CrewState::Dispatch, Signal::Dispatched, at(2, 0), CrewState::Complete),
+            (CrewState::Dispatch, Signal::Dispatched, Standing { subtasks: None, ..at(0, 0) }, CrewState::Escalate),
+            (CrewState::Plan, Signal::PlanInvalid, at(0, 0), CrewState::Escalate),
+            (CrewState::Execute, Signal::OperatorDone, at(0, 0), CrewState::Complete),
+        ] {
+            assert_eq!(step(state, signal, &standing).to, to, "{state:?} {signal:?}");
+        }
+    }
+}
