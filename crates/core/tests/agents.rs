@@ -8,16 +8,12 @@ use std::sync::Arc;
 
 use adjutant_core::budget::{Budget, Metric};
 use adjutant_core::gate::Category;
-use adjutant_core::gate::shell::Programs;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::session::detect::Sensitivities;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{
-    AgentLimits, BUSY_ATTEMPTS_MAX, Mode, OUTPUT_TOKENS_MAX, Session, Setup, TURN_ATTEMPTS_MAX,
-};
+use adjutant_core::session::{AgentLimits, BUSY_ATTEMPTS_MAX, OUTPUT_TOKENS_MAX, Session, Setup, TURN_ATTEMPTS_MAX};
 use adjutant_core::tool::{ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
@@ -28,7 +24,12 @@ const SUMMARY: &str = "## Phase 0\n\n**Objective**: the objective\n**Deliverable
 const DONE: &str = "## Phase 4\nEverything shipped.";
 
 fn agent(name: &str) -> AgentLimits {
-    AgentLimits { name: name.to_owned(), window: None, output_max: OUTPUT_TOKENS_MAX }
+    AgentLimits {
+        place: u32::from(name != "first"),
+        name: name.to_owned(),
+        window: None,
+        output_max: OUTPUT_TOKENS_MAX,
+    }
 }
 
 fn setup() -> Setup {
@@ -40,24 +41,10 @@ fn setup() -> Setup {
         effect: ToolEffect::Reads,
     };
     Setup {
-        standing_orders: "orders".to_owned(),
         brief: "the whole brief".to_owned(),
-        authorized: Vec::new(),
-        places: adjutant_core::gate::Places::default(),
-        scope: adjutant_core::gate::Scope::default(),
-        scope_locked: false,
-        deadline: None,
-        mode: Some(Mode::Auto),
-        max_steps: 30,
-        sensitivities: Sensitivities::default(),
-        shell_disabled: false,
-        untrusted: adjutant_core::gate::Untrusted::default(),
-        programs: Arc::clone(Programs::builtin()),
-        hooks: Vec::new(),
-        role: None,
         tools: vec![read].into(),
         agents: vec![agent("first")],
-        budget: Budget::default(),
+        ..simulator::setup()
     }
 }
 
@@ -130,7 +117,10 @@ fn a_busy_provider_is_waited_for_longer_than_a_broken_one() {
 
 #[test]
 fn who_can_not_take_a_turn_is_followed_by_the_next_and_that_is_on_record() {
-    let setup = Setup { agents: vec![agent("first"), agent("second:m"), agent("third")], ..setup() };
+    let setup = Setup {
+        agents: vec![agent("first"), agent("second:m"), AgentLimits { place: 2, ..agent("third") }],
+        ..setup()
+    };
     let script: Vec<Said> = [Said::Fails(FailureKind::Permanent)]
         .into_iter()
         .chain(vec![Said::Fails(FailureKind::Busy); 3])
@@ -340,7 +330,7 @@ fn nothing_of_it_is_refilled_or_lost_by_a_kill_anywhere() {
     script.insert(4, Said::Fails(FailureKind::Permanent));
     script.insert(7, Said::Fails(FailureKind::TooLong));
     let limits = AgentLimits { window: Some(8_000), output_max: 1_000, ..agent("a") };
-    let agents = vec![limits.clone(), AgentLimits { name: "b".to_owned(), ..limits }];
+    let agents = vec![limits.clone(), AgentLimits { place: 1, name: "b".to_owned(), ..limits }];
     let budget = Budget { max_turns: Some(6), ..Budget::default() };
     let setup = Arc::new(Setup { agents, budget, ..setup() });
     let world =

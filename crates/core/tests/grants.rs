@@ -6,14 +6,12 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
-use adjutant_core::gate::shell::Programs;
-use adjutant_core::gate::{Category, Grant, Lasts, Places, Scope};
+use adjutant_core::gate::{Category, Grant, Lasts};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Part, Procedure};
 use adjutant_core::session::detect::Sensitivities;
 use adjutant_core::session::replay::replay;
-use adjutant_core::session::{Mode, Session, Setup};
+use adjutant_core::session::{Session, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, Outcome, Rejection};
 use jiff::Timestamp;
@@ -32,29 +30,13 @@ fn setup() -> Setup {
         effect,
     };
     Setup {
-        standing_orders: "orders".to_owned(),
-        brief: "brief".to_owned(),
-        authorized: Vec::new(),
-        places: Places::default(),
-        scope: Scope::default(),
-        programs: Arc::clone(Programs::builtin()),
-        hooks: Vec::new(),
-        untrusted: adjutant_core::gate::Untrusted::default(),
-        scope_locked: false,
-        deadline: None,
-        mode: Some(Mode::Auto),
-        max_steps: 30,
-        sensitivities: Sensitivities::default(),
-        shell_disabled: false,
-        role: None,
         tools: [
             tool("write_file", Some("filesystem_write"), ToolEffect::WritesFiles),
             tool("shell_exec", Some("shell_exec"), ToolEffect::Anything),
             tool("request_permission", None, ToolEffect::Reads),
         ]
         .into(),
-        agents: Vec::new(),
-        budget: Budget::default(),
+        ..simulator::setup()
     }
 }
 

@@ -6,17 +6,15 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
-use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{
     AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
 };
 use adjutant_core::inbox::QuestionKind;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Command, Next, Part, Procedure, Want};
-use adjutant_core::session::detect::{self, Sensitivities};
+use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
-use adjutant_core::session::{Mode, Session, Setup};
+use adjutant_core::session::{Session, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, Outcome};
 use serde_json::{Value, json};
@@ -47,24 +45,9 @@ fn tools() -> Vec<ToolSpec> {
 
 fn setup(authorized: &[&str]) -> Setup {
     Setup {
-        standing_orders: "orders".to_owned(),
-        brief: "brief".to_owned(),
         authorized: authorized.iter().copied().map(Category::new).collect(),
-        places: Places::default(),
-        scope: adjutant_core::gate::Scope::default(),
-        scope_locked: false,
-        deadline: None,
-        mode: Some(Mode::Auto),
-        max_steps: 30,
-        sensitivities: Sensitivities::default(),
-        shell_disabled: false,
-        untrusted: Untrusted::default(),
-        programs: Arc::clone(Programs::builtin()),
-        hooks: Vec::new(),
-        role: None,
         tools: tools().into(),
-        agents: Vec::new(),
-        budget: Budget::default(),
+        ..simulator::setup()
     }
 }
 

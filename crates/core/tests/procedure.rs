@@ -106,7 +106,7 @@ impl Procedure for Child {
             let slot = Slot { what: What::Turn, number: 1, attempt: self.turn_attempt };
             return self.want(
                 slot,
-                Command::Turn { messages: (0, 0), tools: false, agent: 0, input_tokens: 0, output_max: 0 },
+                Command::Turn { messages: (0, 0), tools: Arc::from([]), agent: 0, input_tokens: 0, output_max: 0 },
             );
         }
         if self.answered.is_none() {

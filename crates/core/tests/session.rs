@@ -5,13 +5,11 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
 use adjutant_core::gate::Category;
-use adjutant_core::gate::shell::Programs;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::session::detect::{self, Sensitivities};
+use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::session::{Mode, Session, Setup};
@@ -42,24 +40,9 @@ fn tools() -> Vec<ToolSpec> {
 
 fn setup(authorized: &[&str]) -> Setup {
     Setup {
-        standing_orders: "orders".to_owned(),
-        brief: "brief".to_owned(),
         authorized: authorized.iter().copied().map(Category::new).collect(),
-        places: adjutant_core::gate::Places::default(),
-        scope: adjutant_core::gate::Scope::default(),
-        scope_locked: false,
-        deadline: None,
-        mode: Some(Mode::Auto),
-        max_steps: 30,
-        sensitivities: Sensitivities::default(),
-        shell_disabled: false,
-        untrusted: adjutant_core::gate::Untrusted::default(),
-        programs: Arc::clone(Programs::builtin()),
-        hooks: Vec::new(),
-        role: None,
         tools: tools().into(),
-        agents: Vec::new(),
-        budget: Budget::default(),
+        ..simulator::setup()
     }
 }
 

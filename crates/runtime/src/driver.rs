@@ -299,16 +299,14 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn begin(&mut self, want: Want) -> Result<(), DriveError> {
-        let offered = u32::try_from(self.specs.len()).unwrap_or(u32::MAX);
-        let mut intent = want.intent(offered);
+        let mut intent = want.intent();
         let Want { key, command } = want;
         let cancel = CancellationToken::new();
         match command {
             Command::Turn { tools, agent, output_max, .. } => {
                 let transcript = self.transcripts.get(&key.part);
-                let specs = if tools { self.specs.clone() } else { Arc::from([]) };
                 let kept = |hash: &str| self.journal.kept(hash);
-                let request = request::build(&key, transcript, output_max, specs, &kept);
+                let request = request::build(&key, transcript, output_max, tools, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }

@@ -6,7 +6,7 @@ use adjutant_core::brief::Brief;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
-use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, standing_orders};
+use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, Task, standing_orders};
 use adjutant_core::tool::ToolSpecs;
 use adjutant_core::trace::{AgentOptions, RunOptions};
 
@@ -36,6 +36,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         standing_orders: standing_orders::text().to_owned(),
         brief: brief.render(),
         authorized: brief.authorized_costs.clone(),
+        approved: Vec::new(),
         scope: brief.scope.placed(&places),
         places,
         scope_locked: brief.scope_locked,
@@ -51,15 +52,17 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         programs: Programs::recorded(&options.programs),
         hooks: options.hooks.clone(),
         role: None,
+        task: Task::Brief,
         tools,
-        agents: options.agents().iter().map(limits).collect(),
+        agents: (0..).zip(&options.agents()).map(|(place, agent)| limits(place, agent)).collect(),
         budget: options.budget,
     }
 }
 
 /// What an agent can take, as the options have it.
-fn limits(agent: &AgentOptions) -> AgentLimits {
+fn limits(place: u32, agent: &AgentOptions) -> AgentLimits {
     AgentLimits {
+        place,
         name: agent.name(),
         window: agent.window,
         output_max: agent.output_tokens_max.unwrap_or(OUTPUT_TOKENS_MAX),

@@ -37,6 +37,9 @@ pub struct Budget {
     /// Turns of agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
+    /// Calls of tools, counted anew for each sub-task of a crew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<u64>,
 }
 
 impl Budget {
@@ -54,6 +57,7 @@ impl Budget {
             Metric::WallClock => self.max_minutes.map(|minutes| minutes.saturating_mul(MINUTE_MS)),
             Metric::Tokens => self.max_tokens,
             Metric::Money => self.max_nano_dollars,
+            Metric::ToolCalls => self.max_tool_calls,
         }
     }
 }
@@ -69,11 +73,13 @@ pub enum Metric {
     Tokens,
     /// Nano-dollars.
     Money,
+    /// Calls of tools that were begun.
+    ToolCalls,
 }
 
 impl Metric {
     /// All of them, in the order in which they are checked.
-    pub const ALL: [Self; 4] = [Self::Turns, Self::WallClock, Self::Tokens, Self::Money];
+    pub const ALL: [Self; 5] = [Self::Turns, Self::WallClock, Self::Tokens, Self::Money, Self::ToolCalls];
 
     /// Its word on the wire.
     #[must_use]
@@ -83,6 +89,7 @@ impl Metric {
             Self::WallClock => "wall_clock_ms",
             Self::Tokens => "tokens",
             Self::Money => "nano_dollars",
+            Self::ToolCalls => "tool_calls",
         }
     }
 
@@ -100,6 +107,7 @@ impl Metric {
             Self::WallClock => "minutes",
             Self::Tokens => "tokens",
             Self::Money => "dollars",
+            Self::ToolCalls => "tool calls",
         }
     }
 
@@ -107,7 +115,7 @@ impl Metric {
     #[must_use]
     pub fn shown(self, amount: u64) -> String {
         let number = match self {
-            Self::Turns | Self::Tokens => amount.to_string(),
+            Self::Turns | Self::Tokens | Self::ToolCalls => amount.to_string(),
             Self::WallClock => format!("{}.{}", amount / MINUTE_MS, amount % MINUTE_MS * 10 / MINUTE_MS),
             Self::Money => sum_rounded(amount),
         };
@@ -120,7 +128,7 @@ impl Metric {
     pub fn amount(self, typed: &str) -> Option<u64> {
         let typed = typed.trim();
         match self {
-            Self::Turns | Self::Tokens => typed.parse().ok().filter(|amount| *amount > 0),
+            Self::Turns | Self::Tokens | Self::ToolCalls => typed.parse().ok().filter(|amount| *amount > 0),
             Self::WallClock => {
                 let (minutes, tenths) = typed.split_once('.').unwrap_or((typed, "0"));
                 let tenths = tenths.parse::<u64>().ok().filter(|tenths| *tenths < 10)?;

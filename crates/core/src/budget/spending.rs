@@ -17,6 +17,7 @@ pub struct Spending {
     tokens: u64,
     nano_dollars: u64,
     turns: u64,
+    calls: u64,
     worked_ms: u64,
     reserved: BTreeMap<Key, Reserved>,
     /// What is in flight besides questions, and since when anything is.
@@ -91,6 +92,7 @@ impl Spending {
                 FailureKind::Cancelled => self.keep(&key(*slot)),
             },
             Body::Interrupted { slot, .. } => self.keep(&key(*slot)),
+            Body::ToolCall { .. } => self.calls += 1,
             Body::BudgetWarn { metric, .. } => self.warned.extend(Metric::named(metric)),
             _ => {}
         }
@@ -103,6 +105,7 @@ impl Spending {
     pub fn used(&self, metric: Metric) -> u64 {
         match metric {
             Metric::Turns => self.turns,
+            Metric::ToolCalls => self.calls,
             Metric::WallClock => self.worked_ms,
             Metric::Tokens => self.reserved.values().fold(self.tokens, |sum, held| sum.saturating_add(held.tokens)),
             Metric::Money => {
@@ -126,6 +129,13 @@ impl Spending {
         self.warned.retain(|warned| *warned != metric);
     }
 
+    /// Begins to count calls anew: another sub-task.
+    pub fn begin_subtask(&mut self) {
+        self.calls = 0;
+        self.added.remove(&Metric::ToolCalls);
+        self.warned.retain(|warned| *warned != Metric::ToolCalls);
+    }
+
     /// Whether a request of `input` tokens to the agent at `agent` may be sent, its reply being at most `output`
     /// tokens long.
     #[must_use]
@@ -137,6 +147,8 @@ impl Spending {
             let left = limit.saturating_sub(self.used(metric));
             let (tokens, nano_dollars) = self.cost_ahead(agent, input, 0);
             let room = match metric {
+                // They are counted when they are made: a turn may do without.
+                Metric::ToolCalls => continue,
                 Metric::Turns | Metric::WallClock => {
                     if left == 0 {
                         return Room::Over(metric);

@@ -143,13 +143,13 @@ impl Want {
     /// The intent that announces this command, as far as core knows it. The runtime adds what it finds
     /// out before the command begins: the hash of what is sent, what a call will make of files.
     #[must_use]
-    pub fn intent(&self, tools_offered: u32) -> Entry {
+    pub fn intent(&self) -> Entry {
         let slot = self.key.slot;
         let body = match &self.command {
             Command::Turn { messages, tools, agent, input_tokens, output_max } => Body::AgentRequest {
                 slot,
                 messages: *messages,
-                tools: if *tools { tools_offered } else { 0 },
+                tools: u32::try_from(tools.len()).unwrap_or(u32::MAX),
                 agent: *agent,
                 input_tokens: *input_tokens,
                 output_max: *output_max,

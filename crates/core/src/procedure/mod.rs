@@ -21,7 +21,7 @@ pub use ledger::{Begun, Breach, Ledger};
 use crate::gate::HookCall;
 use crate::gate::custody::{Custody, Look};
 use crate::inbox::Question;
-use crate::tool::ToolCall;
+use crate::tool::{ToolCall, ToolSpecs};
 use crate::trace::{Entry, Event, Outcome};
 
 /// A decision procedure: folds events as facts, then says what should hold next. Total and deterministic.
@@ -63,8 +63,8 @@ pub enum Command {
     Turn {
         /// The messages to send: the first and last number in the part's transcript.
         messages: (u32, u32),
-        /// Whether tools are offered.
-        tools: bool,
+        /// The tools that are offered.
+        tools: ToolSpecs,
         /// Who is asked: the place in the run's options.
         agent: u32,
         /// About how many tokens are sent.

@@ -7,9 +7,10 @@ use serde_json::Value;
 use jiff::Timestamp;
 
 use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
-use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX};
+use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX, Task};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
 use super::{Mode, prompts};
+use crate::budget::Metric;
 use crate::gate::authorization;
 use crate::gate::category::{
     Category, DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PACKAGE_CHANGE, PAID_API_CALL, SHELL_EXEC,
@@ -81,10 +82,9 @@ impl Session {
     pub(super) fn execute(&self) -> Next {
         let state = &self.state;
         if state.step == 0 {
-            if let Some(look) = self.look_before() {
-                return look;
+            if let Some(begun) = self.begin() {
+                return begun;
             }
-            return self.say(MessageKind::KickOff, 1, prompts::kick_off(self.mode(), self.setup.scope_locked));
         }
         if state.owed {
             return self.new_turn();
@@ -120,6 +120,9 @@ impl Session {
         if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
             return self.new_turn();
         }
+        if let Some(handed_off) = self.hand_off(taken) {
+            return handed_off;
+        }
         if taken.calls.is_empty() && taken.payload("completion").is_some() {
             if let Some(due) = self.look_after() {
                 return due;
@@ -127,6 +130,28 @@ impl Session {
             return self.leave(PhaseName::Completion, "completion detected");
         }
         self.step_over()
+    }
+
+    /// What comes before the first turn of phase 1; nothing more if the handoff is there already.
+    fn begin(&self) -> Option<Next> {
+        let text = match &self.setup.task {
+            Task::Brief | Task::Intake => prompts::kick_off(self.mode(), self.setup.scope_locked),
+            Task::Piece(_) if self.state.taken().is_some_and(|taken| self.holds_handoff(taken)) => return None,
+            Task::Piece(piece) if piece.is_work => prompts::kick_off_piece(piece.handoff),
+            Task::Piece(_) if self.state.said.is_none() => {
+                return Some(self.say(MessageKind::StandingOrders, 0, self.setup.standing_orders.clone()));
+            }
+            Task::Piece(piece) => piece.request.clone(),
+        };
+        Some(self.look_before().unwrap_or_else(|| self.say(MessageKind::KickOff, 1, text)))
+    }
+
+    /// Whether what the agent announces is an act: who can only read announces none.
+    fn may_act(&self) -> bool {
+        match &self.setup.task {
+            Task::Brief | Task::Intake => true,
+            Task::Piece(piece) => piece.is_work,
+        }
     }
 
     fn mode(&self) -> Mode {
@@ -155,10 +180,14 @@ impl Session {
         let calls =
             taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(Verdict::Asked { .. })));
         let open = |act: &String| !self.state.approved_acts.contains(act);
-        let acts: Vec<String> =
-            if taken.act.is_some() { Vec::new() } else { taken.announced().into_iter().filter(open).collect() };
+        let acts: Vec<String> = if taken.act.is_some() || !self.may_act() {
+            Vec::new()
+        } else {
+            taken.announced().into_iter().filter(open).collect()
+        };
         let known = taken.payload("destructive").is_some();
-        let declared = taken.declared() == Some(PhaseName::Destructive) && !known && taken.act.is_none();
+        let declared =
+            taken.declared() == Some(PhaseName::Destructive) && !known && taken.act.is_none() && self.may_act();
         Held { calls: calls.collect(), acts, declared }
     }
 
@@ -373,9 +402,14 @@ impl Session {
     /// The calls that should be in flight now: all reads of a run of reads, else one.
     fn run_calls(&self, taken: &Taken) -> Option<Next> {
         let first = taken.calls.iter().position(|call| call.progress != Progress::Finished)?;
+        let is_new = matches!(taken.calls[first].progress, Progress::Waiting { .. });
+        let calls_left = self.calls_left();
+        if is_new && calls_left == 0 {
+            return Some(self.over(Metric::ToolCalls));
+        }
         let reads = |call: &&Call| self.tool(&call.call.name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
         let rest = &taken.calls[first..];
-        let batch = rest.iter().take_while(reads).count().max(1);
+        let batch = rest.iter().take_while(reads).count().clamp(1, calls_left.max(1));
         let wants = rest[..batch].iter().enumerate().filter_map(|(place, call)| {
             // Calls that are all the same wait for one another, so that the retry cap holds for them too.
             let same = rest[..place].iter().filter(|other| same_call(&other.call) == same_call(&call.call)).count();

@@ -1,20 +1,32 @@
 //! Phase 0: the agent restates the brief, the operator confirms; nothing is done before.
 
 use super::Mode;
+use super::hand_off::HANDED_OFF_AT_ONCE;
 use super::machine::{DECLINED, Session};
 use super::prompts;
-use super::setup::NUDGES_MAX;
+use super::setup::{NUDGES_MAX, Task};
 use super::state::Taken;
+use crate::gate::authorization;
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::Next;
 use crate::trace::{Body, MessageKind, PhaseName, Rejection};
+
+/// The reason of a transition out of phase 0 that nobody was asked about.
+const COVERED: &str = "covered by the confirmation of the run";
+
+/// What an agent writes under Unknowns when there are none.
+const NO_UNKNOWNS: [&str; 9] = ["", "none", "(none)", "no", "nothing", "n/a", "-", "no unknowns", "none known"];
 
 impl Session {
     pub(super) fn intake(&self) -> Next {
         match self.state.said {
             None => return self.say(MessageKind::StandingOrders, 0, self.setup.standing_orders.clone()),
             Some(MessageKind::StandingOrders) => {
-                return self.say(MessageKind::Intake, 0, prompts::intake(&self.setup.brief, self.state.mode));
+                let text = match &self.setup.task {
+                    Task::Piece(piece) => prompts::intake_of_piece(&piece.request),
+                    Task::Brief | Task::Intake => prompts::intake(&self.setup.brief, self.state.mode),
+                };
+                return self.say(MessageKind::Intake, 0, text);
             }
             Some(_) => {}
         }
@@ -44,6 +56,9 @@ impl Session {
             return self.record(Body::PhaseDrift { turn: self.state.turns, declared, phase: PhaseName::Intake });
         }
         let found = taken.payload("confirmation").is_some();
+        if !found && self.holds_handoff(taken) {
+            return self.leave(PhaseName::Execute, HANDED_OFF_AT_ONCE);
+        }
         if !found && self.state.nudges < NUDGES_MAX {
             return self.say(MessageKind::Nudge, 0, prompts::nudge());
         }
@@ -53,6 +68,11 @@ impl Session {
     /// Waits for the operator's word on the summary and acts on it. Never goes on without one.
     fn answer_to_summary(&self, summary: Option<(&Taken, bool)>) -> Next {
         let mode = self.state.mode;
+        if let Some((taken, true)) = summary
+            && self.is_covered(taken)
+        {
+            return self.leave(PhaseName::Execute, COVERED);
+        }
         let chosen = match self.state.answer(QuestionKind::Confirmation) {
             None => {
                 let late =
@@ -75,6 +95,29 @@ impl Session {
         if summary.is_none() {
             return self.say(MessageKind::Nudge, 0, prompts::no_summary());
         }
-        self.leave(PhaseName::Execute, "intake accepted")
+        let to = if self.setup.task == Task::Intake { PhaseName::Done } else { PhaseName::Execute };
+        self.leave(to, "intake accepted")
+    }
+
+    /// Whether the operator's word on the run covers the summary of one of its pieces: nothing is asked between steps,
+    /// and it asks for nothing beyond the brief.
+    fn is_covered(&self, taken: &Taken) -> bool {
+        matches!(self.setup.task, Task::Piece(_)) && self.state.mode == Some(Mode::Auto) && !self.asks_for_more(taken)
+    }
+
+    /// Whether a summary leaves something unclear, needs a tool that nothing authorizes, or announces an act that
+    /// nothing authorizes.
+    fn asks_for_more(&self, taken: &Taken) -> bool {
+        let section = |name: &str| {
+            let sections = taken.payload("confirmation").and_then(|payload| payload.get("sections"));
+            sections.and_then(|sections| sections.get(name)).and_then(|text| text.as_str()).unwrap_or_default()
+        };
+        let unknowns = section("unknowns").trim().trim_end_matches('.').to_lowercase();
+        let tools = section("tools_required");
+        let is_open = |tool: &crate::tool::ToolSpec| {
+            !authorization::check(&tool.categories, &self.setup.authorized, &self.state.approved_for_run).allowed
+        };
+        let wants_more = self.setup.tools.iter().any(|tool| tools.contains(tool.name.as_str()) && is_open(tool));
+        !NO_UNKNOWNS.contains(&unknowns.as_str()) || wants_more || !taken.announced().is_empty()
     }
 }

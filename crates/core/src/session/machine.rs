@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::context::{self, Context};
 use super::detect;
+use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
-use super::setup::Setup;
+use super::setup::{Setup, Task};
 use super::state::{Asked, Stand, State, Taken, Word};
 use crate::inbox::{Choice, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
@@ -45,7 +46,7 @@ impl Procedure for Session {
         }
         match &self.state.stand {
             Stand::Outside => {
-                self.record(Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".to_owned()) })
+                self.record(Body::PhaseEnter { phase: self.first_phase(), reason: Some("starting".to_owned()) })
             }
             Stand::Between { to, reason } => self.record(Body::PhaseEnter { phase: *to, reason: reason.clone() }),
             Stand::In { phase: PhaseName::Intake, .. } => self.intake(),
@@ -56,7 +57,7 @@ impl Procedure for Session {
             Stand::In { phase: PhaseName::Done, reason, .. } => {
                 let outcome = match reason.as_deref() {
                     Some(DECLINED) => Outcome::Declined,
-                    Some(ROLE_VIOLATED) => Outcome::Failed,
+                    Some(ROLE_VIOLATED | HANDOFF_FAILED) => Outcome::Failed,
                     _ => Outcome::Completed,
                 };
                 self.record(Body::PartEnd { outcome })
@@ -72,7 +73,8 @@ impl Session {
         let tools =
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64));
-        let state = State { mode: setup.mode, context, ..State::default() };
+        let approved_for_run = setup.approved.clone();
+        let state = State { mode: setup.mode, context, approved_for_run, ..State::default() };
         Self { setup, part, state }
     }
 
@@ -80,6 +82,14 @@ impl Session {
     #[must_use]
     pub fn phase(&self) -> Option<PhaseName> {
         self.state.phase()
+    }
+
+    /// The phase it begins with: what only answers has nothing to confirm.
+    fn first_phase(&self) -> PhaseName {
+        match &self.setup.task {
+            Task::Piece(piece) if !piece.is_work => PhaseName::Execute,
+            Task::Brief | Task::Intake | Task::Piece(_) => PhaseName::Intake,
+        }
     }
 
     /// The number of the latest turn.

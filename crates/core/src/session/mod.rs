@@ -13,6 +13,7 @@ pub mod detect;
 mod execute;
 pub mod explain;
 pub mod fence;
+mod hand_off;
 mod intake;
 mod machine;
 mod mode;
@@ -31,6 +32,6 @@ pub use machine::Session;
 pub use mode::Mode;
 pub use retry::{BUSY_ATTEMPTS_MAX, WAIT_ASKED_MAX_MS, WAIT_FIRST_MS, WAIT_MAX_MS};
 pub use setup::{
-    AgentLimits, MAX_STEPS_DEFAULT, NUDGES_MAX, OUTPUT_TOKENS_MAX, RETRIES_MAX, Setup, TOOL_ROUNDS_MAX,
-    TURN_ATTEMPTS_MAX,
+    AgentLimits, HANDOFF_RETRIES_MAX, MAX_STEPS_DEFAULT, NUDGES_MAX, OUTPUT_TOKENS_MAX, Piece, RETRIES_MAX, Setup,
+    TOOL_ROUNDS_MAX, TURN_ATTEMPTS_MAX, Task,
 };

@@ -50,6 +50,7 @@ impl Past {
             | MessageKind::KickOff
             | MessageKind::Continue
             | MessageKind::RuntimeState
+            | MessageKind::Handoff
             | MessageKind::Report => {}
         }
     }

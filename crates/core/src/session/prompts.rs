@@ -9,6 +9,7 @@ use super::execute::Held;
 use super::past::Past;
 use super::state::Verdict;
 use crate::budget::Metric;
+use crate::crew::handoff::{self, HandoffKind};
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::gate::{Category, Finding, Lasts, Layer};
@@ -41,6 +42,46 @@ pub(super) fn intake(brief: &str, mode: Option<Mode>) -> String {
          No tool can be called yet. {mode}",
         brief.trim_end()
     )
+}
+
+/// A piece of a run, and the request for its confirmation summary.
+pub(super) fn intake_of_piece(request: &str) -> String {
+    format!(
+        "{}\n\n---\n\nThis is phase 0 of this sub-task. Answer with a Confirmation Summary under the heading \
+         `## Confirmation Summary`, with these five parts: Objective, Deliverables, Constraints, Tools required, \
+         Unknowns. Name the tools that you need by their names. Put into Unknowns whatever is unclear or missing, or \
+         write `none`. No tool can be called yet. The operator confirmed the run; what goes beyond the brief is \
+         asked for.",
+        request.trim_end()
+    )
+}
+
+/// The summary of a piece of a run stands: begin.
+pub(super) fn kick_off_piece(handoff: HandoffKind) -> String {
+    format!(
+        "Your Confirmation Summary stands. This is phase 1: do the sub-task, and nothing beyond it. If you can't go on, \
+         begin your reply with `## Phase 2`. When it is done, hand off.\n\n{}",
+        how_to_hand_off(handoff)
+    )
+}
+
+/// How a handoff is written.
+#[must_use]
+pub fn how_to_hand_off(handoff: HandoffKind) -> String {
+    let escalate =
+        r#"If it can't be done, hand off `{"kind": "escalation", "severity": "error", "reason": "..."}` instead."#;
+    format!(
+        "A handoff is the last fenced block of your reply, tagged `json`, one object of kind `{}` by this schema:\n\n\
+         ```json-schema\n{}\n```\n\n{escalate}",
+        handoff.as_str(),
+        handoff::schema(handoff)
+    )
+}
+
+/// What is wrong with a handoff.
+pub(super) fn no_handoff(kind: HandoffKind, faults: &[String]) -> String {
+    let lines: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
+    format!("That is no handoff:{lines}\n\nWrite it again, whole.\n\n{}", how_to_hand_off(kind))
 }
 
 /// A second request for a confirmation summary.

@@ -1,5 +1,7 @@
 //! Asking for a turn: who, with what room, after which wait, and within which limits.
 
+use std::sync::Arc;
+
 use super::context::Relief;
 use super::machine::Session;
 use super::state::Turn;
@@ -56,7 +58,7 @@ impl Session {
         }
         let (spending, budget) = (&self.state.spending, &self.setup.budget);
         let input = self.state.context.tokens(self.offers_tools());
-        match spending.room(budget, self.state.agent, input, agent.output_max) {
+        match spending.room(budget, agent.place, input, agent.output_max) {
             Room::Over(metric) => self.over(metric),
             Room::For { output } => match spending.warning(budget) {
                 Some((metric, used, limit)) => {
@@ -68,7 +70,7 @@ impl Session {
     }
 
     /// A limit forbids the next request: says so, and asks for more.
-    fn over(&self, metric: Metric) -> Next {
+    pub(super) fn over(&self, metric: Metric) -> Next {
         let used = self.state.spending.used(metric);
         let limit = self.state.spending.limit(&self.setup.budget, metric).unwrap_or(0);
         if self.state.halted.as_deref() == Some(metric.as_str()) {
@@ -77,13 +79,20 @@ impl Session {
         self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit })
     }
 
+    /// How many calls may still be made.
+    pub(super) fn calls_left(&self) -> usize {
+        let used = self.state.spending.used(Metric::ToolCalls);
+        let limit = self.state.spending.limit(&self.setup.budget, Metric::ToolCalls);
+        limit.map_or(usize::MAX, |limit| usize::try_from(limit.saturating_sub(used)).unwrap_or(usize::MAX))
+    }
+
     fn send(&self, slot: Slot, output_max: u32) -> Next {
-        let tools = self.offers_tools();
+        let offers = self.offers_tools();
         let command = Command::Turn {
             messages: self.state.context.range(),
-            tools,
-            agent: self.state.agent,
-            input_tokens: self.state.context.tokens(tools),
+            tools: if offers { self.setup.tools.clone() } else { Arc::from([]) },
+            agent: self.agent().place,
+            input_tokens: self.state.context.tokens(offers),
             output_max,
         };
         self.want(slot, command)
@@ -95,7 +104,8 @@ impl Session {
 
     /// What the agent that is asked now can take.
     fn agent(&self) -> AgentLimits {
-        let unknown = AgentLimits { name: String::new(), window: None, output_max: OUTPUT_TOKENS_MAX };
+        let (place, name) = (self.state.agent, String::new());
+        let unknown = AgentLimits { place, name, window: None, output_max: OUTPUT_TOKENS_MAX };
         self.setup.agents.get(self.state.agent as usize).cloned().unwrap_or(unknown)
     }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::Mode;
 use super::detect::Sensitivities;
 use crate::budget::Budget;
+use crate::crew::handoff::HandoffKind;
 use crate::gate::shell::Programs;
 use crate::gate::{Category, GuardHook, Places, RoleLimit, Scope, Untrusted};
 use crate::tool::ToolSpecs;
@@ -20,6 +21,8 @@ pub const TOOL_ROUNDS_MAX: u32 = 3;
 /// How often the same call may fail in a row before it is no longer made (the seed's retry cap). What the
 /// operator says in between begins the count anew.
 pub const RETRIES_MAX: u32 = 3;
+/// How often an agent whose handoff is none is told what is wrong with it before a person is asked (C21).
+pub const HANDOFF_RETRIES_MAX: u32 = 1;
 /// How often a turn that failed for a passing reason is asked for before a person is.
 pub const TURN_ATTEMPTS_MAX: u32 = 3;
 
@@ -30,12 +33,39 @@ pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
 /// What an agent can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentLimits {
+    /// Its place in the run's options.
+    pub place: u32,
     /// What a person calls it: adapter and model.
     pub name: String,
     /// The tokens of its window, where they are known.
     pub window: Option<u64>,
     /// The most tokens of one reply.
     pub output_max: u32,
+}
+
+/// What a session is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Task {
+    /// The whole brief, from phase 0 to the report.
+    #[default]
+    Brief,
+    /// Phase 0 of a run by several sessions: it ends when the summary is accepted.
+    Intake,
+    /// One piece of a run: it ends with a handoff.
+    Piece(Piece),
+}
+
+/// A piece of a run that ends with a handoff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// What is handed off.
+    pub handoff: HandoffKind,
+    /// The sub-task it must be about, if it is about one.
+    pub subtask_id: Option<String>,
+    /// What is asked of the agent.
+    pub request: String,
+    /// Whether it has a phase 0 of its own, and may take several steps.
+    pub is_work: bool,
 }
 
 /// What a session is made with. The same setup and the same events give the same decisions.
@@ -47,6 +77,8 @@ pub struct Setup {
     pub brief: String,
     /// What the brief authorizes.
     pub authorized: Vec<Category>,
+    /// What the operator approved for the run before this session began.
+    pub approved: Vec<Category>,
     /// Where things are.
     pub places: Places,
     /// What the brief is about, its paths in plain form.
@@ -71,6 +103,8 @@ pub struct Setup {
     pub hooks: Vec<GuardHook>,
     /// The limit of the role that the agent works in; none if it works alone.
     pub role: Option<RoleLimit>,
+    /// What the session is for.
+    pub task: Task,
     /// The tools there are.
     pub tools: ToolSpecs,
     /// Who can be asked for turns, in this order; never empty.

@@ -13,6 +13,7 @@ use super::Mode;
 use super::context::Context;
 use super::custody::Tree;
 use super::detect::Reading;
+use super::hand_off::HandedOff;
 use super::past::Past;
 use super::permission::{Asking, Grants};
 use super::retry::Failed;
@@ -81,6 +82,7 @@ pub(super) struct State {
     pub(super) past: Past,
     pub(super) spending: Spending,
     pub(super) tree: Tree,
+    pub(super) handed_off: HandedOff,
 }
 
 /// Between phases, or in one.
@@ -413,6 +415,7 @@ impl State {
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
             Body::BudgetHalt { metric, .. } => self.halted = Some(metric.clone()),
             Body::DeadlinePassed { .. } => self.deadline_told = true,
+            Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
             Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
             Body::TraceVersion { .. }
             | Body::RunStart(_)
@@ -426,6 +429,7 @@ impl State {
             | Body::RescueMade { .. }
             | Body::TreeLook { .. }
             | Body::TreeSeen { .. }
+            | Body::CoordinatorState { .. }
             | Body::Error { .. } => {}
         }
     }
@@ -470,6 +474,7 @@ impl State {
             | MessageKind::Approval
             | MessageKind::Denial
             | MessageKind::RuntimeState
+            | MessageKind::Handoff
             | MessageKind::Report => {}
         }
     }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::crew::states::{CrewState, Signal};
 use crate::gate::custody::Look;
 use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::inbox::{Choice, Question};
@@ -612,12 +613,38 @@ pub enum Body {
     },
     /// A limit was reached.
     BudgetHalt {
-        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens` or `nano_dollars`.
+        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens`, `nano_dollars` or `tool_calls`.
         metric: String,
         /// How much was used.
         used: u64,
         /// How much there was.
         limit: u64,
+    },
+    /// What a session that is a piece of a run handed off with a turn, or what was wrong with it.
+    HandoffRead {
+        /// The turn's number.
+        turn: u32,
+        /// What was to be handed off: `plan`, `execution` or `review`.
+        expected: String,
+        /// The handoff, as it was read; absent if it was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handoff: Option<Value>,
+        /// What was wrong with it, a line each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        faults: Vec<String>,
+    },
+    /// A crew moved on.
+    CoordinatorState {
+        /// Where it stands from here on.
+        state: CrewState,
+        /// What led there.
+        signal: Signal,
+        /// The id of the sub-task that it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subtask: Option<String>,
+        /// Why, where the signal doesn't say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The brief's deadline passed while the session worked.
     DeadlinePassed {
@@ -751,6 +778,8 @@ pub enum MessageKind {
     Context,
     /// What must not be lost of messages that are no longer sent: brief, confirmed summary, the operator's words.
     RuntimeState,
+    /// What is wrong with a handoff.
+    Handoff,
     /// The request for the final report.
     Report,
 }

@@ -207,7 +207,9 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "role_invoke" => {
             const { &[text("role"), number("tokens_in"), number("tokens_out"), text("tokens_source"), number("duration_ms")] }
         }
-        "coordinator_state" => const { &[text("state")] },
+        "coordinator_state" => {
+            const { &[text("state"), text("signal").or_absent(), text("subtask").or_absent(), text("reason").or_absent()] }
+        }
         "subtask_status" => const { &[text("subtask_id"), text("status")] },
         "mcp_server_started" => const { &[text("transport"), number("tool_count")] },
         "mcp_server_shutdown" => const { &[text("reason")] },
@@ -381,6 +383,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "timer" => const { &[slot(), number("length_ms")] },
         "operator_message" => const { &[text("id"), typed::<Message>("message"), text("by")] },
         "deadline_passed" => const { &[text("deadline")] },
+        "handoff_read" => const { &[number("turn"), text("expected"), texts("faults").or_absent()] },
         "sandbox_report" => const { &[text("mode"), texts("held"), texts("missing"), texts("layers")] },
         "warning" => const { &[text("text")] },
         _ => return None,

@@ -84,7 +84,7 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
         "budget_warn" => ("budget_warn", format!("{}={}/{}", w("metric"), n("used"), n("limit"))),
         "budget_halt" => ("budget_halt", format!("{}={}/{}", w("metric"), n("used"), n("limit"))),
         "subtask_status" => ("subtask", format!("{}  {}", w("subtask_id"), w("status"))),
-        "coordinator_state" => ("coord_state", w("state").into_owned()),
+        "coordinator_state" => ("coord_state", joined(&[&w("state"), &w("subtask"), &w("reason")])),
         "mcp_server_started" => ("mcp_start", format!("transport={}  tools={}", w("transport"), n("tool_count"))),
         "mcp_server_shutdown" => ("mcp_stop", format!("reason={}", w("reason"))),
         "mcp_call_dispatched" => ("mcp_dispatch", format!("{}  call={}", w("tool"), w("call_id"))),
@@ -297,6 +297,7 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             };
             ("operator", joined(&[&said, &format!("by={}", w("by"))]))
         }
+        "handoff_read" => ("handoff", joined(&[&w("expected"), &f.texts("faults").join("; ")])),
         "deadline_passed" => ("deadline", w("deadline").into_owned()),
         "sandbox_report" => {
             let listed = |name: &str| f.texts(name).join(",");

@@ -9,10 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::gate::HookAnswer;
+use adjutant_core::budget::Budget;
 use adjutant_core::gate::custody::{Look, Outside};
+use adjutant_core::gate::shell::Programs;
+use adjutant_core::gate::{HookAnswer, Places, Scope, Untrusted};
 use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
+use adjutant_core::session::detect::Sensitivities;
+use adjutant_core::session::{Mode, Setup, Task};
 use adjutant_core::tool::{FileChange, ToolCall};
 use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Stop};
 use jiff::{SignedDuration, Timestamp};
@@ -21,6 +25,32 @@ use serde_json::Value;
 /// The longest content that the journal holds itself, in bytes, as the runtime has it; what is longer is kept
 /// by its hash.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
+
+/// A session's setup, with nothing authorized and no tools; tests change what they are about.
+pub fn setup() -> Setup {
+    Setup {
+        standing_orders: "orders".to_owned(),
+        brief: "brief".to_owned(),
+        authorized: Vec::new(),
+        approved: Vec::new(),
+        places: Places::default(),
+        scope: Scope::default(),
+        scope_locked: false,
+        deadline: None,
+        mode: Some(Mode::Auto),
+        max_steps: 30,
+        sensitivities: Sensitivities::default(),
+        shell_disabled: false,
+        untrusted: Untrusted::default(),
+        programs: Arc::clone(Programs::builtin()),
+        hooks: Vec::new(),
+        role: None,
+        task: Task::Brief,
+        tools: Vec::new().into(),
+        agents: Vec::new(),
+        budget: Budget::default(),
+    }
+}
 
 /// What an agent says when its turn comes.
 #[derive(Debug, Clone)]
@@ -243,7 +273,7 @@ impl<P: Procedure> Simulation<'_, P> {
             match drive.step() {
                 Step::Record(entry) => self.append(&mut drive, entry)?,
                 Step::Begin(want) => {
-                    let mut intent = want.intent(3);
+                    let mut intent = want.intent();
                     if let (Body::ToolCall { changes, .. }, Command::Call { call, .. }) =
                         (&mut intent.body, &want.command)
                     {

@@ -179,7 +179,8 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     happen(&mut spending, 3, reply(1, Some(usage)));
     assert_eq!(spending.used(Metric::Tokens), u64::MAX);
     spending.add(Metric::Tokens, u64::MAX);
-    let budget = Budget { max_tokens: most, max_minutes: most, max_nano_dollars: most, max_turns: most };
+    let budget =
+        Budget { max_tokens: most, max_minutes: most, max_nano_dollars: most, max_turns: most, max_tool_calls: None };
     let room = spending.room(&budget, 0, u64::MAX, u32::MAX);
     assert!(matches!(room, Room::Over(_)), "{room:?}");
     assert!(spending.warning(&budget).is_some());

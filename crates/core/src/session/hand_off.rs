@@ -1,0 +1,108 @@
+//! The end of a session that is a piece of a run: its handoff, read and held to its schema.
+//!
+//! A handoff that is none is told once, with what is wrong with it; then a person decides.
+
+use serde_json::Value;
+
+use super::machine::Session;
+use super::prompts;
+use super::setup::{HANDOFF_RETRIES_MAX, Piece, Task};
+use super::state::Taken;
+use crate::crew::handoff::{self, BadHandoff, Fault, Handoff};
+use crate::procedure::Next;
+use crate::trace::{Body, MessageKind, PhaseName};
+
+/// The reason of a transition to the end because there is a handoff.
+const HANDED_OFF: &str = "handed off";
+/// The reason of a transition out of phase 0 of an agent that had its handoff at once: it called nothing.
+pub(super) const HANDED_OFF_AT_ONCE: &str = "handed off at once";
+/// The reason of a transition to the end because what should have been a handoff was none.
+pub(super) const HANDOFF_FAILED: &str = "no handoff";
+
+/// What the events say of a session's handoff.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HandedOff {
+    /// What was handed off.
+    pub(super) handoff: Option<Value>,
+    /// The turn that was read last, and what was wrong with its handoff.
+    turn: u32,
+    faults: Vec<String>,
+    /// How many were none.
+    bad: u32,
+}
+
+impl HandedOff {
+    pub(super) fn apply(&mut self, turn: u32, handoff: Option<&Value>, faults: &[String]) {
+        self.turn = turn;
+        self.faults = faults.to_vec();
+        self.handoff = handoff.cloned();
+        self.bad += u32::from(handoff.is_none());
+    }
+}
+
+impl Session {
+    /// What the session handed off, if it has.
+    #[must_use]
+    pub fn handoff(&self) -> Option<Handoff> {
+        serde_json::from_value(self.state.handed_off.handoff.clone()?).ok()
+    }
+
+    /// Whether a turn without calls holds the handoff that the session is to end with.
+    pub(super) fn holds_handoff(&self, taken: &Taken) -> bool {
+        let Task::Piece(piece) = &self.setup.task else { return false };
+        taken.calls.is_empty() && fitting(piece, &taken.text).is_ok()
+    }
+
+    /// What follows from a turn for the session's handoff; `None` if there is none to be had from it.
+    pub(super) fn hand_off(&self, taken: &Taken) -> Option<Next> {
+        let Task::Piece(piece) = &self.setup.task else { return None };
+        if !taken.calls.is_empty() {
+            return None;
+        }
+        let handed = &self.state.handed_off;
+        if handed.handoff.is_some() {
+            return Some(self.look_after().unwrap_or_else(|| self.leave(PhaseName::Done, HANDED_OFF)));
+        }
+        if handed.turn == self.state.turns {
+            return Some(if handed.bad > HANDOFF_RETRIES_MAX {
+                self.leave(PhaseName::Done, HANDOFF_FAILED)
+            } else {
+                self.say(MessageKind::Handoff, self.state.step, prompts::no_handoff(piece.handoff, &handed.faults))
+            });
+        }
+        let (read, faults) = match fitting(piece, &taken.text) {
+            Ok(handoff) => (serde_json::to_value(handoff).ok(), Vec::new()),
+            // Who works in steps is not at its end with each.
+            Err(BadHandoff::NoFence) if piece.is_work && taken.payload("completion").is_none() => return None,
+            Err(bad) => (None, bad.lines()),
+        };
+        Some(self.record(Body::HandoffRead {
+            turn: self.state.turns,
+            expected: piece.handoff.as_str().to_owned(),
+            handoff: read,
+            faults,
+        }))
+    }
+}
+
+/// The handoff in a reply, if it is one that the piece may end with.
+fn fitting(piece: &Piece, reply: &str) -> Result<Handoff, BadHandoff> {
+    let handoff = handoff::read(reply)?;
+    let fault = |path: &str, what: String| BadHandoff::Invalid(vec![Fault { path: Some(path.to_owned()), what }]);
+    let about = match &handoff {
+        Handoff::Escalation(_) => return Ok(handoff),
+        other if other.kind() != piece.handoff.as_str() => {
+            let what = format!("must be `{}` here, not `{}`", piece.handoff.as_str(), other.kind());
+            return Err(fault("$.kind", what));
+        }
+        Handoff::Plan(_) => None,
+        Handoff::Execution(execution) => Some(&execution.subtask_id),
+        Handoff::Review(review) => Some(&review.subtask_id),
+    };
+    match (about, &piece.subtask_id) {
+        (Some(given), Some(expected)) if given != expected => {
+            Err(fault("$.subtask_id", format!("must be `{expected}`, not `{given}`")))
+        }
+        _ => Ok(handoff),
+    }
+}
