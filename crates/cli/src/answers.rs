@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// The kinds of questions, as an answers file names them.
-const KINDS: [QuestionKind; 9] = [
+const KINDS: [QuestionKind; 11] = [
     QuestionKind::Scope,
     QuestionKind::Permission,
     QuestionKind::Confirmation,
@@ -21,6 +21,8 @@ const KINDS: [QuestionKind; 9] = [
     QuestionKind::Limit,
     QuestionKind::Deadline,
     QuestionKind::Failure,
+    QuestionKind::Escalation,
+    QuestionKind::Disagreement,
 ];
 
 /// The longest file of answers that is read, in bytes.

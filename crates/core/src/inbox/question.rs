@@ -42,6 +42,10 @@ pub enum QuestionKind {
     Permission,
     /// Something changed outside the brief's scope: accept it?
     Scope,
+    /// A crew can't go on by itself.
+    Escalation,
+    /// The judges of a crew disagree.
+    Disagreement,
 }
 
 impl QuestionKind {
@@ -58,6 +62,8 @@ impl QuestionKind {
             Self::Failure => "failure",
             Self::Permission => "permission",
             Self::Scope => "scope",
+            Self::Escalation => "escalation",
+            Self::Disagreement => "disagreement",
         }
     }
 }

@@ -92,6 +92,14 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             _ if is_in(ENDING) => Some(Reply::plain(Choice::Deny)),
             _ => Some(Reply::with(Choice::Say, typed)),
         },
+        QuestionKind::Escalation | QuestionKind::Disagreement => match word.as_str() {
+            "" => None,
+            "pass" | "accept" => Some(Reply::plain(Choice::Accept)),
+            "retry" | "again" => Some(Reply::plain(Choice::Retry)),
+            "n" | "no" => Some(Reply::plain(Choice::Decline)),
+            _ if is_in(ENDING) => Some(Reply::plain(Choice::Decline)),
+            _ => Some(Reply::with(Choice::Retry, typed.strip_prefix("retry:").unwrap_or(typed).trim())),
+        },
         QuestionKind::Permission => Some(permission(typed, &word)),
         QuestionKind::Failure => match word.as_str() {
             "retry" | "again" | "y" | "yes" => Some(Reply::plain(Choice::Retry)),
@@ -118,6 +126,8 @@ pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
         | QuestionKind::Limit
         | QuestionKind::Deadline
         | QuestionKind::Failure
+        | QuestionKind::Escalation
+        | QuestionKind::Disagreement
         | QuestionKind::Scope => true,
     }
 }

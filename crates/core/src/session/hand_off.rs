@@ -47,6 +47,11 @@ impl Session {
         serde_json::from_value(self.state.handed_off.handoff.clone()?).ok()
     }
 
+    /// What was wrong with the last handoff, for a person.
+    pub(super) fn handoff_faults(&self) -> String {
+        format!("no handoff that could be read: {}", self.state.handed_off.faults.join("; "))
+    }
+
     /// Whether a turn without calls holds the handoff that the session is to end with.
     pub(super) fn holds_handoff(&self, taken: &Taken) -> bool {
         let Task::Piece(piece) = &self.setup.task else { return false };

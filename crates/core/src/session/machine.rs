@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 
+use super::Mode;
 use super::context::{self, Context};
 use super::detect;
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{Setup, Task};
 use super::state::{Asked, Stand, State, Taken, Word};
+use crate::budget::Spending;
+use crate::gate::Category;
 use crate::inbox::{Choice, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
 use crate::trace::{Body, Entry, Event, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
@@ -104,6 +107,48 @@ impl Session {
         match &self.state.stand {
             Stand::In { reason, .. } | Stand::Between { reason, .. } => reason.as_deref(),
             Stand::Outside => None,
+        }
+    }
+
+    /// What it has used, and what was used before it began.
+    #[must_use]
+    pub fn spending(&self) -> &Spending {
+        &self.state.spending
+    }
+
+    /// What the operator approved for the run so far.
+    #[must_use]
+    pub fn approved_for_run(&self) -> &[Category] {
+        &self.state.approved_for_run
+    }
+
+    /// Who decides how far it goes alone, once that is settled.
+    #[must_use]
+    pub fn settled_mode(&self) -> Option<Mode> {
+        self.state.mode
+    }
+
+    /// Takes note of something of the run that happened before the session began.
+    pub fn recall(&mut self, event: &Event) {
+        if event.part.is_root() {
+            self.state.apply(event);
+        } else {
+            self.state.recall_grant(event);
+        }
+    }
+
+    /// Goes on with what was used before it began: there is one ledger for a run.
+    pub fn carry(&mut self, spending: Spending) {
+        self.state.spending = spending;
+    }
+
+    /// Why it failed, for a person.
+    #[must_use]
+    pub fn failure(&self) -> String {
+        match self.phase_reason() {
+            Some(HANDOFF_FAILED) => self.handoff_faults(),
+            Some(reason) => reason.to_owned(),
+            None => "it failed".to_owned(),
         }
     }
 

@@ -434,6 +434,11 @@ impl State {
         }
     }
 
+    /// Takes note of a grant that was given, used or taken back in another part of the run.
+    pub(super) fn recall_grant(&mut self, event: &Event) {
+        self.grants.apply(event);
+    }
+
     fn say(&mut self, role: MessageRole, kind: MessageKind, step: u32) {
         self.messages += 1;
         // It is said between what was due and what is due.

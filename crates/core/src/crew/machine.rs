@@ -1,0 +1,249 @@
+//! The crew as a procedure: one session at a time, each a piece of the run, moved on by the table of states.
+//!
+//! The state is what the events say (`state.rs`); what follows from it is decided here. A crew that is blocked or
+//! escalates is not over: it asks, and goes on with the answer.
+
+use std::sync::Arc;
+
+use super::handoff::{Handoff, Verdict};
+use super::questions;
+use super::setup::CrewSetup;
+use super::state::{Came, State};
+use super::states::{CrewState, Signal, step};
+use crate::inbox::{Choice, Question, QuestionKind};
+use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use crate::session::{Mode, Session};
+use crate::trace::{Body, Entry, Event, Outcome};
+
+/// Several agents by role on one brief.
+#[derive(Debug, Clone)]
+pub struct Crew {
+    pub(super) setup: Arc<CrewSetup>,
+    pub(super) part: Part,
+    pub(super) state: State,
+}
+
+impl Crew {
+    /// A crew that lives in `part`.
+    #[must_use]
+    pub fn new(setup: Arc<CrewSetup>, part: Part) -> Self {
+        let state = State { mode: setup.base.mode, ..State::default() };
+        Self { setup, part, state }
+    }
+
+    /// The session that is at work, if one is.
+    #[must_use]
+    pub fn session(&self) -> Option<&Session> {
+        self.state.child.as_ref().map(|child| &child.session)
+    }
+
+    /// Where the crew stands.
+    #[must_use]
+    pub fn stands(&self) -> CrewState {
+        self.state.at
+    }
+
+    fn record(&self, body: Body) -> Next {
+        Next::Record(Entry { part: self.part.clone(), body })
+    }
+
+    fn end(&self, outcome: Outcome) -> Next {
+        self.record(Body::PartEnd { outcome })
+    }
+
+    /// Moves on as the table says.
+    fn signal(&self, signal: Signal, reason: Option<String>) -> Next {
+        let to = step(self.state.at, signal, &self.state.standing(self.setup.retries_max)).to;
+        self.go(to, signal, reason)
+    }
+
+    fn go(&self, state: CrewState, signal: Signal, reason: Option<String>) -> Next {
+        let subtask = self.state.subtask().map(|subtask| subtask.task.id.clone());
+        self.record(Body::CoordinatorState { state, signal, subtask, reason })
+    }
+
+    fn ask(&self, question: Question) -> Next {
+        let slot = self.state.asked.slot(question.kind);
+        Next::Want(vec![Want { key: Key { part: self.part.clone(), slot }, command: Command::Ask(Arc::new(question)) }])
+    }
+
+    /// What becomes of a plan: where nothing is asked between steps it is worked on at once.
+    fn planned(&self) -> Next {
+        let plan = match &self.state.planned {
+            Some(Came::Well(Handoff::Plan(plan))) => plan,
+            Some(Came::Well(Handoff::Escalation(escalation))) => {
+                return self.signal(Signal::PlanInvalid, Some(escalation.reason.clone()));
+            }
+            Some(Came::Well(_)) | None => return self.signal(Signal::PlanInvalid, None),
+            Some(Came::Declined) => return self.end(Outcome::Declined),
+            Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
+            Some(Came::Failed(why)) => return self.signal(Signal::PlanInvalid, Some(why.clone())),
+        };
+        if self.state.mode == Some(Mode::Auto) {
+            return self.signal(Signal::PlanReady, None);
+        }
+        match self.state.asked.answer(QuestionKind::Confirmation) {
+            None => self.ask(questions::plan(plan)),
+            Some((Choice::Decline, _)) => self.end(Outcome::Declined),
+            Some((Choice::Correct, text)) => {
+                self.go(CrewState::Plan, Signal::Again, Some(text.unwrap_or_default().to_owned()))
+            }
+            Some((Choice::AcceptAuto, _)) => self.record(Body::ModeSet { mode: Mode::Auto }),
+            Some(_) => self.signal(Signal::PlanReady, None),
+        }
+    }
+
+    fn executed(&self) -> Next {
+        match self.state.subtask().and_then(|subtask| subtask.executed.as_ref()) {
+            Some(Came::Well(Handoff::Execution(_))) => self.signal(Signal::ExecuteOk, None),
+            Some(Came::Well(Handoff::Escalation(escalation))) => {
+                self.signal(Signal::ExecuteBlocked, Some(escalation.reason.clone()))
+            }
+            Some(Came::Declined) => self.signal(Signal::ExecuteBlocked, Some("declined by the operator".to_owned())),
+            Some(Came::Enough) => self.signal(Signal::OperatorDone, None),
+            Some(Came::Failed(why)) => self.signal(Signal::Fatal, Some(why.clone())),
+            Some(Came::Well(_)) | None => self.signal(Signal::Fatal, None),
+        }
+    }
+
+    /// What the judges say together. Nobody judges where nobody is listed for it.
+    fn judged(&self) -> Next {
+        let Some(subtask) = self.state.subtask() else { return self.signal(Signal::Fatal, None) };
+        let mut verdicts = Vec::new();
+        for (judge, came) in [("reviewer", &subtask.reviewed), ("critic", &subtask.criticised)] {
+            match came {
+                None => {}
+                Some(Came::Well(Handoff::Review(review))) => verdicts.push(review.verdict),
+                Some(Came::Well(Handoff::Escalation(escalation))) => {
+                    return self.signal(Signal::Fatal, Some(format!("the {judge}: {}", escalation.reason)));
+                }
+                Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
+                Some(Came::Failed(why)) => return self.signal(Signal::Fatal, Some(format!("the {judge}: {why}"))),
+                Some(Came::Declined | Came::Well(_)) => {
+                    return self.signal(Signal::Fatal, Some(format!("the {judge} gave no judgement")));
+                }
+            }
+        }
+        match verdicts.as_slice() {
+            [] => self.signal(Signal::ReviewPass, None),
+            [one, other] if one != other => self.signal(Signal::ReviewDisagreement, None),
+            [verdict, ..] => self.signal(
+                match verdict {
+                    Verdict::Pass => Signal::ReviewPass,
+                    Verdict::NeedsRetry => Signal::ReviewNeedsRetry,
+                    Verdict::Fail => Signal::ReviewFail,
+                },
+                None,
+            ),
+        }
+    }
+
+    /// Asks a person, and goes on as they say.
+    fn held_up(&self) -> Next {
+        let is_split = self.state.last == Some(Signal::ReviewDisagreement);
+        let kind = if is_split { QuestionKind::Disagreement } else { QuestionKind::Escalation };
+        let again = if self.state.plan.is_none() { CrewState::Plan } else { CrewState::Retry };
+        match self.state.asked.answer(kind) {
+            None if is_split => self.ask(questions::disagreement(self.state.subtask())),
+            None => self.ask(questions::escalation(self.state.subtask(), self.state.reason.as_deref())),
+            Some((Choice::Accept, _)) if self.state.plan.is_some() => {
+                self.go(CrewState::NextSubtask, Signal::ReviewPass, Some("the operator lets it pass".to_owned()))
+            }
+            Some((Choice::Retry, text)) => self.go(again, Signal::Again, text.map(str::to_owned)),
+            Some(_) => self.end(Outcome::Stopped),
+        }
+    }
+}
+
+impl Procedure for Crew {
+    fn apply(&mut self, event: &Event) {
+        self.state.apply(event, &self.part);
+        self.state.call_in(&self.setup, &self.part);
+    }
+
+    fn next(&self) -> Next {
+        if !self.state.started {
+            return self.record(Body::PartStart { kind: "crew".to_owned() });
+        }
+        if let Some(outcome) = self.state.ended {
+            return Next::Done(outcome);
+        }
+        if let Some(child) = &self.state.child {
+            return child.session.next();
+        }
+        match self.state.at {
+            CrewState::Init => match &self.state.confirmed {
+                Some(Outcome::Completed) => self.signal(Signal::Start, None),
+                Some(outcome) => self.end(*outcome),
+                None => Next::Want(Vec::new()),
+            },
+            CrewState::Plan => self.planned(),
+            CrewState::Dispatch | CrewState::NextSubtask => self.signal(Signal::Dispatched, None),
+            CrewState::Execute => self.executed(),
+            CrewState::ReviewStep => self.judged(),
+            CrewState::Retry => self.signal(Signal::Again, None),
+            CrewState::Block | CrewState::Escalate => self.held_up(),
+            CrewState::Complete => self.end(Outcome::Completed),
+        }
+    }
+}
+
+/// The questions of the crew itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Questions {
+    count: u32,
+    asked: Option<Asked>,
+}
+
+#[derive(Debug, Clone)]
+struct Asked {
+    slot: Slot,
+    kind: QuestionKind,
+    default: Choice,
+    withdrawn: bool,
+    answer: Option<(Choice, Option<String>)>,
+}
+
+impl Questions {
+    /// Takes note of what became of them.
+    pub(super) fn apply(&mut self, body: &Body) {
+        match body {
+            Body::Question { slot, question } => {
+                self.count = self.count.max(slot.number);
+                let (kind, default) = (question.kind, question.default);
+                self.asked = Some(Asked { slot: *slot, kind, default, withdrawn: false, answer: None });
+            }
+            Body::Answer { slot, choice, text, .. } => self.answered(*slot, Some((*choice, text.clone()))),
+            Body::Expired { slot } => self.answered(*slot, None),
+            Body::Withdrawn { slot } => {
+                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
+                    asked.withdrawn = true;
+                }
+            }
+            // What was asked was asked where the crew stood.
+            Body::CoordinatorState { .. } => self.asked = None,
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, slot: Slot, answer: Option<(Choice, Option<String>)>) {
+        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == slot) {
+            asked.answer = Some(answer.unwrap_or((asked.default, None)));
+        }
+    }
+
+    /// The answer to the question that was put last, if it is of `kind`.
+    fn answer(&self, kind: QuestionKind) -> Option<(Choice, Option<&str>)> {
+        let asked = self.asked.as_ref().filter(|asked| asked.kind == kind)?;
+        asked.answer.as_ref().map(|(choice, text)| (*choice, text.as_deref()))
+    }
+
+    /// The slot of a question that is put, or still open.
+    fn slot(&self, kind: QuestionKind) -> Slot {
+        match &self.asked {
+            Some(Asked { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
+            Some(asked) if asked.kind == kind && asked.answer.is_none() => asked.slot,
+            _ => Slot::first(What::Ask, self.count + 1),
+        }
+    }
+}

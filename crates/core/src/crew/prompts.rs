@@ -1,0 +1,119 @@
+//! What each role of a crew gets to read beyond the standing orders and the brief. What another role wrote stands in a
+//! fence: it is data.
+
+use super::handoff::{Handoff, HandoffKind};
+use super::state::{Came, State, SubTaskState};
+use crate::role::Role;
+use crate::session::fence::fenced;
+use crate::session::prompts::how_to_hand_off;
+
+/// How much of what earlier sub-tasks came to is told, in characters each.
+const NOTES_CHARS_MAX: usize = 1_000;
+/// How many changed files are named.
+const CHANGED_MAX: usize = 100;
+
+/// The standing orders of a role: those of every agent once (C22), the brief, and what the role is.
+pub(super) fn standing_orders(orders: &str, brief: &str, role: Role) -> String {
+    format!("{}\n\n---\n\n{}\n\n---\n\n# Your role: {role}\n\n{}", orders.trim_end(), brief.trim_end(), overlay(role))
+}
+
+/// What a role is.
+#[must_use]
+pub fn overlay(role: Role) -> &'static str {
+    match role {
+        Role::Planner => {
+            "You divide the brief into sub-tasks that one executor does, one after another. You call no tool and do \
+             none of the work. Each sub-task stands by itself: what to do, and criteria by which anybody can tell \
+             that it is done. Plan nothing that the brief does not ask for, and as few sub-tasks as the work needs."
+        }
+        Role::Executor => {
+            "You do one sub-task of a plan that stands. Do that and nothing beyond it, with the tools that you are \
+             offered. What you hand off is judged by its criteria, by others who look at what is there."
+        }
+        Role::Reviewer => {
+            "You judge whether a sub-task meets its criteria. You can read and change nothing. Look at what is \
+             there, not at what is said of it. `pass` if every criterion is met, `needs_retry` with what to do \
+             otherwise if another attempt can meet them, `fail` if none can."
+        }
+        Role::Critic => {
+            "You look for what others miss: criteria that are met in word only, what broke on the way, what nobody \
+             asked for. You can read and change nothing. Judge for yourself; agree with nobody because they said it."
+        }
+    }
+}
+
+/// What is asked of a role now.
+pub(super) fn request(role: Role, state: &State, is_blind: bool) -> String {
+    match (role, state.subtask()) {
+        (Role::Planner, _) | (_, None) => plan(state),
+        (Role::Executor, Some(subtask)) => execute(state, subtask),
+        (Role::Reviewer, Some(subtask)) => judge(subtask, false),
+        (Role::Critic, Some(subtask)) => judge(subtask, is_blind),
+    }
+}
+
+fn plan(state: &State) -> String {
+    let said = match &state.reason {
+        Some(said) if state.plans > 1 => format!("\n\nThe operator wants another plan and says:\n\n{said}"),
+        Some(_) | None => String::new(),
+    };
+    format!(
+        "The operator confirmed the brief. Plan the work.{said}\n\nIn a sub-task, `depends_on` names at most the one \
+         right before it.\n\n{}",
+        how_to_hand_off(HandoffKind::Plan)
+    )
+}
+
+fn execute(state: &State, subtask: &SubTaskState) -> String {
+    let mut text = format!("# Sub-task {} of {}\n\n{}", state.index + 1, state.subtasks.len(), described(subtask));
+    let before = state.subtasks[..state.index].iter().filter_map(|before| match &before.executed {
+        Some(Came::Well(Handoff::Execution(execution))) => Some((before, execution)),
+        _ => None,
+    });
+    for (before, execution) in before {
+        let told = if execution.notes.trim().is_empty() { &execution.output } else { &execution.notes };
+        let told: String = told.chars().take(NOTES_CHARS_MAX).collect();
+        text.push_str(&format!("\n\n{}", fenced(&format!("sub-task {}, which passed", before.task.id), &told)));
+    }
+    if subtask.attempts > 1 {
+        text.push_str(&format!("\n\nThis is attempt {}.", subtask.attempts));
+        for (who, came) in [("reviewer", &subtask.reviewed), ("critic", &subtask.criticised)] {
+            if let Some(Came::Well(Handoff::Review(review))) = came {
+                let said = review.suggested_revision.as_ref().unwrap_or(&review.rationale);
+                text.push_str(&format!("\n\n{}", fenced(&format!("the {who} of the attempt before"), said)));
+            }
+        }
+        if let Some(said) = subtask.said.as_deref().filter(|said| !said.trim().is_empty()) {
+            text.push_str(&format!("\n\nThe operator says:\n\n{said}"));
+        }
+    }
+    text
+}
+
+fn judge(subtask: &SubTaskState, is_blind: bool) -> String {
+    let account = match &subtask.executed {
+        Some(Came::Well(handoff)) if !is_blind => {
+            let account = serde_json::to_string_pretty(handoff).unwrap_or_default();
+            fenced("the executor's handoff", &account)
+        }
+        _ => "The executor's account of its work is withheld: judge what is there.".to_owned(),
+    };
+    let mut changed: Vec<&str> = subtask.changed.iter().map(String::as_str).take(CHANGED_MAX).collect();
+    if subtask.changed.len() > CHANGED_MAX {
+        changed.push("and more");
+    }
+    let changed = if changed.is_empty() { "none that a tool named".to_owned() } else { changed.join("\n") };
+    format!(
+        "Judge this sub-task.\n\n{}\n\n{account}\n\nCalls of tools that were made: {}. {}\n\n{}",
+        described(subtask),
+        subtask.calls,
+        fenced("the journal: files that were changed", &changed),
+        how_to_hand_off(HandoffKind::Review)
+    )
+}
+
+fn described(subtask: &SubTaskState) -> String {
+    let task = &subtask.task;
+    let criteria: String = task.acceptance_criteria.iter().map(|criterion| format!("\n- {criterion}")).collect();
+    format!("Id: {}\nTitle: {}\n\n{}\n\nDone when:{criteria}", task.id, task.title, task.instruction)
+}

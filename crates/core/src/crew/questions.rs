@@ -1,0 +1,111 @@
+//! What a crew asks its operator.
+
+use super::handoff::{Handoff, Plan, Review};
+use super::state::{Came, SubTaskState};
+use crate::inbox::{Choice, Offer, Question, QuestionKind};
+use crate::view::visible_text;
+
+/// How much of a text is shown inside a question, in characters.
+const EXCERPT_CHARS_MAX: usize = 1_500;
+
+/// Is this plan what you want? Asked where the operator is asked between steps.
+pub(super) fn plan(plan: &Plan) -> Question {
+    let lines: String = plan
+        .subtasks
+        .iter()
+        .enumerate()
+        .map(|(index, task)| {
+            let criteria = task.acceptance_criteria.join("; ");
+            format!("\n{}. {}\n   {}\n   done when: {criteria}", index + 1, task.title, excerpt(&task.instruction))
+        })
+        .collect();
+    Question {
+        kind: QuestionKind::Confirmation,
+        text: visible_text(&format!("Is this plan what you want?{lines}")).into_owned(),
+        options: vec![
+            Offer::new(Choice::Accept, "go", "the sub-tasks are worked on in this order"),
+            Offer::new(Choice::AcceptAuto, "auto", "the same, and you are not asked between steps any more"),
+            Offer::new(Choice::Correct, "<anything else>", "the planner gets it and plans again"),
+            Offer::new(Choice::Decline, "no", "the run ends here"),
+        ],
+        default: Choice::Decline,
+        deadline_ms: None,
+    }
+}
+
+/// The judges disagree: both views side by side.
+pub(super) fn disagreement(subtask: Option<&SubTaskState>) -> Question {
+    let view = |who: &str, came: Option<&Came>| match came {
+        Some(Came::Well(Handoff::Review(review))) => format!("\n{who}: {}", judgement(review)),
+        _ => String::new(),
+    };
+    let views = subtask.map_or_else(String::new, |subtask| {
+        view("reviewer", subtask.reviewed.as_ref()) + &view("critic", subtask.criticised.as_ref())
+    });
+    let text = format!("Reviewer and critic disagree about {}.{views}", named(subtask));
+    Question {
+        kind: QuestionKind::Disagreement,
+        text: visible_text(&text).into_owned(),
+        options: offers(),
+        default: Choice::Decline,
+        deadline_ms: None,
+    }
+}
+
+/// The crew can't go on by itself.
+pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -> Question {
+    let views = subtask.and_then(|subtask| subtask.reviewed.as_ref()).map_or_else(String::new, |came| match came {
+        Came::Well(Handoff::Review(review)) => format!("\nreviewer: {}", judgement(review)),
+        Came::Well(_) | Came::Declined | Came::Enough | Came::Failed(_) => String::new(),
+    });
+    let why = reason.map(|reason| format!("\n{}", excerpt(reason))).unwrap_or_default();
+    let text = match subtask {
+        None => format!("There is no plan to work on.{why}"),
+        Some(_) => format!("The crew can't go on with {}.{why}{views}", named(subtask)),
+    };
+    let mut options = offers();
+    if subtask.is_none() {
+        options.retain(|offer| offer.choice != Choice::Accept);
+    }
+    Question {
+        kind: QuestionKind::Escalation,
+        text: visible_text(&text).into_owned(),
+        options,
+        default: Choice::Decline,
+        deadline_ms: None,
+    }
+}
+
+fn offers() -> Vec<Offer> {
+    vec![
+        Offer::new(Choice::Accept, "pass", "the sub-task counts as done, as it is; the next one begins"),
+        Offer::new(
+            Choice::Retry,
+            "retry",
+            "another attempt; `retry: ...` or anything else is told to whoever makes it",
+        ),
+        Offer::new(Choice::Decline, "stop", "the run is stopped"),
+    ]
+}
+
+fn judgement(review: &Review) -> String {
+    let verdict = serde_json::to_value(review.verdict).ok();
+    let verdict = verdict.as_ref().and_then(|verdict| verdict.as_str()).unwrap_or_default().to_owned();
+    let revision = review.suggested_revision.as_deref().map(|text| format!("\n  suggests: {}", excerpt(text)));
+    format!("{verdict}: {}{}", excerpt(&review.rationale), revision.unwrap_or_default())
+}
+
+fn named(subtask: Option<&SubTaskState>) -> String {
+    subtask.map_or_else(
+        || "the work".to_owned(),
+        |subtask| format!("sub-task `{}` ({}), attempt {}", subtask.task.id, subtask.task.title, subtask.attempts),
+    )
+}
+
+fn excerpt(text: &str) -> String {
+    let mut shown: String = text.chars().take(EXCERPT_CHARS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push_str(" ...");
+    }
+    shown
+}

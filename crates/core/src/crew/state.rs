@@ -1,0 +1,318 @@
+//! What the events say of a crew: where it stands, its plan, what each role left, and who is at work.
+
+use std::collections::BTreeSet;
+
+use super::handoff::{Handoff, Plan, SubTask};
+use super::machine::Questions;
+use super::setup::CrewSetup;
+use super::states::{CrewState, Signal, Standing, Status};
+use crate::budget::Spending;
+use crate::gate::{Category, Lasts};
+use crate::inbox::Message;
+use crate::procedure::Part;
+use crate::procedure::Procedure;
+use crate::role::Role;
+use crate::session::{Mode, Session};
+use crate::trace::{Body, Event, Outcome};
+
+/// Where a crew stands.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    pub(super) started: bool,
+    pub(super) ended: Option<Outcome>,
+    pub(super) mode: Option<Mode>,
+    pub(super) at: CrewState,
+    /// What led there, and why.
+    pub(super) last: Option<Signal>,
+    pub(super) reason: Option<String>,
+    /// How phase 0 of the run ended.
+    pub(super) confirmed: Option<Outcome>,
+    /// How often the planner was asked, and what came of the last time.
+    pub(super) plans: u32,
+    pub(super) planned: Option<Came>,
+    pub(super) plan: Option<Plan>,
+    pub(super) index: usize,
+    pub(super) subtasks: Vec<SubTaskState>,
+    pub(super) child: Option<Child>,
+    pub(super) asked: Questions,
+    pub(super) spending: Spending,
+    /// What the operator approved for the run.
+    pub(super) approved: Vec<Category>,
+    /// What a session that begins later must know too.
+    pub(super) standing: Vec<Event>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            started: false,
+            ended: None,
+            mode: None,
+            at: CrewState::Init,
+            last: None,
+            reason: None,
+            confirmed: None,
+            plans: 0,
+            planned: None,
+            plan: None,
+            index: 0,
+            subtasks: Vec::new(),
+            child: None,
+            asked: Questions::default(),
+            spending: Spending::default(),
+            approved: Vec::new(),
+            standing: Vec::new(),
+        }
+    }
+}
+
+/// A session at work.
+#[derive(Debug, Clone)]
+pub(super) struct Child {
+    pub(super) part: Part,
+    /// Whose it is; none for phase 0 of the run.
+    pub(super) role: Option<Role>,
+    pub(super) session: Session,
+}
+
+/// What came of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Came {
+    /// This.
+    Well(Handoff),
+    /// The operator declined it.
+    Declined,
+    /// The operator said that it is enough.
+    Enough,
+    /// Nothing, for this reason.
+    Failed(String),
+}
+
+/// How a sub-task stands.
+#[derive(Debug, Clone)]
+pub(super) struct SubTaskState {
+    pub(super) task: SubTask,
+    pub(super) status: Status,
+    /// How often it was begun.
+    pub(super) attempts: u32,
+    /// How often the judges wanted it again since a person last looked.
+    pub(super) retries: u64,
+    pub(super) executed: Option<Came>,
+    pub(super) reviewed: Option<Came>,
+    pub(super) criticised: Option<Came>,
+    /// What the operator said for the next attempt.
+    pub(super) said: Option<String>,
+    /// The files that calls of this attempt changed, and how many calls there were.
+    pub(super) changed: BTreeSet<String>,
+    pub(super) calls: u32,
+}
+
+impl SubTaskState {
+    fn new(task: SubTask) -> Self {
+        Self {
+            task,
+            status: Status::Pending,
+            attempts: 0,
+            retries: 0,
+            executed: None,
+            reviewed: None,
+            criticised: None,
+            said: None,
+            changed: BTreeSet::new(),
+            calls: 0,
+        }
+    }
+}
+
+impl State {
+    /// The present sub-task.
+    pub(super) fn subtask(&self) -> Option<&SubTaskState> {
+        self.subtasks.get(self.index)
+    }
+
+    pub(super) fn standing(&self, retries_max: u64) -> Standing {
+        Standing {
+            subtasks: self.plan.as_ref().map(|plan| plan.subtasks.len()),
+            index: self.index,
+            retries: self.subtask().map_or(0, |subtask| subtask.retries),
+            retries_max,
+        }
+    }
+
+    pub(super) fn apply(&mut self, event: &Event, part: &Part) {
+        match &event.body {
+            Body::RunStart(_)
+            | Body::SandboxReport { .. }
+            | Body::GrantsLoaded { .. }
+            | Body::PermissionRevoked { .. } => {
+                self.standing.push(event.clone());
+            }
+            Body::PermissionGranted { scope_granted, .. } if *scope_granted != Lasts::ThisCall => {
+                self.standing.push(event.clone());
+            }
+            Body::PermissionGrantConsumed { .. } => self.standing.push(event.clone()),
+            Body::OperatorMessage { message: Message::Mode(mode), .. } => self.mode = Some(*mode),
+            _ => {}
+        }
+        if event.part == *part {
+            self.own(&event.body);
+        }
+        self.hear(event);
+    }
+
+    /// What the crew itself decided, or was told.
+    fn own(&mut self, body: &Body) {
+        self.asked.apply(body);
+        match body {
+            Body::PartStart { .. } => self.started = true,
+            Body::PartEnd { outcome } => self.ended = Some(*outcome),
+            Body::ModeSet { mode } => self.mode = Some(*mode),
+            Body::CoordinatorState { state, signal, reason, .. } => self.moved(*state, *signal, reason.as_deref()),
+            _ => {}
+        }
+    }
+
+    fn moved(&mut self, to: CrewState, signal: Signal, reason: Option<&str>) {
+        let from = std::mem::replace(&mut self.at, to);
+        self.last = Some(signal);
+        self.reason = reason.map(str::to_owned);
+        match to {
+            CrewState::Plan => {
+                self.plans += 1;
+                self.planned = None;
+            }
+            CrewState::Dispatch if from == CrewState::Plan => {
+                if let Some(Came::Well(Handoff::Plan(plan))) = &self.planned {
+                    self.subtasks = plan.subtasks.iter().cloned().map(SubTaskState::new).collect();
+                    self.plan = Some(plan.clone());
+                    self.index = 0;
+                }
+            }
+            CrewState::Dispatch | CrewState::Complete if from == CrewState::NextSubtask => self.index += 1,
+            _ => {}
+        }
+        let is_first = self.subtask().is_some_and(|subtask| subtask.attempts == 0);
+        if to == CrewState::Execute && is_first {
+            self.spending.begin_subtask();
+        }
+        let Some(subtask) = self.subtasks.get_mut(self.index) else { return };
+        match to {
+            CrewState::Execute => {
+                subtask.status = Status::Executing;
+                subtask.attempts += 1;
+                subtask.executed = None;
+                subtask.changed.clear();
+                subtask.calls = 0;
+            }
+            CrewState::ReviewStep => {
+                subtask.status = Status::Reviewing;
+                (subtask.reviewed, subtask.criticised) = (None, None);
+            }
+            CrewState::NextSubtask => subtask.status = Status::Passed,
+            CrewState::Retry if signal == Signal::Again => {
+                subtask.status = Status::Retrying;
+                subtask.retries = 0;
+                subtask.said = reason.map(str::to_owned);
+            }
+            CrewState::Retry => {
+                subtask.status = Status::Retrying;
+                subtask.retries += 1;
+                subtask.said = None;
+            }
+            CrewState::Block => subtask.status = Status::Failed,
+            CrewState::Escalate => subtask.status = Status::Escalated,
+            CrewState::Init | CrewState::Plan | CrewState::Dispatch | CrewState::Complete => {}
+        }
+    }
+
+    /// What the session at work hears, and what is seen of it.
+    fn hear(&mut self, event: &Event) {
+        let Some(child) = &mut self.child else {
+            self.spending.apply(event);
+            return;
+        };
+        if event.part.is_within(&child.part) || event.part.is_root() {
+            child.session.apply(event);
+        }
+        if event.part != child.part {
+            return;
+        }
+        if child.role == Some(Role::Executor)
+            && let Some(subtask) = self.subtasks.get_mut(self.index)
+            && let Body::ToolCall { changes, .. } = &event.body
+        {
+            subtask.calls += 1;
+            subtask.changed.extend(changes.iter().map(|change| change.path.clone()));
+        }
+        if let Body::PartEnd { outcome } = &event.body {
+            self.came(*outcome);
+        }
+    }
+
+    /// The session at work is at its end.
+    fn came(&mut self, outcome: Outcome) {
+        let Some(Child { role, session, .. }) = self.child.take() else { return };
+        self.spending = session.spending().clone();
+        self.approved = session.approved_for_run().to_vec();
+        self.mode = session.settled_mode().or(self.mode);
+        let came = match (session.handoff(), outcome) {
+            (Some(handoff), Outcome::Completed) => Came::Well(handoff),
+            (None, Outcome::Completed) => Came::Enough,
+            (_, Outcome::Declined) => Came::Declined,
+            (_, Outcome::Stopped) => Came::Failed("it was stopped".to_owned()),
+            (_, Outcome::Failed) => Came::Failed(session.failure()),
+        };
+        let subtask = self.subtasks.get_mut(self.index);
+        match (role, subtask) {
+            (None, _) => self.confirmed = Some(outcome),
+            (Some(Role::Planner), _) => self.planned = Some(came),
+            (Some(Role::Executor), Some(subtask)) => subtask.executed = Some(came),
+            (Some(Role::Reviewer), Some(subtask)) => subtask.reviewed = Some(came),
+            (Some(Role::Critic), Some(subtask)) => subtask.criticised = Some(came),
+            (Some(_), None) => {}
+        }
+    }
+
+    /// Calls in whoever is due, if nobody is at work.
+    pub(super) fn call_in(&mut self, setup: &CrewSetup, part: &Part) {
+        if self.child.is_some() || !self.started || self.ended.is_some() {
+            return;
+        }
+        let Some((segment, role)) = self.due(setup) else { return };
+        let part = part.child(&segment);
+        let mut session = Session::new(setup.session(role, self), part.clone());
+        for event in &self.standing {
+            session.recall(event);
+        }
+        session.carry(self.spending.clone());
+        self.child = Some(Child { part, role, session });
+    }
+
+    /// Who is due: the segment of their part, and their role; none for phase 0 of the run.
+    fn due(&self, setup: &CrewSetup) -> Option<(String, Option<Role>)> {
+        match self.at {
+            CrewState::Init => self.confirmed.is_none().then(|| ("intake".to_owned(), None)),
+            CrewState::Plan => {
+                self.planned.is_none().then(|| (format!("plan/{}/planner", self.plans), Some(Role::Planner)))
+            }
+            CrewState::Execute | CrewState::ReviewStep => {
+                let subtask = self.subtask()?;
+                let judges = |role| setup.roles.contains(&role);
+                let role = if self.at == CrewState::Execute {
+                    subtask.executed.is_none().then_some(Role::Executor)
+                } else if judges(Role::Reviewer) && subtask.reviewed.is_none() {
+                    Some(Role::Reviewer)
+                } else {
+                    (judges(Role::Critic) && subtask.criticised.is_none()).then_some(Role::Critic)
+                }?;
+                Some((format!("subtask/{}.{}/{role}", self.index + 1, subtask.attempts), Some(role)))
+            }
+            CrewState::Dispatch
+            | CrewState::NextSubtask
+            | CrewState::Retry
+            | CrewState::Block
+            | CrewState::Escalate
+            | CrewState::Complete => None,
+        }
+    }
+}
