@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::trace::Body;
+use adjutant_core::view::visible_line;
 use adjutant_host::sandbox::{Layer, Limits, Mode, Places, Sandbox, SelfTest, Settings, self_test};
 use adjutant_store::config::{SandboxConfig, Setting};
 use anyhow::Context;
@@ -125,7 +126,13 @@ fn sandbox(plan: &Plan<'_>) -> anyhow::Result<Sandbox> {
         layers: Layer::ALL.into_iter().filter(|layer| !left_out.contains(layer)).collect(),
         limits: Limits { memory_bytes, ..Limits::default() },
     };
-    Sandbox::new(settings, places, Path::new(OURSELVES)).context("can't make a folder for the sandbox")
+    let sandbox =
+        Sandbox::new(settings, places, Path::new(OURSELVES)).context("can't make a folder for the sandbox")?;
+    for finding in sandbox.found_at_start() {
+        let finding = finding.to_string();
+        eprintln!("warning: a command of a run that was killed had changed a repository: {}", visible_line(&finding));
+    }
+    Ok(sandbox)
 }
 
 /// How much of the sandbox must be there, as it is configured.

@@ -178,7 +178,7 @@ fn path_of(folder: &str, name: &std::ffi::OsStr) -> Option<String> {
 fn is_gits_own(path: &str) -> bool {
     let Some(own) = path.strip_prefix(".git/") else { return false };
     let is_watched = |name: &str| own == name || own.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-    !["hooks", "config", "config.worktree", "info"].into_iter().any(is_watched)
+    !["hooks", "config", "config.worktree", "commondir", "info"].into_iter().any(is_watched)
 }
 
 /// The hash of a small file's content or of where a link leads; none for anything else, and for what goes beyond

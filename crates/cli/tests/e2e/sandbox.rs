@@ -42,6 +42,22 @@ fn a_whole_sandbox_is_said_in_a_line_and_on_record() {
 }
 
 #[test]
+fn what_a_command_leaves_in_the_repository_is_put_aside_and_on_record() {
+    let home = one_command("sh x.sh", "", json!(["go", "y"]));
+    home.write("work/x.sh", "echo e > .git/commondir; echo done");
+    let git = |args: &[&str]| Command::new("git").args(args).current_dir(home.path("work")).output().expect("git");
+    assert!(git(&["init", "-q"]).status.success());
+    let (said, journal) = run(&home, 0);
+    assert!(said.contains("REPOSITORY_CHANGED"), "{said}");
+    let result = event(&journal, "tool_result");
+    assert_eq!(result["code"], "REPOSITORY_CHANGED");
+    let content = result["content"].as_str().expect("content");
+    assert!(content.contains(".git/commondir` was put aside as `") && content.contains("done"), "{content}");
+    assert!(git(&["status"]).status.success() && !home.path("work/.git/commondir").exists());
+    assert!(home.path("home/aside").read_dir().expect("there").next().is_some());
+}
+
+#[test]
 fn a_brief_that_authorizes_fetching_gives_commands_the_network() {
     let home = one_command("true", "", json!(["go"]));
     home.write("brief.md", crate::home::brief(&format!("{AUTHORIZED}\n  - http_fetch")));

@@ -10,5 +10,6 @@
 mod attacks;
 mod layers;
 mod limits;
+mod repository;
 mod work;
 mod world;

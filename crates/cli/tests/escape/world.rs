@@ -87,7 +87,23 @@ impl World {
     }
 
     fn places(&self) -> Places {
-        Places { workdir: self.at("work"), home: Some(self.at("home")), ..Places::default() }
+        let runtime_home = Some(self.at("runtime"));
+        Places { workdir: self.at("work"), home: Some(self.at("home")), runtime_home, ..Places::default() }
+    }
+
+    /// What the operator does in the folder `folder` of the world, without a sandbox; says what was said.
+    #[track_caller]
+    pub fn operator(&self, folder: &str, line: &str) -> String {
+        let mut shell = Program::new("bash");
+        shell
+            .args(["-ec", line])
+            .current_dir(self.at(folder))
+            .env("HOME", &self.root)
+            .env("OUTSIDE", self.at("outside"));
+        let said = shell.envs([("GIT_CONFIG_NOSYSTEM", "1")]).output().unwrap();
+        let text = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success(), "{line}\n{text}");
+        text
     }
 
     /// Runs a command line in the workdir, in the sandbox or without one.

@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::sandbox::{Failure, LAUNCH_WORD, Layers, Orders, Policy, Probe, Report};
+use crate::sandbox::{Failure, Finding, LAUNCH_WORD, Layers, Orders, Policy, Probe, Report, Watch};
 
 pub use output::Output;
 
@@ -74,6 +74,8 @@ pub struct Confined {
     pub policy: Policy,
     /// What is tried instead of the command.
     pub(crate) probe: Option<Probe>,
+    /// How the repository was, for a look at it when the command has ended.
+    pub(crate) watch: Watch,
 }
 
 /// How a command ended and what it said.
@@ -93,6 +95,8 @@ pub struct Ended {
     pub left_behind: usize,
     /// What came of the sandbox's layers; `None` if there was to be none.
     pub layers: Option<Layers>,
+    /// What it left in the repository that would have run something outside, and where that was put.
+    pub findings: Vec<Finding>,
 }
 
 /// Why a command ended.
@@ -151,6 +155,10 @@ async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> 
     let bytes_max = command.stream_bytes_max;
     let timeout = command.timeout;
     let program = command.program.to_string_lossy().into_owned();
+    let watch = match &command.confinement {
+        Confinement::None => Watching(None),
+        Confinement::Sandbox(confined) => Watching(Some(confined.watch.clone())),
+    };
     let (mut child, mut tree, report) = start(command, stdin).await?;
     let mut streams = Streams {
         stdout: Stream::new(child.stdout.take(), bytes_max),
@@ -179,6 +187,7 @@ async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> 
     streams.read_to_end().await;
     tree.reap().await;
     let status = status.ok();
+    let findings = watch.end();
     let report = match report {
         // Whoever could write into it is gone.
         Some(report) => Some(whole(Report::read(report), cause, &program)?),
@@ -192,7 +201,25 @@ async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> 
         stderr: streams.stderr.output,
         left_behind: left_behind + report.as_ref().map_or(0, |report| report.left_behind),
         layers: report.and_then(|report| report.layers),
+        findings,
     })
+}
+
+/// Looks at the repository when the command is over, also if nobody waits for its end any more.
+struct Watching(Option<Watch>);
+
+impl Watching {
+    fn end(mut self) -> Vec<Finding> {
+        self.0.take().map_or_else(Vec::new, |watch| watch.end())
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let Some(watch) = self.0.take() {
+            watch.end();
+        }
+    }
 }
 
 /// The report, if it says that the command was started in a sandbox.

@@ -4,8 +4,9 @@
 //! and fetching of what is missing are switched off or never reached. Content goes in through `fast-import` as it
 //! is, so that no filter and no setting of line endings stands between a file and what is kept of it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
@@ -35,7 +36,7 @@ const SETTINGS: [&str; 11] = [
 
 /// A repository, seen from the workdir in it.
 #[derive(Debug, Clone)]
-pub(super) struct Git {
+pub(crate) struct Git {
     workdir: PathBuf,
     git_dir: PathBuf,
 }
@@ -53,6 +54,28 @@ impl Git {
     /// The repository at `git_dir`, for reading what was kept in it.
     pub(super) fn at(git_dir: &Path) -> Self {
         Self { workdir: git_dir.to_owned(), git_dir: git_dir.to_owned() }
+    }
+
+    /// The repository at `git_dir`, of which `tree` is checked out.
+    pub(crate) fn of(git_dir: &Path, tree: &Path) -> Self {
+        Self { workdir: tree.to_owned(), git_dir: git_dir.to_owned() }
+    }
+
+    /// The paths that the index has as submodules, relative to the tree.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
+    pub(crate) fn submodules(&self) -> io::Result<Vec<OsString>> {
+        let mut git = command(&self.workdir, Some(&self.git_dir));
+        git.args([OsStr::new("--work-tree"), self.workdir.as_os_str()]);
+        let told = run(git.args(["ls-files", "--stage", "-z"]), |_| Ok(()))?;
+        let entries = told.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+        let path = |entry: &[u8]| {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            entry.get(tab + 1..).map(|path| OsStr::from_bytes(path).to_owned())
+        };
+        Ok(entries.filter_map(path).collect())
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -154,6 +177,19 @@ impl Importing<'_> {
         self.stdin.write_all(content)?;
         self.stdin.write_all(b"\n")
     }
+}
+
+/// The names of the settings in the file `path`, without those that it includes.
+///
+/// # Errors
+///
+/// If git fails: the file is not there, or is no file of settings.
+pub(crate) fn settings(path: &Path) -> io::Result<Vec<String>> {
+    let mut git = command(Path::new("/"), None);
+    git.args(["config", "--no-includes", "--null", "--name-only", "--list", "--file"]).arg(path);
+    let told = run(&mut git, |_| Ok(()))?;
+    let names = told.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 /// Git in `folder`, with nothing of the repository's that runs, no settings of the user, and nobody to ask.

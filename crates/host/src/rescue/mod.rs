@@ -11,7 +11,7 @@
 //! Begin with [`Rescues::keep`]; `listing.rs` says what belongs to an extent, `git.rs` speaks to git and keeps the
 //! repository, which nobody vouches for, from running anything. `restore.rs` has the way back.
 
-mod git;
+pub(crate) mod git;
 mod keep;
 mod listing;
 mod manifest;

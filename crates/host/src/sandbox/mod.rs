@@ -11,6 +11,8 @@ mod layer;
 mod policy;
 mod places;
 mod repository;
+mod watch;
+mod embedded;
 mod orders;
 mod report;
 mod settings;
@@ -53,6 +55,8 @@ pub use policy::{Limits, Network, Policy};
 pub(crate) use report::{Failure, Report};
 pub use self_test::{SelfTest, Wall, self_test};
 pub use settings::{Mode, Sandbox, Settings};
+pub use watch::Finding;
+pub(crate) use watch::Watch;
 
 /// The word by which our program is started anew to become a command.
 pub const LAUNCH_WORD: &str = "__sandbox";

@@ -24,6 +24,8 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     /// What it must not change, though it lies in what it may change.
     pub protected: Vec<PathBuf>,
+    /// What it may change and must not move away or put something else in the place of.
+    pub kept_in_place: Vec<PathBuf>,
     /// A folder of ours with the sub-folders that a sandbox needs; see `scratch.rs`.
     pub scratch: PathBuf,
     /// How much of the machine it may take.

@@ -1,14 +1,18 @@
 //! The folders of the workdir's git repository: what a commit writes, and what would run something later.
 //!
-//! A hook or a setting that an agent left behind would be run by the operator's own git, outside any sandbox.
+//! A hook or a setting that an agent left behind would be run by the operator's own git, outside any sandbox. What
+//! is there is protected by the kernel; what must not come, and what git itself has to change, is looked at
+//! when a command has ended ([`watch`](super::watch)).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The most submodules that are looked at.
-const MODULES_MAX: usize = 256;
+pub(super) const MODULES_MAX: usize = 256;
 /// How deep submodules are looked for: their names may have slashes.
-const MODULE_DEPTH_MAX: usize = 6;
+pub(super) const MODULE_DEPTH_MAX: usize = 6;
+/// The most worktrees of a repository that are looked at.
+const WORKTREES_MAX: usize = 256;
 
 /// A workdir's repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,59 +21,133 @@ pub(super) struct Repository {
     pub(super) outside: Vec<PathBuf>,
     /// What must not be changed.
     pub(super) protected: Vec<PathBuf>,
+    /// What may be changed and not moved away: without it git takes the folder for no repository, and looks for
+    /// one elsewhere.
+    pub(super) kept_in_place: Vec<PathBuf>,
+    /// What git reads its settings from, or may be made to.
+    pub(super) folders: Vec<GitFolder>,
+    /// The files and links that say where such a folder is.
+    pub(super) pointers: Vec<PathBuf>,
+}
+
+/// A folder in which git keeps what it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GitFolder {
+    pub(super) at: PathBuf,
+    /// What is checked out from it, if that is known.
+    pub(super) tree: Option<PathBuf>,
+    pub(super) kind: GitFolderKind,
+}
+
+/// What a git folder is to the workdir.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GitFolderKind {
+    /// A repository's.
+    Whole,
+    /// The part of a linked worktree that the workdir is.
+    Own,
+    /// The part of another worktree, which may be removed.
+    Other,
 }
 
 impl Repository {
     /// The repository of `workdir`, if there is one.
     ///
     /// A worktree's folders count only if they name this workdir in turn: the file that points to them is an
-    /// agent's to change, they are not.
+    /// agent's to change, they are not. A link counts only if it leads to a folder within the workdir: what lies
+    /// elsewhere can't be changed in any case.
     pub(super) fn of(workdir: &Path) -> Self {
         let own = workdir.join(".git");
-        let Ok(found) = fs::symlink_metadata(&own) else { return Self::default() };
+        let mut repository = Self::default();
+        let Ok(found) = fs::symlink_metadata(&own) else { return repository };
         if found.is_dir() {
-            let mut protected = guarded(&own);
-            let mut left = MODULES_MAX;
-            modules(&own.join("modules"), MODULE_DEPTH_MAX, &mut left, &mut protected);
-            return Self { outside: Vec::new(), protected };
-        }
-        if found.is_file()
+            repository.whole(&own, Some(workdir));
+        } else if found.is_symlink() {
+            repository.pointers.push(own.clone());
+            if let Ok(real) = fs::canonicalize(&own)
+                && real.is_dir()
+                && real != workdir
+                && real.starts_with(workdir)
+            {
+                repository.whole(&real, Some(workdir));
+            }
+        } else if found.is_file()
             && let Some((folder, common)) = linked(&own)
         {
-            let protected = guarded(&common).into_iter().chain([folder.join("config.worktree")]).chain([own]);
-            return Self { protected: protected.collect(), outside: vec![folder, common] };
+            let settings = ["commondir", "config.worktree", "gitdir"].map(|name| folder.join(name));
+            repository.protected.extend(settings.into_iter().chain([own.clone()]));
+            repository.pointers.push(own);
+            let tree = Some(workdir.to_owned());
+            repository.folders.push(GitFolder { at: folder.clone(), tree, kind: GitFolderKind::Own });
+            repository.whole(&common, None);
+            repository.outside = vec![folder, common];
         }
-        Self::default()
+        repository
+    }
+
+    /// A submodule of which `folder` is the repository and `tree` what is checked out.
+    pub(super) fn embedded(&mut self, folder: &Path, tree: &Path) {
+        if !self.folders.iter().any(|known| known.at == folder) {
+            self.whole(folder, Some(tree));
+        }
+    }
+
+    fn whole(&mut self, folder: &Path, tree: Option<&Path>) {
+        self.guard(folder, tree.map(Path::to_owned));
+        let worktrees = fs::read_dir(folder.join("worktrees")).into_iter().flatten().flatten();
+        for worktree in worktrees.map(|entry| entry.path()).take(WORKTREES_MAX) {
+            if !self.folders.iter().any(|known| known.at == worktree) {
+                self.folders.push(GitFolder { at: worktree, tree: None, kind: GitFolderKind::Other });
+            }
+        }
+        let mut left = MODULES_MAX;
+        self.modules(&folder.join("modules"), MODULE_DEPTH_MAX, &mut left);
+    }
+
+    /// Protects what of a repository's folder says what is run. An empty folder of hooks is made, since nothing can
+    /// be kept from being made.
+    fn guard(&mut self, folder: &Path, tree: Option<PathBuf>) {
+        let hooks = folder.join("hooks");
+        if folder.join("HEAD").is_file() && fs::symlink_metadata(&hooks).is_err() {
+            // Where it can't be made, nobody else can make it.
+            fs::create_dir(&hooks).ok();
+        }
+        let settings = ["config", "config.worktree", "commondir"].map(|name| folder.join(name));
+        self.protected.extend([hooks].into_iter().chain(settings));
+        self.kept_in_place.extend(["objects", "refs"].map(|name| folder.join(name)));
+        self.folders.push(GitFolder { at: folder.to_owned(), tree, kind: GitFolderKind::Whole });
+    }
+
+    fn modules(&mut self, folder: &Path, depth: usize, left: &mut usize) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if *left == 0 || depth == 0 {
+                return;
+            }
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            *left -= 1;
+            let path = entry.path();
+            if path.join("HEAD").is_file() {
+                let tree = checked_out(&path);
+                self.pointers.extend(tree.iter().map(|tree| tree.join(".git")));
+                self.guard(&path, tree);
+                self.modules(&path.join("modules"), depth - 1, left);
+            } else {
+                self.modules(&path, depth - 1, left);
+            }
+        }
     }
 }
 
-/// What of a repository's folder says what is run. An empty folder of hooks is made, since nothing can be
-/// kept from being made.
-fn guarded(folder: &Path) -> Vec<PathBuf> {
-    let hooks = folder.join("hooks");
-    if folder.join("HEAD").is_file() && fs::symlink_metadata(&hooks).is_err() {
-        // Where it can't be made, nobody else can make it.
-        fs::create_dir(&hooks).ok();
-    }
-    vec![hooks, folder.join("config"), folder.join("config.worktree")]
-}
-
-fn modules(folder: &Path, depth: usize, left: &mut usize, protected: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if *left == 0 || depth == 0 {
-            return;
-        }
-        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        *left -= 1;
-        if entry.path().join("HEAD").is_file() {
-            protected.extend(guarded(&entry.path()));
-            modules(&entry.path().join("modules"), depth - 1, left, protected);
-        } else {
-            modules(&entry.path(), depth - 1, left, protected);
-        }
-    }
+/// Where the settings in a submodule's `folder` say that it is checked out.
+fn checked_out(folder: &Path) -> Option<PathBuf> {
+    let settings = fs::read_to_string(folder.join("config")).ok()?;
+    let value = settings.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("worktree").then(|| value.trim().trim_matches('"'))
+    })?;
+    fs::canonicalize(folder.join(value)).ok()
 }
 
 /// The folder of a worktree and that of its repository, if both agree with the file that points to them.
@@ -100,14 +178,19 @@ mod tests {
         fs::write(own.join("commondir"), "../..\n").expect("written");
         fs::write(own.join("gitdir"), "/elsewhere/.git\n").expect("written");
         assert_eq!(Repository::of(&work), Repository::default());
+        fs::create_dir_all(root.join("main/.git/worktrees/other")).expect("made");
         fs::write(own.join("gitdir"), format!("{}\n", work.join(".git").display())).expect("written");
         let found = Repository::of(&work);
-        assert_eq!(found.outside, [own, root.join("main/.git")]);
+        assert_eq!(found.outside, [own.clone(), root.join("main/.git")]);
+        let folders: Vec<_> = found.folders.iter().map(|folder| (folder.at.clone(), folder.kind)).collect();
+        let common = (root.join("main/.git"), GitFolderKind::Whole);
+        let other = (root.join("main/.git/worktrees/other"), GitFolderKind::Other);
+        assert_eq!(folders, [(own, GitFolderKind::Own), common, other]);
         assert!(found.protected.contains(&root.join("main/.git/config")), "{found:?}");
     }
 
     #[test]
-    fn submodules_are_guarded_and_a_link_is_not_followed() {
+    fn submodules_are_guarded_and_a_link_is_followed_only_within() {
         let folder = tempfile::tempdir().expect("a folder");
         let git = folder.path().join(".git");
         fs::create_dir_all(git.join("modules/a/b")).expect("made");
@@ -119,6 +202,12 @@ mod tests {
 
         let other = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::symlink(&git, other.path().join(".git")).expect("linked");
-        assert_eq!(Repository::of(other.path()), Repository::default());
+        let found = Repository::of(other.path());
+        assert_eq!((found.protected.len(), found.folders.len(), found.pointers.len()), (0, 0, 1));
+
+        let root = fs::canonicalize(folder.path()).expect("there");
+        fs::rename(root.join(".git"), root.join("g")).expect("moved");
+        std::os::unix::fs::symlink("g", root.join(".git")).expect("linked");
+        assert!(Repository::of(&root).protected.contains(&root.join("g/config")));
     }
 }

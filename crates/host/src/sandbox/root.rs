@@ -1,8 +1,9 @@
 //! A root folder of its own: put together of what the policy names, everything else is not there.
 //!
 //! What may be read is mounted read-only, what may be changed is not; hidden places are covered by nothing,
-//! protected ones are mounted on themselves read-only, and a folder that holds protected ones on itself, so
-//! that it can't be moved away. The temporary folders are ours.
+//! protected ones are mounted on themselves read-only, and every folder above them that may be changed on itself,
+//! so that it can't be moved away: what is mounted below does not keep a folder in its place. The temporary folders
+//! are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, OsStr};
@@ -55,8 +56,12 @@ pub(super) fn build(policy: &Policy, has_processes: bool) -> io::Result<()> {
     for path in &policy.hidden {
         root.hide(path, policy).map_err(|error| at(path, &error))?;
     }
+    // A folder is kept in its place before what lies in it.
+    for path in policy.kept_in_place.iter().collect::<BTreeSet<_>>() {
+        root.keep_in_place(path, policy).map_err(|error| at(path, &error))?;
+    }
     for path in policy.protected.iter().collect::<BTreeSet<_>>() {
-        root.protect(path).map_err(|error| at(path, &error))?;
+        root.protect(path, policy).map_err(|error| at(path, &error))?;
     }
     go_to(&stage)
 }
@@ -226,20 +231,38 @@ impl Root<'_> {
         restrict(&staged, READ_ONLY | NO_DEVICES, false)
     }
 
-    /// Mounts what is at `path` on itself, read-only, and the folder that it lies in on itself.
-    fn protect(&self, path: &Path) -> io::Result<()> {
+    /// Mounts what is at `path` on itself, read-only, and keeps the folders that it lies in where they are.
+    fn protect(&self, path: &Path, policy: &Policy) -> io::Result<()> {
         let staged = self.staged(path);
         let Ok(found) = fs::symlink_metadata(&staged) else { return Ok(()) };
         if found.is_symlink() || !leads_nowhere_else(&staged)? {
             return Ok(());
         }
-        if let Some(parent) = staged.parent()
-            && !is_mounted(parent)?
-        {
-            mount_bind_recursive(parent, parent)?;
+        if let Some(parent) = path.parent() {
+            self.keep_in_place(parent, policy)?;
         }
         mount_bind(&staged, &staged)?;
         restrict(&staged, READ_ONLY | NO_DEVICES, false)
+    }
+
+    /// Mounts the folder at `path` on itself, and each above it up to the one that may be changed: a mount can be
+    /// neither moved nor removed.
+    fn keep_in_place(&self, path: &Path, policy: &Policy) -> io::Result<()> {
+        let above: Vec<&Path> = path.ancestors().collect();
+        for folder in above.into_iter().rev() {
+            if !policy.write.iter().any(|root| folder.starts_with(root)) {
+                continue;
+            }
+            let staged = self.staged(folder);
+            let Ok(found) = fs::symlink_metadata(&staged) else { return Ok(()) };
+            if !found.is_dir() || !leads_nowhere_else(&staged)? {
+                return Ok(());
+            }
+            if !is_mounted(&staged)? {
+                mount_bind_recursive(&staged, &staged)?;
+            }
+        }
+        Ok(())
     }
 }
 

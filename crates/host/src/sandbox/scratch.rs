@@ -1,5 +1,8 @@
 //! The temporary folder of a run, and those that killed runs left.
 //!
+//! A folder also has how repositories were before the commands that are running. Where nobody is left to look at them
+//! afterwards, it is done before the folder is removed.
+//!
 //! A folder is somebody's as long as its lock is held; the kernel gives it up with the process. Who makes a folder
 //! removes those whose lock nobody holds.
 
@@ -10,6 +13,8 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
+
+use super::watch::{Finding, Watch};
 
 /// How our folders are called in the system's temporary folder.
 const PREFIX: &str = "adjutant-run-";
@@ -25,6 +30,7 @@ const REMOVED_MAX: usize = 32;
 pub(super) struct Scratch {
     folder: TempDir,
     _lock: File,
+    findings: Vec<Finding>,
 }
 
 impl Scratch {
@@ -38,7 +44,7 @@ impl Scratch {
     }
 
     fn new_in(place: &Path) -> io::Result<Self> {
-        remove_abandoned(place);
+        let findings = remove_abandoned(place);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
         for name in ["root", "tmp", "none"] {
             fs::create_dir(folder.path().join(name))?;
@@ -49,7 +55,12 @@ impl Scratch {
         let lock = File::create_new(&early)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         fs::rename(early, folder.path().join(LOCK))?;
-        Ok(Self { folder, _lock: lock })
+        Ok(Self { folder, _lock: lock, findings })
+    }
+
+    /// What killed runs had left in repositories.
+    pub(super) fn findings(&self) -> &[Finding] {
+        &self.findings
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -57,13 +68,17 @@ impl Scratch {
     }
 }
 
-/// Removes our folders in `place` that nobody holds. What can't be removed stays: it is nobody's hurry.
-fn remove_abandoned(place: &Path) {
+/// Removes our folders in `place` that nobody holds, with a look at the repositories of commands that were killed.
+/// What can't be removed stays: it is nobody's hurry.
+fn remove_abandoned(place: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
     let entries = fs::read_dir(place).into_iter().flatten().flatten().take(LOOKED_AT_MAX);
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for entry in ours.filter(|entry| is_abandoned(&entry.path())).take(REMOVED_MAX) {
+        findings.extend(Watch::left_in(&entry.path()).iter().flat_map(Watch::settle));
         fs::remove_dir_all(entry.path()).ok();
     }
+    findings
 }
 
 fn is_abandoned(folder: &Path) -> bool {
@@ -90,7 +105,7 @@ mod tests {
         let (living, killed) =
             (Scratch::new_in(place.path()).expect("made"), Scratch::new_in(place.path()).expect("made"));
         fs::write(killed.path().join("tmp/left"), "").expect("written");
-        let Scratch { folder, _lock } = killed;
+        let Scratch { folder, _lock, .. } = killed;
         // What a kill does: the lock is given up, nothing is removed.
         let left = folder.keep();
         drop(_lock);

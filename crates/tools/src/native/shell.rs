@@ -68,6 +68,15 @@ fn unconfined(why: &std::io::Error) -> ToolOutput {
     )
 }
 
+/// What is said of what was found in the repository; empty if nothing was.
+fn left_in_repository(ended: &Ended) -> String {
+    if ended.findings.is_empty() {
+        return String::new();
+    }
+    let findings: Vec<String> = ended.findings.iter().map(ToString::to_string).collect();
+    format!("It left something in the repository that git would follow or run: {}. ", findings.join("; "))
+}
+
 fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
     let truncated = ended.stdout.dropped() + ended.stderr.dropped() > 0;
     let exit_code = ended.exit_code.unwrap_or(-1);
@@ -81,6 +90,7 @@ fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
     let mut first = match (ended.cause, &ended.signal) {
         (Cause::Cancelled, _) => {
             let partial = if stderr.is_empty() { stdout } else { format!("{stdout}\nstderr:\n{stderr}") };
+            let partial = left_in_repository(ended) + &partial;
             return ToolOutput { meta, ..cancelled(Some(partial)) };
         }
         (Cause::Timeout, _) => {
@@ -95,7 +105,12 @@ fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
     if ended.cause == Cause::Itself && ended.left_behind > 0 {
         first.push_str(" What it left running was ended.");
     }
+    let left = left_in_repository(ended);
+    first.insert_str(0, &left);
     let content = format!("{first}\n\nstdout:\n{stdout}\n\nstderr:\n{stderr}");
+    if !left.is_empty() {
+        return ToolOutput { meta, ..ToolOutput::failed("REPOSITORY_CHANGED", content) };
+    }
     match ended.cause {
         Cause::Itself if exit_code == 0 => ToolOutput { meta, ..ToolOutput::worked(content) },
         Cause::Itself | Cause::Cancelled => ToolOutput { success: false, content, code: None, meta },

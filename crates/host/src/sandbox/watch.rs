@@ -1,0 +1,393 @@
+//! What of a repository no mount can protect, looked at when a command has ended: what came or was changed there and
+//! would have the operator's git run something is put aside, and what was there is put back.
+//!
+//! A name that does not exist can't be mounted on, and git has to write in the folder that it would be in. Nothing
+//! of a command is left when it has ended, so nobody is there to race with; while it runs, the operator's git may
+//! still meet what it made. Nothing is deleted: it is moved to our home, or to a folder in the repository that git
+//! doesn't read where our home is on another disk.
+//!
+//! Begin with [`Watch::of`] and [`Watch::settle`]; `embedded.rs` looks at the repositories in a repository.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::embedded::{Links, Tree};
+use super::repository::{GitFolder, GitFolderKind, Repository};
+
+/// The largest file that is put back, in bytes: far more than any setting has.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// What the owner needs of a folder for git to find a repository in it.
+const USABLE: u32 = 0o700;
+/// How the files in a run's own folder begin that say how a repository was.
+const FILE: &str = "watch-";
+/// The folder in a git folder for what can't be moved to our home.
+const ASIDE: &str = "adjutant-aside";
+
+/// How a repository was before a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Watch {
+    /// The git folder of the workdir.
+    own: PathBuf,
+    /// Where what is found is put.
+    aside: Option<PathBuf>,
+    /// In the order in which they are looked at: what makes the others readable comes first.
+    places: Vec<Place>,
+    /// What is checked out from the repository and its submodules.
+    trees: Vec<Tree>,
+    /// The file that it is in.
+    #[serde(skip)]
+    kept: Option<PathBuf>,
+}
+
+/// Something that git reads, and how it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    path: PathBuf,
+    was: State,
+    rule: Rule,
+}
+
+/// What may have become of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Rule {
+    /// Nothing.
+    Same,
+    /// It may be gone.
+    SameOrGone,
+    /// It is another, as long as it names a branch or a commit.
+    Head,
+    /// It is a folder that its owner can use.
+    Usable,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum State {
+    Absent,
+    /// A file and what it has; `None` for one that is too large or can't be read.
+    File(Option<Vec<u8>>),
+    Link(PathBuf),
+    Folder,
+    Other,
+}
+
+/// Something that a command left and that was put aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What came or was changed.
+    pub path: PathBuf,
+    /// Where it is now; `None` if it could not be moved.
+    pub aside: Option<PathBuf>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.aside {
+            Some(aside) => write!(out, "`{path}` was put aside as `{}`", aside.display()),
+            None => write!(out, "`{path}` could not be put right: look at it before you run git there"),
+        }
+    }
+}
+
+impl Watch {
+    /// How `repository` is now. What is found later is put into the folder `aside`.
+    pub(super) fn of(workdir: &Path, repository: &Repository, links: &Links, aside: Option<PathBuf>) -> Self {
+        let own = match repository.folders.first() {
+            Some(folder) => folder.at.clone(),
+            None => return Self::default(),
+        };
+        let mut watch = Self { own, aside, places: Vec::new(), trees: Vec::new(), kept: None };
+        let mut seen = BTreeSet::new();
+        for pointer in &repository.pointers {
+            // The workdir's own leads to the repository; a submodule that is gone leads nowhere.
+            let rule = if pointer.parent() == Some(workdir) { Rule::Same } else { Rule::SameOrGone };
+            watch.place(pointer.clone(), rule, &mut seen);
+        }
+        for folder in &repository.folders {
+            watch.folder(folder, &mut seen);
+            watch.trees.extend(folder.tree.as_ref().map(|tree| links.tree(&folder.at, tree)));
+        }
+        watch
+    }
+
+    fn folder(&mut self, folder: &GitFolder, seen: &mut BTreeSet<PathBuf>) {
+        let at = |name: &str| folder.at.join(name);
+        match folder.kind {
+            GitFolderKind::Whole => {
+                for path in [folder.at.clone(), at("objects"), at("refs")] {
+                    self.place(path, Rule::Usable, seen);
+                }
+                for name in ["commondir", "config.worktree", "config", "hooks"] {
+                    self.place(at(name), Rule::Same, seen);
+                }
+                self.place(at("HEAD"), Rule::Head, seen);
+            }
+            GitFolderKind::Own => {
+                for name in ["commondir", "config.worktree", "gitdir"] {
+                    self.place(at(name), Rule::Same, seen);
+                }
+            }
+            GitFolderKind::Other => {
+                for name in ["commondir", "config.worktree"] {
+                    self.place(at(name), Rule::SameOrGone, seen);
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, path: PathBuf, rule: Rule, seen: &mut BTreeSet<PathBuf>) {
+        if seen.insert(path.clone()) {
+            let was = State::of(&path);
+            self.places.push(Place { path, was, rule });
+        }
+    }
+
+    /// The same, on the disk in the folder `scratch` when this returns, until the command has ended.
+    pub(super) fn kept(mut self, scratch: &Path, number: u64) -> io::Result<Self> {
+        if !self.places.is_empty() {
+            let path = scratch.join(format!("{FILE}{number}"));
+            let mut file = File::create_new(&path)?;
+            file.write_all(&serde_json::to_vec(&self)?)?;
+            self.kept = Some(path);
+        }
+        Ok(self)
+    }
+
+    /// Those of commands that nobody waits for any more.
+    pub(super) fn left_in(scratch: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(scratch).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(FILE.as_bytes()));
+        // One that is not whole was written for a command that never began.
+        ours.filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()).collect()
+    }
+
+    /// The end of the command: as [`Watch::settle`], and nothing is left to do for another run.
+    pub(crate) fn end(&self) -> Vec<Finding> {
+        let findings = self.settle();
+        if let Some(path) = &self.kept {
+            fs::remove_file(path).ok();
+        }
+        findings
+    }
+
+    /// Puts aside what the command left, and puts back what was there.
+    pub(super) fn settle(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for place in &self.places {
+            if !place.is_right() {
+                findings.extend(self.put_right(place));
+            }
+        }
+        let known: BTreeSet<&Path> = self.places.iter().map(|place| place.path.as_path()).collect();
+        let mut left = super::repository::MODULES_MAX;
+        for tree in &self.trees {
+            for path in tree.strangers(&known, &mut left) {
+                findings.push(self.put_aside(&path));
+            }
+        }
+        findings
+    }
+
+    fn put_right(&self, place: &Place) -> Option<Finding> {
+        // A folder above may be a link now, which git would follow.
+        if let Some(link) = link_above(&place.path) {
+            return Some(self.put_aside(&link));
+        }
+        if place.rule == Rule::Usable && place.was == State::Folder && State::of(&place.path) == State::Folder {
+            let mode = fs::metadata(&place.path).map_or(0, |found| found.mode()) & 0o7777;
+            let done = fs::set_permissions(&place.path, Permissions::from_mode(mode | USABLE)).is_ok();
+            return (!done).then(|| Finding { path: place.path.clone(), aside: None });
+        }
+        let was_there = State::of(&place.path) != State::Absent;
+        let mut finding = match was_there {
+            true => self.put_aside(&place.path),
+            false => Finding { path: place.path.clone(), aside: None },
+        };
+        let is_back = match &place.was {
+            State::Absent => Ok(()),
+            State::File(Some(content)) => put_back(&place.path, content),
+            State::Link(to) => symlink(to, &place.path),
+            State::File(None) | State::Folder | State::Other => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        };
+        match is_back {
+            // It was only taken away, and is there again.
+            Ok(()) if !was_there => None,
+            Ok(()) => Some(finding),
+            Err(_) => {
+                finding.aside = None;
+                Some(finding)
+            }
+        }
+    }
+
+    /// Moves what is at `path` where git doesn't read it.
+    fn put_aside(&self, path: &Path) -> Finding {
+        let within = Some(self.own.join(ASIDE));
+        let aside = self.aside.iter().chain(&within).find_map(|folder| moved(path, folder).ok());
+        Finding { path: path.to_owned(), aside }
+    }
+}
+
+impl Place {
+    fn is_right(&self) -> bool {
+        if link_above(&self.path).is_some() {
+            // Whose folder is gone has no settings; whose folder is a link now may have any.
+            return false;
+        }
+        let now = State::of(&self.path);
+        match self.rule {
+            Rule::Same => now == self.was,
+            Rule::SameOrGone => now == State::Absent || now == self.was,
+            Rule::Head => !names_something(&self.was) || names_something(&now),
+            Rule::Usable if self.was == State::Folder => {
+                now == State::Folder && fs::metadata(&self.path).is_ok_and(|found| found.mode() & USABLE == USABLE)
+            }
+            Rule::Usable => now == self.was,
+        }
+    }
+}
+
+impl State {
+    fn of(path: &Path) -> Self {
+        let Ok(found) = fs::symlink_metadata(path) else { return Self::Absent };
+        if found.is_dir() {
+            Self::Folder
+        } else if found.is_symlink() {
+            fs::read_link(path).map_or(Self::Other, Self::Link)
+        } else if found.is_file() {
+            Self::File(read(path, &found).ok().flatten())
+        } else {
+            Self::Other
+        }
+    }
+}
+
+fn read(path: &Path, found: &fs::Metadata) -> io::Result<Option<Vec<u8>>> {
+    if found.len() > FILE_BYTES_MAX {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
+    Ok(Some(content))
+}
+
+/// Whether a HEAD is one by which git takes its folder for a repository.
+fn names_something(head: &State) -> bool {
+    match head {
+        State::File(Some(content)) => {
+            let branch = content.strip_prefix(b"ref:").map(|rest| rest.trim_ascii_start());
+            let commit = content.get(..40).is_some_and(|name| name.iter().all(u8::is_ascii_hexdigit));
+            commit || branch.is_some_and(|branch| branch.starts_with(b"refs/"))
+        }
+        State::Link(to) => to.starts_with("refs"),
+        State::Absent | State::File(None) | State::Folder | State::Other => false,
+    }
+}
+
+/// The first folder above `path` that is a link, from the root on.
+pub(super) fn link_above(path: &Path) -> Option<PathBuf> {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    above.into_iter().find(is_link).map(Path::to_owned)
+}
+
+/// Moves what is at `path` into `folder` under a name that nothing has; says where it is.
+fn moved(path: &Path, folder: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().trim_start_matches('.').to_owned();
+    let place = tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(folder)?;
+    let to = place.path().join(&name);
+    if let Ok(found) = fs::symlink_metadata(path)
+        && found.is_dir()
+    {
+        // Moving a folder changes it: `..` in it is another.
+        fs::set_permissions(path, Permissions::from_mode(found.mode() & 0o7777 | USABLE)).ok();
+    }
+    fs::rename(path, &to)?;
+    // From here on the folder holds something.
+    let kept = place.keep();
+    Ok(kept.join(name))
+}
+
+/// Writes a file as it was.
+fn put_back(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_counts_as_git_reads_it() {
+        let file = |text: &str| State::File(Some(text.as_bytes().to_vec()));
+        for (head, expected) in [
+            (file("ref: refs/heads/main\n"), true),
+            (file("ref:refs/x"), true),
+            (file(&format!("{}\n", "a1".repeat(20))), true),
+            (file("ref: heads/main\n"), false),
+            (file(""), false),
+            (file(&"z".repeat(40)), false),
+            (State::Link("refs/heads/main".into()), true),
+            (State::Link("../refs".into()), false),
+            (State::Absent, false),
+        ] {
+            assert_eq!(names_something(&head), expected, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_killed_command_left_is_put_aside_by_whoever_finds_the_watch() {
+        let place = tempfile::tempdir().expect("a folder");
+        let root = fs::canonicalize(place.path()).expect("there");
+        let git = root.join("work/.git");
+        for folder in ["objects", "refs"] {
+            fs::create_dir_all(git.join(folder)).expect("made");
+        }
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+        let workdir = root.join("work");
+        let repository = Repository::of(&workdir);
+        let watch = Watch::of(&workdir, &repository, &Links::default(), Some(root.join("home/aside")));
+        let watch = watch.kept(&root, 1).expect("kept");
+        assert_eq!(watch.settle(), []);
+
+        fs::write(git.join("commondir"), "e\n").expect("written");
+        fs::write(git.join("HEAD"), "nothing").expect("written");
+        fs::write(root.join("watch-2"), "{\"own\":").expect("written");
+        let left = Watch::left_in(&root);
+        assert_eq!(left.len(), 1, "half a watch counts for nothing");
+        let found: Vec<PathBuf> = left[0].settle().into_iter().map(|finding| finding.path).collect();
+        assert_eq!(found, [git.join("commondir"), git.join("HEAD")]);
+        assert!(!git.join("commondir").exists());
+        assert_eq!(fs::read_to_string(git.join("HEAD")).expect("there"), "ref: refs/heads/main\n");
+
+        assert_eq!(watch.end(), []);
+        assert_eq!(Watch::left_in(&root), [], "the command has ended");
+    }
+
+    #[test]
+    fn a_folder_that_its_owner_can_not_use_is_made_usable() {
+        let place = tempfile::tempdir().expect("a folder");
+        let workdir = fs::canonicalize(place.path()).expect("there");
+        let objects = workdir.join(".git/objects");
+        fs::create_dir_all(&objects).expect("made");
+        let watch = Watch::of(&workdir, &Repository::of(&workdir), &Links::default(), None);
+        fs::set_permissions(&objects, Permissions::from_mode(0)).expect("set");
+        assert_eq!(watch.settle(), []);
+        assert_eq!(fs::metadata(&objects).expect("there").mode() & 0o7777, USABLE);
+        // Without a home of ours it is kept in the repository, where git doesn't read it.
+        fs::write(workdir.join(".git/commondir"), "e").expect("written");
+        let aside = watch.settle()[0].aside.clone().expect("put aside");
+        assert!(aside.starts_with(workdir.join(".git").join(ASIDE)) && aside.exists());
+    }
+}
