@@ -2,7 +2,11 @@
 //!
 //! In: a workdir, and how it was before the first call, which a file keeps. Out: every path that was added, changed
 //! or removed since. An entry is unchanged if the system says that nothing about it was touched, or if
-//! its kind, mode and content are the same; large files go by what the system says alone.
+//! its kind, mode and content are the same; large files go by what the system says alone. The workdir itself is the
+//! entry `.`, of which only the mode counts.
+//!
+//! Names are bytes. A path is told as text: what is no UTF-8 in it stands as `\xff`, and a backslash before an `x` as
+//! `\x5c`, so that no two names are told alike. What can't be looked at differs, by itself.
 //!
 //! Nothing of a run is going on while it is looked at, so paths are safe to use. What git keeps for itself in
 //! `.git` is left out, except its hooks and its configuration, which can run something.
@@ -10,13 +14,17 @@
 //! Begin with [`Tree::now`] and [`Tree::changed`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Metadata};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use adjutant_core::tool::ContentHasher;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// The most entries of a tree that is looked at. About the size of a large monorepo; more would hold up each step.
@@ -25,6 +33,15 @@ pub const ENTRIES_MAX: usize = 200_000;
 const HASHED_BYTES_MAX: u64 = 1 << 20;
 /// The most bytes that are read for hashes in one look: below a second on today's machines.
 const HASHED_TOTAL_MAX: u64 = 256 << 20;
+
+/// The longest path that is followed, in bytes: four times what a program can name at once (`PATH_MAX`).
+const PATH_BYTES_MAX: usize = 16 << 10;
+/// The most bytes of paths in one look. 200,000 paths of a usual tree have a tenth of it.
+const PATHS_TOTAL_MAX: usize = 256 << 20;
+/// What is opened at a time of a path that is too long for the system.
+const PIECE_BYTES_MAX: usize = 2048;
+/// The workdir itself in a list of paths.
+const ITSELF: &str = ".";
 
 /// What is there, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +55,25 @@ struct Entry {
     /// The content of a small file, or where a link leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
+    /// Whether what is in a folder could not be listed.
+    #[serde(default, skip_serializing_if = "Listed::is_whole")]
+    listed: Listed,
+}
+
+/// Whether all that is in a folder is in the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Listed {
+    #[default]
+    Whole,
+    /// We may not, and so may no command of ours as long as nothing about the folder changes.
+    Forbidden,
+    Not,
+}
+
+impl Listed {
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
 }
 
 /// What the system says of an entry. The time is that of the last change of anything about it, which no program
@@ -52,13 +88,13 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(found: &Metadata) -> Self {
+    fn of(found: &Stat) -> Self {
         Self {
-            mode: found.mode(),
-            size: found.size(),
-            changed_s: found.ctime(),
-            changed_ns: found.ctime_nsec(),
-            inode: found.ino(),
+            mode: found.st_mode,
+            size: found.st_size.unsigned_abs(),
+            changed_s: found.st_ctime,
+            changed_ns: i64::try_from(found.st_ctime_nsec).unwrap_or_default(),
+            inode: found.st_ino,
         }
     }
 }
@@ -71,6 +107,11 @@ impl Entry {
             // What is in a folder has entries of its own.
             _ => is_folder,
         };
+        match (self.listed, before.listed) {
+            (Listed::Whole, Listed::Whole) => {}
+            (Listed::Forbidden, Listed::Forbidden) => return self.stamp == before.stamp,
+            _ => return false,
+        }
         self.stamp == before.stamp || (self.stamp.mode == before.stamp.mode && is_same_content)
     }
 }
@@ -84,7 +125,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// If there are more than [`ENTRIES_MAX`] entries, or some can't be read or named.
+    /// If there are more than [`ENTRIES_MAX`] entries, their paths are too long for all, or the workdir is not there.
     pub fn now(workdir: &Path) -> io::Result<Self> {
         Self::read(workdir, None)
     }
@@ -99,6 +140,8 @@ impl Tree {
         let differs = |path: &&String| match (self.0.get(*path), now.0.get(*path)) {
             (Some(before), Some(now)) => !now.is_same(before),
             (None, None) => false,
+            // What an older version kept doesn't have it.
+            (None, Some(_)) if *path == ITSELF => false,
             (Some(_), None) | (None, Some(_)) => true,
         };
         let paths: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).filter(differs).collect();
@@ -129,49 +172,123 @@ impl Tree {
     ///
     /// If it is not there or can't be read.
     pub fn load(kept: &Path) -> io::Result<Self> {
-        let read = || Ok::<_, io::Error>(serde_json::from_slice(&fs::read(kept)?)?);
-        read().map_err(|error| io::Error::other(format!("how it was before the first call is not known: {error}")))
+        let unknown = |why: String| io::Error::other(format!("how it was before the first call is not known: {why}"));
+        let text = fs::read(kept).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => unknown("it was not kept, or what was kept is gone".to_owned()),
+            _ => unknown(error.to_string()),
+        })?;
+        serde_json::from_slice(&text).map_err(|error| unknown(error.to_string()))
     }
 
     /// What is there. Where `before` has the same stamp, its hash is taken over and nothing is read.
     fn read(workdir: &Path, before: Option<&Self>) -> io::Result<Self> {
         let mut tree = Self::default();
-        let mut left = HASHED_TOTAL_MAX;
-        let mut open = vec![String::new()];
+        let root = openat(CWD, workdir, FOLDER_FLAGS.difference(OFlags::NOFOLLOW), Mode::empty())?;
+        let stamp = Stamp::of(&rustix::fs::fstat(&root)?);
+        tree.0.insert(ITSELF.to_owned(), Entry { stamp, hash: None, listed: Listed::Whole });
+        let (mut left, mut paths_left) = (HASHED_TOTAL_MAX, PATHS_TOTAL_MAX);
+        let mut open = vec![PathBuf::new()];
         while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(workdir.join(&folder))? {
-                let entry = entry?;
-                let Some(path) = path_of(&folder, &entry.file_name()) else {
-                    let shown = entry.path().display().to_string();
-                    return Err(io::Error::other(format!("`{shown}` has a name that is no text")));
-                };
-                if is_gits_own(&path) {
+            let listing = open_below(&root, &folder).and_then(|at| Ok((Dir::read_from(&at)?, at)));
+            let (listing, at) = match listing {
+                Ok(listing) => listing,
+                Err(error) => {
+                    tree.not_listed(&folder, error)?;
                     continue;
                 }
-                let found = entry.metadata()?;
-                if found.is_dir() {
-                    open.push(path.clone());
+            };
+            for entry in listing {
+                let entry = match entry {
+                    Ok(entry) => entry,
+                    Err(error) => {
+                        tree.not_listed(&folder, error)?;
+                        break;
+                    }
+                };
+                let name = entry.file_name();
+                if [c".", c".."].contains(&name) {
+                    continue;
                 }
+                let path = folder.join(OsStr::from_bytes(name.to_bytes()));
+                let told = told(&path);
+                if is_gits_own(&told) {
+                    continue;
+                }
+                let found = match statat(&at, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(found) => found,
+                    // The operator's own program was faster.
+                    Err(Errno::NOENT) => continue,
+                    Err(error) => {
+                        tree.not_listed(&folder, error)?;
+                        break;
+                    }
+                };
+                let is_folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+                let is_followed = is_folder && path.as_os_str().len() <= PATH_BYTES_MAX;
                 let stamp = Stamp::of(&found);
-                let old = before.and_then(|before| before.0.get(&path)).filter(|old| old.stamp == stamp);
+                let old = before.and_then(|before| before.0.get(&told)).filter(|old| old.stamp == stamp);
                 let hash = match old {
                     Some(old) => old.hash.clone(),
-                    None => hash(&entry.path(), &found, &mut left)?,
+                    None => hash(&at, name, &found, &mut left),
                 };
-                tree.0.insert(path, Entry { stamp, hash });
-                if tree.0.len() > ENTRIES_MAX {
+                let listed = if is_folder == is_followed { Listed::Whole } else { Listed::Not };
+                paths_left = paths_left.saturating_sub(told.len());
+                tree.0.insert(told, Entry { stamp, hash, listed });
+                if is_followed {
+                    open.push(path);
+                }
+                if tree.0.len() > ENTRIES_MAX + 1 {
                     return Err(io::Error::other(format!("there are more than {ENTRIES_MAX} files and folders")));
+                }
+                if paths_left == 0 {
+                    return Err(io::Error::other("the names of files and folders are too long to compare"));
                 }
             }
         }
         Ok(tree)
     }
+
+    /// Takes note that what is in `folder` is not known.
+    fn not_listed(&mut self, folder: &Path, error: Errno) -> io::Result<()> {
+        let told = if folder.as_os_str().is_empty() { ITSELF.to_owned() } else { told(folder) };
+        let listed = if [Errno::ACCESS, Errno::PERM].contains(&error) { Listed::Forbidden } else { Listed::Not };
+        match self.0.get_mut(&told) {
+            Some(entry) => entry.listed = listed,
+            // It was there when its own folder was listed.
+            None => return Err(error.into()),
+        }
+        Ok(())
+    }
 }
 
-/// The path of what a folder has under `name`.
-fn path_of(folder: &str, name: &std::ffi::OsStr) -> Option<String> {
-    let name = name.to_str()?;
-    Some(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") })
+/// How a folder is opened to be listed.
+const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+
+/// Opens a folder below `root`, piece by piece, since the whole path may be longer than the system takes.
+fn open_below(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let mut at = openat(root, c".", FOLDER_FLAGS, Mode::empty())?;
+    let mut piece = PathBuf::new();
+    for part in path.components().filter(|part| matches!(part, Component::Normal(_))) {
+        if piece.as_os_str().len() + part.as_os_str().len() > PIECE_BYTES_MAX {
+            at = openat(&at, &piece, FOLDER_FLAGS, Mode::empty())?;
+            piece.clear();
+        }
+        piece.push(part);
+    }
+    if piece.as_os_str().is_empty() { Ok(at) } else { openat(&at, &piece, FOLDER_FLAGS, Mode::empty()) }
+}
+
+/// A path as text, each another than every other.
+fn told(path: &Path) -> String {
+    let mut told = String::with_capacity(path.as_os_str().len());
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        told.push_str(&chunk.valid().replace("\\x", "\\x5cx"));
+        for byte in chunk.invalid() {
+            // Writing to a string can't fail.
+            let _: Result<(), std::fmt::Error> = write!(told, "\\x{byte:02x}");
+        }
+    }
+    told
 }
 
 /// Whether git keeps a path for itself, so that each of its commands changes it.
@@ -181,24 +298,27 @@ fn is_gits_own(path: &str) -> bool {
     !["hooks", "config", "config.worktree", "commondir", "info"].into_iter().any(is_watched)
 }
 
-/// The hash of a small file's content or of where a link leads; none for anything else, and for what goes beyond
-/// the bytes that are `left`.
-fn hash(path: &Path, found: &Metadata, left: &mut u64) -> io::Result<Option<String>> {
+/// The hash of a small file's content or of where a link leads; none for anything else, for what can't be read, and
+/// for what goes beyond the bytes that are `left`: that has its stamp alone.
+fn hash(folder: &OwnedFd, name: &std::ffi::CStr, found: &Stat, left: &mut u64) -> Option<String> {
     let mut hasher = ContentHasher::default();
-    if found.is_symlink() {
-        hasher.update(fs::read_link(path)?.as_os_str().as_bytes());
-        return Ok(Some(hasher.finish()));
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Symlink => hasher.update(readlinkat(folder, name, Vec::new()).ok()?.to_bytes()),
+        FileType::RegularFile => {
+            let bytes = found.st_size.unsigned_abs();
+            if bytes > HASHED_BYTES_MAX || bytes > *left {
+                return None;
+            }
+            *left -= bytes;
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = File::from(openat(folder.as_fd(), name, flags, Mode::empty()).ok()?);
+            let mut content = Vec::new();
+            file.take(HASHED_BYTES_MAX + 1).read_to_end(&mut content).ok()?;
+            hasher.update(&content);
+        }
+        _ => return None,
     }
-    if !found.is_file() || found.len() > HASHED_BYTES_MAX || found.len() > *left {
-        return Ok(None);
-    }
-    *left -= found.len();
-    // What can't be read has its stamp alone.
-    let Ok(file) = File::open(path) else { return Ok(None) };
-    let mut content = Vec::new();
-    file.take(HASHED_BYTES_MAX + 1).read_to_end(&mut content)?;
-    hasher.update(&content);
-    Ok(Some(hasher.finish()))
+    Some(hasher.finish())
 }
 
 #[cfg(test)]
@@ -223,6 +343,7 @@ mod tests {
         }
         write(&workdir, "large", &"x".repeat(HASHED_BYTES_MAX as usize + 1));
         symlink("a", workdir.join("link")).expect("linked");
+        fs::set_permissions(&workdir, fs::Permissions::from_mode(0o755)).expect("set");
         Tree::now(&workdir).and_then(|tree| tree.save(&kept)).expect("kept");
         assert_eq!(changed(), [""; 0]);
         act(&workdir);
@@ -240,6 +361,66 @@ mod tests {
             symlink("b", folder.join("link")).expect("linked");
         });
         assert_eq!(differ, ["a", "b/c", "b/d", "link", "n", "n/e", "n/e/w"]);
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_told_apart_and_hide_nothing() {
+        let name = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let differ = after(|folder| {
+            fs::write(folder.join(name(b"b/\xff")), "").expect("written");
+            fs::write(folder.join("b/\\xff"), "").expect("written");
+            fs::write(folder.join("b/\\y"), "").expect("written");
+            write(folder, "a", "2");
+        });
+        assert_eq!(differ, ["a", "b/\\x5cxff", "b/\\xff", "b/\\y"]);
+        let distinct: BTreeSet<_> = [&b"\\x5c"[..], b"\\", b"\\\xff", b"\\xff", b"\xff", b"\\x5cx"]
+            .into_iter()
+            .map(|bytes| told(&name(bytes)))
+            .collect();
+        assert_eq!(distinct.len(), 6, "{distinct:?}");
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_for_the_system_is_followed_to_a_bound() {
+        // 40 folders of 200 bytes are twice what the system takes; 100 are more than is followed.
+        for (depth, expected) in [(40, 41), (100, PATH_BYTES_MAX / 201 + 1)] {
+            let differ = after(|folder| {
+                let mut at = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).expect("opened");
+                let name = "d".repeat(200);
+                for _ in 0..depth {
+                    rustix::fs::mkdirat(&at, &name, Mode::RWXU).expect("made");
+                    at = openat(&at, &name, FOLDER_FLAGS, Mode::empty()).expect("opened");
+                }
+                openat(&at, c"file", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("made");
+            });
+            assert_eq!(differ.len(), expected, "{depth}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_listed_differs_by_itself_unless_nobody_could_get_in() {
+        let entry = |inode, listed| Entry {
+            stamp: Stamp { mode: FOLDER, size: 0, changed_s: 0, changed_ns: 0, inode },
+            hash: None,
+            listed,
+        };
+        for (before, now, is_same) in [
+            (entry(1, Listed::Whole), entry(2, Listed::Whole), true),
+            (entry(1, Listed::Whole), entry(1, Listed::Forbidden), false),
+            (entry(1, Listed::Forbidden), entry(1, Listed::Forbidden), true),
+            (entry(1, Listed::Forbidden), entry(2, Listed::Forbidden), false),
+            (entry(1, Listed::Not), entry(1, Listed::Not), false),
+        ] {
+            assert_eq!(now.is_same(&before), is_same, "{before:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn the_workdirs_own_mode_counts() {
+        let mode =
+            |mode| move |folder: &Path| fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("set");
+        assert_eq!(after(mode(0o700)), ["."]);
+        assert_eq!(after(mode(0o755)), [""; 0]);
     }
 
     #[test]

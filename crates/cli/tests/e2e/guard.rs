@@ -209,3 +209,19 @@ fn what_a_script_writes_outside_the_scope_is_found_at_the_end_of_the_step() {
         assert_eq!((&seen[0]["look"], &seen[1]["outside"]), (&json!("before"), &json!(["out.txt"])));
     }
 }
+
+#[test]
+fn no_name_hides_what_else_lies_outside_or_makes_up_another() {
+    let home = TestHome::new();
+    let run = json!({"tool": "shell_exec", "args": {"cmd": "sh src/x.sh"}});
+    let turns = json!([SUMMARY, {"text": "I run it.", "calls": [run]}, {"repeat": 3, "text": REPORT}]);
+    home.scripted("mode: auto\nauthorized_costs: ['*']\nscope: [src]", &turns);
+    let script = r#"
+for name in "$(printf 'src/x\377')" "$(printf 'y\377')" 'a b`, `f' new; do : > "$name"; done
+chmod 700 .
+"#;
+    home.write("work/src/x.sh", script);
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n- {kind: destructive, answer: y}\n");
+    let said = home.run(ARGS).expect_code(4);
+    said.expect_text(r"outside the brief's scope changed `.`, `a b\x60, \x60f`, `new`, `y\xff`.");
+}

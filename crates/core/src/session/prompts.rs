@@ -442,10 +442,15 @@ fn outside(seen: &Seen) -> String {
     }
     let paths = &seen.outside.paths;
     let shown: Vec<String> =
-        paths.iter().take(PATHS_SHOWN_MAX).map(|path| format!("`{}`", visible_line(path))).collect();
+        paths.iter().take(PATHS_SHOWN_MAX).map(|path| format!("`{}`", visible_name(path))).collect();
     let more = paths.len().saturating_sub(PATHS_SHOWN_MAX) as u64 + seen.outside.more;
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("outside the brief's scope changed {}{more}", shown.join(", "))
+}
+
+/// A name between backticks: one in it is told as bytes that are no text are, so that it ends no name.
+fn visible_name(name: &str) -> String {
+    visible_line(name).replace('`', "\\x60")
 }
 
 /// Why a session under a locked scope does not go on.
