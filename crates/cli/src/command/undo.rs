@@ -7,7 +7,7 @@ use adjutant_core::gate::rescue::Extent;
 use adjutant_core::id::RunId;
 use adjutant_core::trace::wire;
 use adjutant_core::view::visible_line;
-use adjutant_host::rescue::{Change, Manifest, Occasion, Plan, Rescues};
+use adjutant_host::rescue::{Change, Manifest, Occasion, Plan, Rescues, UNDO};
 use adjutant_host::workdir::Workdir;
 use adjutant_store::lease::LeaseError;
 use adjutant_store::runs::{self, Found};
@@ -97,7 +97,7 @@ fn hold(home: &Home, run_id: &RunId) -> anyhow::Result<Option<FileJournal>> {
 
 fn chosen<'k>(run_id: &RunId, kept: &'k [Manifest], call: Option<&str>) -> anyhow::Result<&'k Manifest> {
     let is_meant = |manifest: &&Manifest| match call {
-        None => manifest.before != "undo",
+        None => manifest.before != UNDO,
         Some(named) => {
             let named = named.replace('/', "-");
             let call = manifest.name.rsplit_once("call-").map(|(_, slot)| slot);
@@ -127,6 +127,7 @@ fn undo(
             format!("the folder `{}` of the run is not there", manifest.workdir),
         ))
     })?;
+    rescues.sweep_leftovers(&workdir).context("what an undo that was killed left can't be removed")?;
     let plan = rescues
         .plan(&workdir, manifest, args.exact)
         .with_context(|| format!("can't compare `{}` with what was kept", manifest.workdir))?;
@@ -168,7 +169,7 @@ fn undo(
     }
     let number = kept.iter().filter_map(|kept| kept.name.strip_prefix("undo-")?.parse::<u32>().ok()).max().unwrap_or(0);
     let name = format!("undo-{}", number + 1);
-    let occasion = Occasion { name: &name, before: "undo", even_if_empty: true };
+    let occasion = Occasion { name: &name, before: UNDO, even_if_empty: true };
     let before = rescues
         .keep(&workdir, &Extent::Paths(touched), occasion)
         .context("nothing was changed: what is there now could not be kept")?;

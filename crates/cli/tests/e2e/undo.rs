@@ -140,3 +140,32 @@ fn a_run_that_goes_on_is_not_undone() {
     home.run(&["undo", RUN, "--yes"]).expect_code(0);
     assert_eq!(home.read("work/keep.txt"), "1");
 }
+
+#[test]
+fn what_a_killed_undo_left_is_removed_by_the_next() {
+    let home = TestHome::new();
+    ran(&home, &[shell("rm -rf sub")]);
+    home.run(&["undo", RUN, "--yes"]).expect_code(0);
+    // As a kill between writing and renaming leaves it: a process of that number is no more.
+    let mut ended = Command::new("true").spawn().expect("started");
+    ended.wait().expect("ended");
+    let (left, living) = (format!("sub/.adjutant-tmp-{}-0-0", ended.id()), "sub/.adjutant-tmp-1-0-0");
+    let others = format!(".adjutant-tmp-{}-0-0", ended.id());
+    for path in [&left, living, &others] {
+        home.write(&format!("work/{path}"), "half");
+    }
+    home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("as it was");
+    assert!(!home.path(&format!("work/{left}")).exists());
+    assert!(home.path(&format!("work/{living}")).exists(), "whoever lives is still writing");
+    assert!(home.path(&format!("work/{others}")).exists(), "no undo wrote there");
+}
+
+#[test]
+fn what_is_too_large_to_be_kept_is_deleted_all_the_same_and_told() {
+    let home = TestHome::new();
+    ran(&home, &[shell("truncate -s 65M large"), shell("rm large keep.txt")]);
+    let made = home.journal(RUN).into_iter().rfind(|event| event["type"] == "rescue_made").expect("on record");
+    assert_eq!((&made["files"], &made["left_out"]), (&json!(1), &json!(1)));
+    assert!(!home.path("work/large").exists());
+    home.run(&["undo", RUN, "--list"]).expect_code(0).expect_text("large");
+}

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub use keep::{Kept, Occasion};
 pub use manifest::{Entry, Manifest, Store};
-pub use restore::{Change, Difference, Plan};
+pub use restore::{Change, Difference, Plan, UNDO};
 
 /// The most bytes that are copied for one rescue: 64 MiB.
 pub const COPY_BYTES_MAX: u64 = 64 << 20;

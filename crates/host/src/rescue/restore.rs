@@ -18,6 +18,9 @@ use super::listing::list;
 use super::manifest::{Entry, Manifest, Store};
 use crate::workdir::{Kind, WorkPath, Workdir};
 
+/// What a rescue was made before that an undo made.
+pub const UNDO: &str = "undo";
+
 /// What would be done to the workdir.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
@@ -112,6 +115,26 @@ impl Rescues {
                 || (kept.iter().any(held) && is_folder())
         };
         Ok(now.for_git.into_iter().chain(now.to_copy).filter(|path| !was_there(path)).collect())
+    }
+
+    /// Removes the temporary files that undoings left which were killed: those beside the paths that the rescue before
+    /// each names as touched. Files of that name elsewhere are not looked for.
+    ///
+    /// # Errors
+    ///
+    /// If one can't be removed.
+    pub fn sweep_leftovers(&self, workdir: &Workdir) -> io::Result<()> {
+        let manifests = self.list();
+        let undoings = manifests.iter().filter(|manifest| manifest.before == UNDO);
+        let touched = undoings.flat_map(|manifest| manifest.paths.iter().flatten());
+        let folder_of = |path: &'_ String| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        let one_of_each: BTreeMap<String, &String> = touched.map(|path| (folder_of(path), path)).collect();
+        for path in one_of_each.into_values() {
+            // A folder that is no longer there, or leads out, has nothing of ours.
+            let Ok(path) = workdir.resolve(path) else { continue };
+            workdir.sweep_leftovers(&path).map_err(io::Error::other)?;
+        }
+        Ok(())
     }
 
     /// Carries out `plan`. What was done before a failure stays done; the plan can be made and carried out again.
