@@ -27,6 +27,10 @@ const LINK: &str =
     "rm -rf work; git init -q work; cd work; echo 1 > f; git add f; git commit -qm one; mv .git g; ln -s g .git
     printf 'g\\n.git\\n' > g/info/exclude";
 
+const SEPARATE: &str =
+    "rm -rf work; git init -q --separate-git-dir kept work; cd work; echo 1 > f; git add f; git commit -qm one";
+const AWAY: &str = "rm -rf work; git init -q work; cd work; echo 1 > f; git add f; git commit -qm one; mv .git ../kept; ln -s ../kept .git";
+
 /// A name, how the world is set up, what is run, and where the operator's git is run.
 const ATTACKS: &[(&str, &str, &str, &str)] = &[
     (
@@ -150,6 +154,7 @@ fn set_up(by: &str) -> World {
 }
 
 fn is_run_by_git(world: &World, folder: &str) -> bool {
+    world.operator("", "chmod u+rwx work work/.git work/new 2>/dev/null || true");
     world.operator(folder, "git status || true; cd sub 2>/dev/null && git status || true");
     fs::remove_file(world.at("outside/pwned")).is_ok()
 }

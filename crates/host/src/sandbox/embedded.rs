@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::repository::{MODULE_DEPTH_MAX, MODULES_MAX};
-use super::watch::link_above;
+use super::repository::{MODULE_DEPTH_MAX, MODULES_MAX, led_to};
+use super::watch::{link_above, make_usable};
 use crate::rescue::git::{self, Git};
 
 /// Settings that run nothing and lead nowhere: what `git init` and `git clone` write. A star stands for any name.
@@ -122,15 +122,21 @@ fn within(
     for name in names {
         // An index can be written by hand; git itself goes neither up nor through links.
         let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        let tree = tree.join(name);
+        let (tree_root, tree) = (tree, tree.join(name));
         let pointer = tree.join(".git");
         if !is_below || link_above(&pointer).is_some() {
             continue;
         }
+        // What can't be looked into now may be made readable by the operator.
+        let mut above = tree_root.to_owned();
+        for part in Path::new(name).components() {
+            above.push(part);
+            make_usable(&above);
+        }
         if fs::symlink_metadata(&pointer).is_err() || known.contains(pointer.as_path()) {
             continue;
         }
-        let folder = folder_of(&pointer);
+        let folder = led_to(&pointer);
         if folder.as_ref().is_some_and(|folder| known.contains(folder.as_path())) {
             continue;
         }
@@ -144,16 +150,6 @@ fn within(
             None => strangers.push(pointer),
         }
     }
-}
-
-/// Where the repository is that `pointer` stands for.
-fn folder_of(pointer: &Path) -> Option<PathBuf> {
-    let found = fs::metadata(pointer).ok()?;
-    if found.is_dir() {
-        return fs::canonicalize(pointer).ok();
-    }
-    let text = fs::read_to_string(pointer).ok()?;
-    fs::canonicalize(pointer.parent()?.join(text.strip_prefix("gitdir:")?.trim())).ok()
 }
 
 /// Whether nothing in a repository's folder runs something or leads elsewhere.

@@ -54,33 +54,38 @@ impl Repository {
     /// The repository of `workdir`, if there is one.
     ///
     /// A worktree's folders count only if they name this workdir in turn: the file that points to them is an
-    /// agent's to change, they are not. A link counts only if it leads to a folder within the workdir: what lies
+    /// agent's to change, they are not. What another file or a link leads to counts only within the workdir: what lies
     /// elsewhere can't be changed in any case.
     pub(super) fn of(workdir: &Path) -> Self {
         let own = workdir.join(".git");
         let mut repository = Self::default();
-        let Ok(found) = fs::symlink_metadata(&own) else { return repository };
+        let Ok(found) = fs::symlink_metadata(&own) else {
+            // The folder may be a repository itself, without anything checked out.
+            if ["HEAD", "objects", "refs"].iter().all(|name| workdir.join(name).exists()) {
+                repository.whole(workdir, None);
+            }
+            return repository;
+        };
         if found.is_dir() {
             repository.whole(&own, Some(workdir));
-        } else if found.is_symlink() {
-            repository.pointers.push(own.clone());
-            if let Ok(real) = fs::canonicalize(&own)
-                && real.is_dir()
-                && real != workdir
-                && real.starts_with(workdir)
-            {
-                repository.whole(&real, Some(workdir));
-            }
-        } else if found.is_file()
-            && let Some((folder, common)) = linked(&own)
-        {
+            return repository;
+        }
+        repository.pointers.push(own.clone());
+        if found.is_file() {
+            repository.protected.push(own.clone());
+        }
+        if let Some((folder, common)) = linked(&own) {
             let settings = ["commondir", "config.worktree", "gitdir"].map(|name| folder.join(name));
-            repository.protected.extend(settings.into_iter().chain([own.clone()]));
-            repository.pointers.push(own);
+            repository.protected.extend(settings);
             let tree = Some(workdir.to_owned());
             repository.folders.push(GitFolder { at: folder.clone(), tree, kind: GitFolderKind::Own });
             repository.whole(&common, None);
             repository.outside = vec![folder, common];
+        } else if let Some(real) = led_to(&own)
+            && real != workdir
+            && real.starts_with(workdir)
+        {
+            repository.whole(&real, Some(workdir));
         }
         repository
     }
@@ -150,10 +155,22 @@ fn checked_out(folder: &Path) -> Option<PathBuf> {
     fs::canonicalize(folder.join(value)).ok()
 }
 
+/// The folder that `pointer` stands for: a folder, a link to one, or a file that names one.
+pub(super) fn led_to(pointer: &Path) -> Option<PathBuf> {
+    let found = fs::metadata(pointer).ok()?;
+    if found.is_dir() {
+        return fs::canonicalize(pointer).ok();
+    }
+    let text = fs::read_to_string(pointer).ok()?;
+    fs::canonicalize(pointer.parent()?.join(text.strip_prefix("gitdir:")?.trim())).ok()
+}
+
 /// The folder of a worktree and that of its repository, if both agree with the file that points to them.
 fn linked(pointer: &Path) -> Option<(PathBuf, PathBuf)> {
-    let text = fs::read_to_string(pointer).ok()?;
-    let folder = fs::canonicalize(pointer.parent()?.join(text.strip_prefix("gitdir:")?.trim())).ok()?;
+    if !fs::symlink_metadata(pointer).ok()?.is_file() {
+        return None;
+    }
+    let folder = led_to(pointer)?;
     let back = fs::read_to_string(folder.join("gitdir")).ok()?;
     if fs::canonicalize(back.trim()).ok()? != fs::canonicalize(pointer).ok()? {
         return None;
@@ -177,7 +194,8 @@ mod tests {
         fs::write(work.join(".git"), format!("gitdir: {}\n", own.display())).expect("written");
         fs::write(own.join("commondir"), "../..\n").expect("written");
         fs::write(own.join("gitdir"), "/elsewhere/.git\n").expect("written");
-        assert_eq!(Repository::of(&work), Repository::default());
+        assert_eq!(Repository::of(&work).folders, []);
+        assert_eq!(Repository::of(&work).protected, [work.join(".git")]);
         fs::create_dir_all(root.join("main/.git/worktrees/other")).expect("made");
         fs::write(own.join("gitdir"), format!("{}\n", work.join(".git").display())).expect("written");
         let found = Repository::of(&work);

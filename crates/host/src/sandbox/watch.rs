@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ const ASIDE: &str = "adjutant-aside";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Watch {
     /// The git folder of the workdir.
-    own: PathBuf,
+    own: Option<PathBuf>,
     /// Where what is found is put.
     aside: Option<PathBuf>,
     /// In the order in which they are looked at: what makes the others readable comes first.
@@ -62,11 +63,13 @@ enum Rule {
     SameOrGone,
     /// It is another, as long as it names a branch or a commit.
     Head,
-    /// It is a folder that its owner can use.
+    /// If it is a folder, its owner can use it.
     Usable,
+    /// The same kind of thing, and a folder is one that its owner can use.
+    Needed,
 }
 
-/// What is at a path.
+/// What is at a path, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Absent,
@@ -99,12 +102,23 @@ impl fmt::Display for Finding {
 impl Watch {
     /// How `repository` is now. What is found later is put into the folder `aside`.
     pub(super) fn of(workdir: &Path, repository: &Repository, links: &Links, aside: Option<PathBuf>) -> Self {
-        let own = match repository.folders.first() {
-            Some(folder) => folder.at.clone(),
-            None => return Self::default(),
-        };
+        if repository.folders.is_empty() && repository.pointers.is_empty() {
+            return Self::default();
+        }
+        let own = repository.folders.first().map(|folder| folder.at.clone());
         let mut watch = Self { own, aside, places: Vec::new(), trees: Vec::new(), kept: None };
         let mut seen = BTreeSet::new();
+        let roots: Vec<&Path> =
+            repository.outside.iter().map(PathBuf::as_path).chain(std::iter::once(workdir)).collect();
+        let folders = repository.folders.iter().map(|folder| folder.at.as_path());
+        let pointed = repository.pointers.iter().filter_map(|pointer| pointer.parent());
+        for path in folders.chain(pointed) {
+            let above: Vec<&Path> =
+                path.ancestors().filter(|above| roots.iter().any(|root| above.starts_with(root))).collect();
+            for folder in above.into_iter().rev() {
+                watch.place(folder.to_owned(), Rule::Usable, &mut seen);
+            }
+        }
         for pointer in &repository.pointers {
             // The workdir's own leads to the repository; a submodule that is gone leads nowhere.
             let rule = if pointer.parent() == Some(workdir) { Rule::Same } else { Rule::SameOrGone };
@@ -121,8 +135,8 @@ impl Watch {
         let at = |name: &str| folder.at.join(name);
         match folder.kind {
             GitFolderKind::Whole => {
-                for path in [folder.at.clone(), at("objects"), at("refs")] {
-                    self.place(path, Rule::Usable, seen);
+                for name in ["objects", "refs"] {
+                    self.place(at(name), Rule::Needed, seen);
                 }
                 for name in ["commondir", "config.worktree", "config", "hooks"] {
                     self.place(at(name), Rule::Same, seen);
@@ -200,10 +214,9 @@ impl Watch {
         if let Some(link) = link_above(&place.path) {
             return Some(self.put_aside(&link));
         }
-        if place.rule == Rule::Usable && place.was == State::Folder && State::of(&place.path) == State::Folder {
-            let mode = fs::metadata(&place.path).map_or(0, |found| found.mode()) & 0o7777;
-            let done = fs::set_permissions(&place.path, Permissions::from_mode(mode | USABLE)).is_ok();
-            return (!done).then(|| Finding { path: place.path.clone(), aside: None });
+        let is_folder = State::of(&place.path) == State::Folder;
+        if is_folder && (place.rule == Rule::Usable || (place.rule == Rule::Needed && place.was == State::Folder)) {
+            return (!make_usable(&place.path)).then(|| Finding { path: place.path.clone(), aside: None });
         }
         let was_there = State::of(&place.path) != State::Absent;
         let mut finding = match was_there {
@@ -229,7 +242,7 @@ impl Watch {
 
     /// Moves what is at `path` where git doesn't read it.
     fn put_aside(&self, path: &Path) -> Finding {
-        let within = Some(self.own.join(ASIDE));
+        let within = self.own.as_ref().map(|own| own.join(ASIDE));
         let aside = self.aside.iter().chain(&within).find_map(|folder| moved(path, folder).ok());
         Finding { path: path.to_owned(), aside }
     }
@@ -246,10 +259,8 @@ impl Place {
             Rule::Same => now == self.was,
             Rule::SameOrGone => now == State::Absent || now == self.was,
             Rule::Head => !names_something(&self.was) || names_something(&now),
-            Rule::Usable if self.was == State::Folder => {
-                now == State::Folder && fs::metadata(&self.path).is_ok_and(|found| found.mode() & USABLE == USABLE)
-            }
-            Rule::Usable => now == self.was,
+            Rule::Usable => now != State::Folder || is_usable(&self.path),
+            Rule::Needed => now == self.was && (now != State::Folder || is_usable(&self.path)),
         }
     }
 }
@@ -282,12 +293,31 @@ fn read(path: &Path, found: &fs::Metadata) -> io::Result<Option<Vec<u8>>> {
 fn names_something(head: &State) -> bool {
     match head {
         State::File(Some(content)) => {
-            let branch = content.strip_prefix(b"ref:").map(|rest| rest.trim_ascii_start());
+            // No other white space counts for git.
+            let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            let branch = content.strip_prefix(b"ref:").map(|rest| {
+                let spaces = rest.iter().take_while(|byte| is_space(byte)).count();
+                rest.get(spaces..).unwrap_or_default()
+            });
             let commit = content.get(..40).is_some_and(|name| name.iter().all(u8::is_ascii_hexdigit));
             commit || branch.is_some_and(|branch| branch.starts_with(b"refs/"))
         }
-        State::Link(to) => to.starts_with("refs"),
+        State::Link(to) => to.as_os_str().as_bytes().starts_with(b"refs/"),
         State::Absent | State::File(None) | State::Folder | State::Other => false,
+    }
+}
+
+fn is_usable(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|found| found.mode() & USABLE == USABLE)
+}
+
+/// Gives the owner what is needed of a folder; whether that is so now. What is no folder stays as it is.
+pub(super) fn make_usable(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() && found.mode() & USABLE != USABLE => {
+            fs::set_permissions(path, Permissions::from_mode(found.mode() & 0o7777 | USABLE)).is_ok()
+        }
+        Ok(_) | Err(_) => true,
     }
 }
 
@@ -305,12 +335,8 @@ fn moved(path: &Path, folder: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().trim_start_matches('.').to_owned();
     let place = tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(folder)?;
     let to = place.path().join(&name);
-    if let Ok(found) = fs::symlink_metadata(path)
-        && found.is_dir()
-    {
-        // Moving a folder changes it: `..` in it is another.
-        fs::set_permissions(path, Permissions::from_mode(found.mode() & 0o7777 | USABLE)).ok();
-    }
+    // Moving a folder changes it: `..` in it is another.
+    make_usable(path);
     fs::rename(path, &to)?;
     // From here on the folder holds something.
     let kept = place.keep();
@@ -340,6 +366,8 @@ mod tests {
             (file(&"z".repeat(40)), false),
             (State::Link("refs/heads/main".into()), true),
             (State::Link("../refs".into()), false),
+            (State::Link("refs".into()), false),
+            (file("ref:\u{c}refs/x"), false),
             (State::Absent, false),
         ] {
             assert_eq!(names_something(&head), expected, "{head:?}");
