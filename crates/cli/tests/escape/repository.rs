@@ -59,6 +59,25 @@ const ATTACKS: &[(&str, &str, &str, &str)] = &[
     ),
     ("the folder that .git leads to, swapped", LINK, "mv g h; cp -r h g; chmod -R u+w g; evil g/config", "work"),
     (
+        "the file that names the repository",
+        SEPARATE,
+        "rm -f .git; git init -q ev; evil ev/.git/config; echo 'gitdir: ev/.git' > .git",
+        "work",
+    ),
+    ("the link that leads to the repository", AWAY, "rm -f .git; git init -q .; evil .git/config", "work"),
+    (
+        "a repository in a folder that nobody can read",
+        PLAIN,
+        "git init -q new; cd new; echo 1 > g; git add g; git commit -qm x; evil .git/config; cd ..; git add new; chmod 0 new",
+        "work",
+    ),
+    (
+        "all in a folder that nobody can read",
+        PLAIN,
+        "cp -r .git e; chmod -R u+w e; evil e/config; mv e .git/e; echo e > .git/commondir; chmod 0 .git; chmod 0 .",
+        "work",
+    ),
+    (
         "modules swapped",
         SUBMODULE,
         "mv .git/modules .git/m; cp -r .git/m .git/modules; chmod -R u+w .git/modules; evil .git/modules/sub/config",
