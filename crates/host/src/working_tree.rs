@@ -90,7 +90,9 @@ struct Stamp {
 impl Stamp {
     fn of(found: &Stat) -> Self {
         Self {
-            mode: found.st_mode,
+            // A type of the system's own: narrower on some.
+            #[allow(clippy::useless_conversion, reason = "it is one where the type is narrower")]
+            mode: u32::from(found.st_mode),
             size: found.st_size.unsigned_abs(),
             changed_s: found.st_ctime,
             changed_ns: i64::try_from(found.st_ctime_nsec).unwrap_or_default(),

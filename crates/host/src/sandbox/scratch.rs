@@ -97,6 +97,8 @@ fn is_abandoned(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::embedded::Links;
+    use super::super::repository::Repository;
     use super::*;
 
     #[test]
@@ -105,6 +107,14 @@ mod tests {
         let (living, killed) =
             (Scratch::new_in(place.path()).expect("made"), Scratch::new_in(place.path()).expect("made"));
         fs::write(killed.path().join("tmp/left"), "").expect("written");
+        // It was killed in the middle of a command.
+        let workdir = fs::canonicalize(place.path()).expect("there").join("work");
+        for folder in ["objects", "refs"] {
+            fs::create_dir_all(workdir.join(".git").join(folder)).expect("made");
+        }
+        let watch = Watch::of(&workdir, &Repository::of(&workdir), &Links::default(), None);
+        watch.kept(killed.path(), 0).expect("kept");
+        fs::write(workdir.join(".git/commondir"), "e").expect("written");
         let Scratch { folder, _lock, .. } = killed;
         // What a kill does: the lock is given up, nothing is removed.
         let left = folder.keep();
@@ -117,6 +127,9 @@ mod tests {
         File::create(others[1].join(LOCK)).expect("made");
         let next = Scratch::new_in(place.path()).expect("made");
         assert!(!left.exists(), "what was left is gone");
+        let found: Vec<_> = next.findings().iter().map(|finding| &finding.path).collect();
+        assert_eq!(found, [&workdir.join(".git/commondir")]);
+        assert!(!workdir.join(".git/commondir").exists());
         assert!(living.path().exists() && next.path().exists(), "what is held stays");
         assert!(others.iter().all(|other| other.exists()), "what has no lock of ours stays");
         assert!(others[1].join(LOCK).exists(), "no link is followed");

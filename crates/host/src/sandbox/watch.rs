@@ -410,7 +410,7 @@ mod tests {
         let objects = workdir.join(".git/objects");
         fs::create_dir_all(&objects).expect("made");
         let watch = Watch::of(&workdir, &Repository::of(&workdir), &Links::default(), None);
-        fs::set_permissions(&objects, Permissions::from_mode(0)).expect("set");
+        fs::set_permissions(&objects, Permissions::from_mode(0o0)).expect("set");
         assert_eq!(watch.settle(), []);
         assert_eq!(fs::metadata(&objects).expect("there").mode() & 0o7777, USABLE);
         // Without a home of ours it is kept in the repository, where git doesn't read it.
