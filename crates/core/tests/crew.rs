@@ -1,0 +1,445 @@
+//! The crew, proven by the simulator: scripts of replies by role, good, malformed, contradictory, blocking, times
+//! kills at every tick.
+
+mod simulator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adjutant_core::crew::states::CrewState;
+use adjutant_core::crew::{Crew, CrewSetup};
+use adjutant_core::gate::Category;
+use adjutant_core::inbox::QuestionKind;
+use adjutant_core::procedure::Part;
+use adjutant_core::procedure::run::Run;
+use adjutant_core::role::Role;
+use adjutant_core::session::{Mode, Setup};
+use adjutant_core::tool::{ToolEffect, ToolSpec};
+use adjutant_core::trace::{Body, MessageKind, Outcome};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use simulator::{Ended, Plan, Said, World, call, simulate};
+
+const SUMMARY: &str = "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: write_file\nUnknowns: none\n";
+
+fn fenced(value: &Value) -> Said {
+    Said::text(&format!("Here.\n```json\n{value}\n```\n"))
+}
+
+fn plan(ids: &[&str]) -> Said {
+    let subtask = |id: &&str| json!({"id": id, "title": format!("T {id}"), "instruction": format!("do {id}"), "acceptance_criteria": ["ok"]});
+    fenced(&json!({"kind": "plan", "subtasks": ids.iter().map(subtask).collect::<Vec<_>>(), "rationale": "r"}))
+}
+
+fn execution(id: &str) -> Said {
+    fenced(&json!({"kind": "execution", "subtask_id": id, "output": format!("out {id}"), "notes": "n"}))
+}
+
+fn review(id: &str, verdict: &str) -> Said {
+    fenced(&json!({"kind": "review", "subtask_id": id, "verdict": verdict, "rationale": format!("because {verdict}")}))
+}
+
+fn escalation() -> Said {
+    fenced(&json!({"kind": "escalation", "severity": "error", "reason": "no compiler"}))
+}
+
+fn write(id: &str) -> Said {
+    Said::calls("writes", vec![call(id, "write_file", json!({"path": format!("{id}.txt"), "content": "x"}))])
+}
+
+fn setup(roles: &[Role]) -> CrewSetup {
+    let tool = |name: &str, category: &str, effect| ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        categories: vec![Category::new(category)],
+        schema: json!({}),
+        effect,
+    };
+    CrewSetup {
+        base: Setup {
+            authorized: vec![Category::new("filesystem_write")],
+            tools: [
+                tool("read_file", "filesystem_read", ToolEffect::Reads),
+                tool("write_file", "filesystem_write", ToolEffect::WritesFiles),
+            ]
+            .into(),
+            ..simulator::setup()
+        },
+        roles: roles.to_vec(),
+        agents: BTreeMap::new(),
+        retries_max: 1,
+        is_blind: false,
+    }
+}
+
+fn make(setup: &Arc<CrewSetup>) -> Run<Crew> {
+    let part = Part::root().child("crew");
+    Run::new(Crew::new(setup.clone(), part.clone()), part)
+}
+
+fn world(scripts: &[(&str, &[Said])], answers: &[(&'static str, &[&str])]) -> World {
+    let intake = ("crew/intake".to_owned(), vec![Said::text(SUMMARY)]);
+    let scripts = scripts.iter().map(|(part, said)| (format!("crew/{part}"), said.to_vec()));
+    let answers = [("confirmation", &["go"][..])].into_iter().chain(answers.iter().copied());
+    World {
+        scripts: std::iter::once(intake).chain(scripts).collect(),
+        answers: answers.map(|(kind, typed)| (kind, typed.iter().map(|text| (*text).to_owned()).collect())).collect(),
+        reads: BTreeSet::from(["read_file"]),
+        writes: BTreeSet::from(["write_file"]),
+        ..World::default()
+    }
+}
+
+#[track_caller]
+fn run(setup: &CrewSetup, world: &World) -> Ended {
+    let setup = Arc::new(setup.clone());
+    simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken")
+}
+
+/// The states that the crew went through.
+fn states(ended: &Ended) -> Vec<CrewState> {
+    let state = |body: &Body| if let Body::CoordinatorState { state, .. } = body { Some(*state) } else { None };
+    ended.journal.iter().filter_map(|event| state(&event.body)).collect()
+}
+
+/// What agents were told, by part.
+fn told(ended: &Ended, part: &str, kind: MessageKind) -> Vec<String> {
+    let text = |body: &Body| match body {
+        Body::Message { kind: other, text, .. } if *other == kind => Some(text.clone()),
+        _ => None,
+    };
+    let here = ended.journal.iter().filter(|event| event.part.as_str() == format!("crew/{part}"));
+    here.filter_map(|event| text(&event.body)).collect()
+}
+
+const TEAM: [Role; 3] = [Role::Planner, Role::Executor, Role::Reviewer];
+const ALL: [Role; 4] = [Role::Planner, Role::Executor, Role::Reviewer, Role::Critic];
+
+fn good() -> World {
+    world(
+        &[
+            ("plan/1/planner", &[plan(&["a", "b"])]),
+            ("subtask/1.1/executor", &[Said::text(SUMMARY), write("a"), execution("a")]),
+            ("subtask/1.1/reviewer", &[review("a", "pass")]),
+            ("subtask/2.1/executor", &[Said::text(SUMMARY), write("b"), execution("b")]),
+            ("subtask/2.1/reviewer", &[review("b", "pass")]),
+        ],
+        &[],
+    )
+}
+
+#[test]
+fn every_subtask_is_planned_done_and_judged_in_order() {
+    let ended = run(&setup(&TEAM), &good());
+    use CrewState::{Complete, Dispatch, Execute, NextSubtask, ReviewStep};
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert_eq!(
+        states(&ended),
+        [
+            CrewState::Plan,
+            Dispatch,
+            Execute,
+            ReviewStep,
+            NextSubtask,
+            Dispatch,
+            Execute,
+            ReviewStep,
+            NextSubtask,
+            Complete
+        ]
+    );
+    assert_eq!(ended.files.keys().collect::<Vec<_>>(), ["a.txt", "b.txt"]);
+    // The operator was asked once: their word on the run covers what the sub-tasks need.
+    let asked = ended.journal.iter().filter(|event| matches!(event.body, Body::Question { .. })).count();
+    assert_eq!(asked, 1);
+    let covered = ended.journal.iter().filter(|event| {
+        matches!(&event.body, Body::PhaseExit { reason: Some(reason), .. } if reason == "covered by the confirmation of the run")
+    });
+    assert_eq!(covered.count(), 2);
+}
+
+#[test]
+fn a_summary_that_asks_for_more_than_the_brief_is_a_question() {
+    for (more, is_asked) in [
+        ("Tools required: read_file\nUnknowns: which port?", true),
+        ("Tools required: deploy_it, write_file\nUnknowns: none", false),
+        ("Tools required: write_file\nUnknowns: None.", false),
+    ] {
+        let summary = format!("## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\n{more}\n");
+        let mut world = good();
+        world.scripts.get_mut("crew/subtask/1.1/executor").expect("a script")[0] = Said::text(&summary);
+        let ended = run(&setup(&TEAM), &world);
+        let open: Vec<QuestionKind> = ended.open.iter().map(|(_, kind)| *kind).collect();
+        assert_eq!(open, if is_asked { vec![QuestionKind::Confirmation] } else { Vec::new() }, "{more}");
+    }
+    // A tool that nothing authorizes.
+    let mut unauthorized = setup(&TEAM);
+    unauthorized.base.authorized.clear();
+    let ended = run(&unauthorized, &good());
+    assert_eq!(ended.open.iter().map(|(_, kind)| *kind).collect::<Vec<_>>(), [QuestionKind::Confirmation]);
+}
+
+#[test]
+fn a_judge_who_wants_another_attempt_gets_it_and_then_a_person_is_asked() {
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[plan(&["a"])]),
+        ("subtask/1.1/executor", &[execution("a")]),
+        ("subtask/1.1/reviewer", &[review("a", "needs_retry")]),
+        ("subtask/1.2/executor", &[execution("a")]),
+        ("subtask/1.2/reviewer", &[review("a", "needs_retry")]),
+        ("subtask/1.3/executor", &[execution("a")]),
+        ("subtask/1.3/reviewer", &[review("a", "pass")]),
+    ];
+    let ended = run(&setup(&TEAM), &world(scripts, &[]));
+    assert_eq!((ended.outcome, ended.open[0].1), (None, QuestionKind::Escalation));
+    assert!(told(&ended, "subtask/1.2/executor", MessageKind::Intake)[0].contains("because needs_retry"));
+
+    let ended = run(&setup(&TEAM), &world(scripts, &[("escalation", &["use the other port"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(told(&ended, "subtask/1.3/executor", MessageKind::Intake)[0].contains("use the other port"));
+    for (typed, outcome) in [("pass", Outcome::Completed), ("stop", Outcome::Stopped)] {
+        assert_eq!(run(&setup(&TEAM), &world(scripts, &[("escalation", &[typed])])).outcome, Some(outcome), "{typed}");
+    }
+}
+
+#[test]
+fn judges_that_disagree_are_shown_side_by_side() {
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[plan(&["a"])]),
+        ("subtask/1.1/executor", &[execution("a")]),
+        ("subtask/1.1/reviewer", &[review("a", "needs_retry")]),
+        ("subtask/1.1/critic", &[review("a", "pass")]),
+    ];
+    let ended = run(&setup(&ALL), &world(scripts, &[]));
+    assert_eq!(ended.open[0].1, QuestionKind::Disagreement);
+    let question = ended.journal.iter().rev().find_map(|event| match &event.body {
+        Body::Question { question, .. } => Some(question.text.clone()),
+        _ => None,
+    });
+    let question = question.expect("it was asked");
+    assert!(question.contains("reviewer: needs_retry: because needs_retry"), "{question}");
+    assert!(question.contains("critic: pass: because pass"), "{question}");
+    let ended = run(&setup(&ALL), &world(scripts, &[("disagreement", &["pass"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn c21_a_malformed_handoff_is_told_once_with_the_exact_errors() {
+    let bad = fenced(
+        &json!({"kind": "plan", "subtasks": [{"id": "a", "title": "", "instruction": "i", "acceptance_criteria": ["x"]}]}),
+    );
+    let wrong_id = review("b", "pass");
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[bad.clone(), plan(&["a"])]),
+        ("subtask/1.1/executor", &[execution("b"), Said::text(SUMMARY), execution("b"), execution("a")]),
+        ("subtask/1.1/reviewer", &[wrong_id, review("a", "pass")]),
+    ];
+    let ended = run(&setup(&TEAM), &world(scripts, &[]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(told(&ended, "plan/1/planner", MessageKind::Handoff)[0].contains("$.subtasks[0].title: must not be blank"));
+    // C23: a handoff about another sub-task is none.
+    assert!(
+        told(&ended, "subtask/1.1/executor", MessageKind::Handoff)[0].contains("$.subtask_id: must be `a`, not `b`")
+    );
+    assert!(told(&ended, "subtask/1.1/reviewer", MessageKind::Handoff)[0].contains("$.subtask_id: must be `a`"));
+
+    let ended = run(&setup(&TEAM), &world(&[("plan/1/planner", &[bad.clone(), bad])], &[]));
+    assert_eq!((ended.outcome, ended.open[0].1), (None, QuestionKind::Escalation));
+    let ended = run(
+        &setup(&TEAM),
+        &world(
+            &[
+                ("plan/1/planner", &[Said::text("?"), Said::text("?")]),
+                ("plan/2/planner", &[plan(&["a"])]),
+                ("subtask/1.1/executor", &[execution("a")]),
+                ("subtask/1.1/reviewer", &[review("a", "pass")]),
+            ],
+            &[("escalation", &["fewer sub-tasks"])],
+        ),
+    );
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(told(&ended, "plan/2/planner", MessageKind::KickOff)[0].contains("fewer sub-tasks"));
+}
+
+#[test]
+fn c23_roles_get_what_their_limit_allows_and_only_those_listed_judge() {
+    let ended = run(&setup(&[Role::Planner, Role::Executor]), &good());
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(!ended.journal.iter().any(|event| event.part.as_str().ends_with("reviewer")));
+
+    let mut world = good();
+    let reads = Said::calls("looks", vec![call("r", "read_file", json!({"path": "a.txt"}))]);
+    let writes = Said::calls("mends", vec![call("w", "write_file", json!({"path": "c.txt", "content": "x"}))]);
+    world.scripts.insert("crew/subtask/1.1/reviewer".to_owned(), vec![reads, writes, review("a", "pass")]);
+    let ended = run(&setup(&TEAM), &world);
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(!ended.files.contains_key("c.txt"), "a reviewer changes nothing");
+    let rejected = ended.journal.iter().any(|event| {
+        event.part.as_str() == "crew/subtask/1.1/reviewer" && matches!(event.body, Body::ToolRejected { .. })
+    });
+    assert!(rejected);
+}
+
+#[test]
+fn a_blind_critic_does_not_see_the_executors_account_and_the_journal_shows_it() {
+    for is_blind in [false, true] {
+        let mut world = good();
+        world.scripts.insert("crew/subtask/1.1/critic".to_owned(), vec![review("a", "pass")]);
+        world.scripts.insert("crew/subtask/2.1/critic".to_owned(), vec![review("b", "pass")]);
+        let ended = run(&CrewSetup { is_blind, ..setup(&ALL) }, &world);
+        assert_eq!(ended.outcome, Some(Outcome::Completed));
+        let asked = told(&ended, "subtask/1.1/critic", MessageKind::KickOff).concat();
+        assert_eq!(asked.contains("out a"), !is_blind, "{asked}");
+        assert_eq!(asked.contains("account of its work is withheld"), is_blind);
+        assert!(asked.contains("a.txt"), "what was changed is there");
+        assert!(told(&ended, "subtask/1.1/reviewer", MessageKind::KickOff).concat().contains("out a"));
+    }
+}
+
+#[test]
+fn who_escalates_or_is_blocked_holds_the_crew_up_until_a_person_answers() {
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[plan(&["a"])]),
+        ("subtask/1.1/executor", &[Said::text(SUMMARY), escalation()]),
+        (
+            "subtask/1.2/executor",
+            &[Said::text(SUMMARY), Said::text("## Phase 2\nBlocked: which port?"), execution("a")],
+        ),
+        ("subtask/1.2/reviewer", &[review("a", "pass")]),
+    ];
+    let ended = run(&setup(&TEAM), &world(scripts, &[]));
+    assert_eq!(ended.open[0].1, QuestionKind::Escalation);
+    let ended = run(&setup(&TEAM), &world(scripts, &[("escalation", &["retry"])]));
+    assert_eq!(ended.open[0].1, QuestionKind::Blocker);
+    let ended = run(&setup(&TEAM), &world(scripts, &[("escalation", &["retry"]), ("blocker", &["8080"])]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn between_steps_the_plan_is_the_operators_to_confirm() {
+    let mut gated = setup(&TEAM);
+    gated.base.mode = Some(Mode::Gated);
+    let mut world = good();
+    world.scripts.insert("crew/plan/2/planner".to_owned(), vec![plan(&["a", "b"])]);
+    world.answers.insert("confirmation", ["go", "fewer", "auto"].map(str::to_owned).to_vec());
+    let ended = run(&gated, &world);
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(told(&ended, "plan/2/planner", MessageKind::KickOff)[0].contains("fewer"));
+    world.answers.insert("confirmation", ["go", "no"].map(str::to_owned).to_vec());
+    assert_eq!(run(&gated, &world).outcome, Some(Outcome::Declined));
+}
+
+#[test]
+fn calls_are_limited_for_each_subtask_over_its_attempts() {
+    let mut limited = setup(&TEAM);
+    limited.base.budget.max_tool_calls = Some(1);
+    let mut world = good();
+    world.scripts.insert(
+        "crew/subtask/1.1/executor".to_owned(),
+        vec![Said::text(SUMMARY), write("a"), write("c"), execution("a")],
+    );
+    let ended = run(&limited, &world);
+    assert_eq!((ended.open[0].1, ended.files.len()), (QuestionKind::Limit, 1));
+    world.answers.insert("limit", vec!["1".to_owned()]);
+    let ended = run(&limited, &world);
+    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 3));
+}
+
+#[test]
+fn tokens_are_one_ledger_over_all_roles() {
+    let mut limited = setup(&TEAM);
+    limited.base.budget.max_turns = Some(4);
+    let ended = run(&limited, &good());
+    assert_eq!(ended.open[0].1, QuestionKind::Limit);
+    let turns = ended.journal.iter().filter(|event| matches!(event.body, Body::AgentReply { .. })).count();
+    assert_eq!(turns, 4);
+}
+
+#[test]
+fn c20_killed_anywhere_it_goes_on_where_it_stood() {
+    let mut world = good();
+    world.scripts.insert("crew/subtask/1.1/critic".to_owned(), vec![review("a", "pass")]);
+    world.scripts.insert("crew/subtask/2.1/critic".to_owned(), vec![review("b", "fail")]);
+    world.scripts.insert("crew/subtask/2.2/executor".to_owned(), vec![Said::text(SUMMARY), write("c"), execution("b")]);
+    world.scripts.insert("crew/subtask/2.2/reviewer".to_owned(), vec![review("b", "pass")]);
+    world.scripts.insert("crew/subtask/2.2/critic".to_owned(), vec![review("b", "pass")]);
+    world.answers.insert("disagreement", vec!["retry: again".to_owned()]);
+    let setup = Arc::new(setup(&ALL));
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    assert_eq!(whole.outcome, Some(Outcome::Completed));
+    for tick in 1..=whole.ticks {
+        let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
+        let ended =
+            simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|violation| panic!("{tick}: {violation:?}"));
+        assert_eq!((ended.outcome, &ended.files), (whole.outcome, &whole.files), "killed at {tick}");
+        assert_eq!(states(&ended), states(&whole), "killed at {tick}");
+    }
+}
+
+/// One reply of a role, picked by a number.
+fn picked(role: &str, id: &str, pick: u8) -> Vec<Said> {
+    let good = match role {
+        "planner" => plan(&["a", "b"]),
+        "executor" => execution(id),
+        _ => review(id, ["pass", "needs_retry", "fail"][usize::from(pick % 3)]),
+    };
+    let first = Said::text(SUMMARY);
+    match (role, pick) {
+        (_, 200..) => vec![Said::text("nothing to say"), Said::text("still nothing"), good],
+        (_, 170..=199) => vec![fenced(&json!({"kind": "plan"})), good],
+        (_, 150..=169) => vec![fenced(&json!({"kind": 7})), fenced(&json!([]))],
+        (_, 140..=149) => vec![escalation()],
+        ("executor", 110..=139) => vec![first, Said::text("## Phase 2\nBlocked: what now?"), good],
+        ("executor", 60..=109) => vec![first, write(&format!("{id}{pick}")), good],
+        ("executor", _) => vec![first, good],
+        _ => vec![good],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    /// Random replies and answers, killed at random: no sub-task is done twice or skipped, no limit passed by more than
+    /// the request in flight, and every run ends or waits with a question.
+    #[test]
+    fn whatever_roles_say_a_run_ends_or_asks(
+        picks in proptest::collection::vec(any::<u8>(), 60),
+        answers in proptest::collection::vec(0_usize..4, 0..6),
+        kills in proptest::collection::btree_set(1_u64..400, 0..4),
+        turns in 3_u64..40,
+        seed: u64,
+    ) {
+        let mut picks = picks.into_iter().cycle();
+        let mut scripts: Vec<(String, Vec<Said>)> = Vec::new();
+        for attempt in 1..=4 {
+            scripts.push((format!("plan/{attempt}/planner"), picked("planner", "", picks.next().unwrap_or(0))));
+            for (number, id) in [(1, "a"), (2, "b")] {
+                for role in ["executor", "reviewer", "critic"] {
+                    scripts.push((format!("subtask/{number}.{attempt}/{role}"), picked(role, id, picks.next().unwrap_or(0))));
+                }
+            }
+        }
+        let words: Vec<&str> = answers.iter().map(|place| ["retry", "pass", "more care, please", "stop"][*place]).collect();
+        let borrowed: Vec<(&str, &[Said])> = scripts.iter().map(|(part, said)| (part.as_str(), said.as_slice())).collect();
+        let world = world(&borrowed, &[("escalation", &words), ("disagreement", &words), ("blocker", &["8080"]), ("confirmation", &["go"])]);
+        let mut limited = setup(&ALL);
+        limited.base.budget.max_turns = Some(turns);
+        limited.base.max_steps = 5;
+        let setup = Arc::new(limited);
+        let ended = simulate(&|| make(&setup), &world, &Plan { kills, seed, ..Plan::default() });
+        let ended = ended.map_err(|violation| TestCaseError::fail(format!("{violation:?}")))?;
+        prop_assert!(ended.outcome.is_some() || !ended.open.is_empty());
+        let replies = ended.journal.iter().filter(|event| matches!(event.body, Body::AgentReply { .. })).count() as u64;
+        prop_assert!(replies <= turns, "{replies} of {turns}");
+        // Each attempt at a sub-task begins once, and the second only when the first passed or a person let it.
+        let parts: Vec<&str> = ended.journal.iter()
+            .filter(|event| matches!(event.body, Body::PartStart { .. }))
+            .map(|event| event.part.as_str())
+            .collect();
+        let once: BTreeSet<&&str> = parts.iter().collect();
+        prop_assert_eq!(once.len(), parts.len());
+        let passed = ended.journal.iter().filter(|event| matches!(event.body, Body::CoordinatorState { state: CrewState::NextSubtask, .. })).count();
+        let second = parts.iter().any(|part| part.starts_with("crew/subtask/2."));
+        prop_assert!(!second || passed >= 1);
+        prop_assert!(ended.outcome != Some(Outcome::Completed) || passed == 2);
+    }
+}
