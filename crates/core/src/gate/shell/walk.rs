@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::expand::Word;
 use super::grammar::{self, Unreadable};
+use super::paths::Change;
 use super::programs::Programs;
 use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
 use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, word};
@@ -443,7 +444,17 @@ impl Walk<'_> {
             self.runs.insert(if is_known { first.text().to_owned() } else { "?".to_owned() });
         }
         let input = self.redirects(&simple.redirects, input, &words);
-        let output = if words.is_empty() { Some(String::new()) } else { self.command(&words, &input) };
+        // In a substitution `< f` alone prints the file.
+        let prints_file = |redirect: &Redirect| {
+            matches!(redirect.kind, RedirectKind::Read(_) | RedirectKind::ReadWrite(_) | RedirectKind::Process(_))
+        };
+        let output = if !words.is_empty() {
+            self.command(&words, &input)
+        } else if simple.redirects.iter().any(prints_file) {
+            None
+        } else {
+            Some(String::new())
+        };
         output.filter(|_| !simple.redirects.iter().any(Redirect::takes_output))
     }
 
@@ -609,8 +620,9 @@ impl Walk<'_> {
                     self.appended(&word);
                 }
                 RedirectKind::ReadWrite(raw) => {
+                    // It begins at the first byte of the file, and anything may write to it.
                     let word = self.one(raw);
-                    self.appended(&word);
+                    self.change(&word, Change::Replace, None);
                     if is_input {
                         input = Input::Unknown;
                     }
