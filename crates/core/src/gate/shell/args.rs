@@ -43,7 +43,8 @@ impl<'a> Args<'a> {
     pub(super) fn of(entry: &ProgramEntry, words: &'a [Word]) -> Self {
         let mut args = Self::default();
         let takes_value = |option: &str| {
-            entry.valued.has(option) || entry.code.has(option) || entry.runs.has(option) || entry.writes.has(option)
+            let acting = [&entry.code, &entry.runs, &entry.writes, &entry.makes];
+            entry.valued.has(option) || acting.iter().any(|acting| is_one_of(option, acting))
         };
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -118,6 +119,11 @@ impl<'a> Args<'a> {
     pub(super) fn any(&self, wanted: &[&str]) -> bool {
         self.options.iter().any(|(given, _)| wanted.iter().any(|wanted| is_short_for(given, wanted)))
     }
+}
+
+/// Whether the option `given` is one of `wanted`, or a long option that is short for one.
+pub(super) fn is_one_of(given: &str, wanted: &Words) -> bool {
+    wanted.iter().any(|wanted| is_short_for(given, wanted))
 }
 
 /// Whether the option `given` is `wanted`, or a beginning of it that programs take for the whole.

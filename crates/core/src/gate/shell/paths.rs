@@ -32,6 +32,8 @@ const START_FOLDERS: [&str; 10] = [
 pub(super) enum Change {
     /// It is made, or something is added.
     Add,
+    /// It is made from other files and easily made anew, in place of what it held.
+    Make,
     /// It may lose what it had.
     Replace,
     /// It loses what it had, for certain.
@@ -123,8 +125,10 @@ impl Walk<'_> {
             && SCRATCH.iter().any(|folder| path.len() > folder.len() && path.starts_with(folder))
             && !path.contains("/.git");
         let (verdict, category, usual) = match change {
-            Change::Add if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
-            Change::Add => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder"),
+            Change::Add | Change::Make if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
+            Change::Add | Change::Make => {
+                (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder")
+            }
             Change::Replace if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
             Change::Replace => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file, in place of what it held"),
             Change::Empty => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a file"),
@@ -132,7 +136,7 @@ impl Walk<'_> {
         };
         let act = match change {
             Change::Add => Act::Write(target.clone()),
-            Change::Replace | Change::Empty => Act::Overwrite(target.clone()),
+            Change::Make | Change::Replace | Change::Empty => Act::Overwrite(target.clone()),
             Change::Delete | Change::DeleteAll => Act::Delete(target.clone()),
         };
         self.effect(verdict, category, act, None, reason.unwrap_or(usual));

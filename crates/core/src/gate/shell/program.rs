@@ -1,6 +1,6 @@
 //! One program with its arguments: what the table and the readers say of it.
 
-use super::args::{Args, Value};
+use super::args::{Args, Value, is_one_of};
 use super::expand::Word;
 use super::paths::Change;
 use super::programs::{Does, Operands, ProgramEntry, Rule};
@@ -92,6 +92,13 @@ impl Walk<'_> {
         if base == "command" && rest.first().is_some_and(asks) {
             return None;
         }
+        // `jobs -x command`.
+        if base == "jobs"
+            && let [option, command @ ..] = rest
+            && option.text().starts_with("-x")
+        {
+            return self.inner(command, input);
+        }
         self.names_of_variables(base, rest);
         let mut output = None;
         for entry in table.get(base) {
@@ -129,15 +136,15 @@ impl Walk<'_> {
     fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[Word], input: &Input) -> Option<String> {
         let args = Args::of(entry, rest);
         self.rules(entry, &args);
-        for code in args.options.iter().filter(|(option, _)| entry.code.has(option)).filter_map(|(_, value)| *value) {
-            self.code_of(code);
-        }
-        for run in args.options.iter().filter(|(option, _)| entry.runs.has(option)).filter_map(|(_, value)| *value) {
-            self.code_of(run);
-        }
-        for file in args.options.iter().filter(|(option, _)| entry.writes.has(option)).filter_map(|(_, value)| *value) {
-            let word = word_of(file);
-            self.change(&word, Change::Add, None);
+        for (option, value) in args.options.iter().filter_map(|(option, value)| Some((option, (*value)?))) {
+            if is_one_of(option, &entry.code) || is_one_of(option, &entry.runs) {
+                self.code_of(value);
+            }
+            if is_one_of(option, &entry.writes) {
+                self.written(&word_of(value), Change::Replace);
+            } else if is_one_of(option, &entry.makes) {
+                self.written(&word_of(value), Change::Make);
+            }
         }
         if let Some(at) = args.command_at {
             let command = rest.get(at..).unwrap_or_default();
@@ -155,6 +162,15 @@ impl Walk<'_> {
                 self.opaque("", "runs a program whose name can't be known");
                 None
             }
+        }
+    }
+
+    /// A file that an option names; some programs take `|command` for it.
+    fn written(&mut self, word: &Word, change: Change) {
+        match word.text().strip_prefix(['|', '!']) {
+            Some(_) if word.known().is_none() => self.opaque("", "runs commands that can't be known"),
+            Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+            None => self.change(word, change, None),
         }
     }
 
@@ -178,7 +194,8 @@ impl Walk<'_> {
             self.does(entry.does(), &args.operands);
         }
         let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
-        let may_run = !entry.code.is_empty() || !entry.runs.is_empty() || !entry.writes.is_empty();
+        let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes];
+        let may_run = options.iter().any(|options| !options.is_empty());
         if args.is_unsure && (may_run || entry.rules.iter().any(is_option)) {
             self.opaque("", "its options can't be known");
         }
@@ -201,6 +218,12 @@ impl Walk<'_> {
                     self.change(last, Change::Replace, reason);
                 }
             }
+            Operands::WriteSecond => {
+                if let Some(second) = operands.get(1) {
+                    self.change(second, Change::Replace, reason);
+                }
+            }
+            Operands::Replace => change(self, operands, Change::Replace),
             Operands::Move => {
                 if let Some((last, moved)) = operands.split_last() {
                     self.change(last, Change::Replace, reason);
@@ -225,7 +248,8 @@ impl Walk<'_> {
         let is_said = match does.operands {
             Operands::Read | Operands::Contact => false,
             Operands::Write | Operands::WriteLast | Operands::Move => true,
-            Operands::Overwrite | Operands::Delete | Operands::DeleteAll => !operands.is_empty(),
+            Operands::WriteSecond => operands.len() > 1,
+            Operands::Overwrite | Operands::Replace | Operands::Delete | Operands::DeleteAll => !operands.is_empty(),
         };
         for category in does.categories.iter().filter(|_| !is_said) {
             self.effect_of(does.verdict, category, Act::Other, None, does.reason);

@@ -66,6 +66,9 @@ pub struct ProgramEntry {
     /// Options whose value is a file that is written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub writes: Words,
+    /// Options whose value is a file that is made from others and easily made anew: what a compiler writes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub makes: Words,
     /// How its arguments are read beyond the rules.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reader: Reader,
@@ -154,6 +157,10 @@ pub enum Operands {
     DeleteAll,
     /// The last one is written.
     WriteLast,
+    /// The second one is written, if there is one: `uniq input output`.
+    WriteSecond,
+    /// Each is written, in place of what it held.
+    Replace,
     /// All but the last one are deleted, the last one is written.
     Move,
     /// Those that name hosts are contacted.
@@ -193,6 +200,7 @@ pub enum Reader {
     Ruby,
     Php,
     Lua,
+    Compiler,
     Sql,
     Redis,
     Ssh,

@@ -1,5 +1,6 @@
 //! Programs whose arguments need more than the table's rules: each reader says what its kind of program would do.
 
+mod compilers;
 mod editors;
 mod find;
 mod git;
@@ -72,6 +73,7 @@ impl Walk<'_> {
             Reader::Python | Reader::Node | Reader::Perl | Reader::Ruby | Reader::Php | Reader::Lua => {
                 self.interpreter(reader, call);
             }
+            Reader::Compiler => self.compiler(call),
             Reader::Sql => self.sql(call),
             Reader::Redis => self.redis(call),
             Reader::Http => self.http(call),

@@ -1,0 +1,72 @@
+//! Compilers, assemblers and linkers: what they write, and options that name a program or load code.
+
+use super::Call;
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::walk::Walk;
+
+/// Beginnings of options that run a program, load code or take further options from a file.
+const RUNNING: [&str; 17] = [
+    "-wrapper", "-fplugin", "-B", "-specs", "--specs", "-fuse-ld", "--ld-path", "-plugin", "--plugin", "@", "-load",
+    "-Clinker", "-Zcodegen-backend", "-processor", "-Xplugin", "-pgm", "--compiler-bindir",
+];
+
+/// What `-C`, `-Z`, `-Wl,` or `-Xlinker` pass on that does so.
+const PASSED_ON: [&str; 7] =
+    ["linker=", "codegen-backend=", "-plugin", "--plugin", "-load", "link-arg=-fuse-ld", "link-arg=-B"];
+
+/// Options whose value is a file that is written.
+const OUTPUTS: [&str; 10] =
+    ["-o", "-MF", "-MJ", "-Map", "--Map", "--output", "--outFile", "-outFile", "--dependency-file", "--emit"];
+
+impl Walk<'_> {
+    /// `gcc -o a a.c`, `rustc -C linker=x a.rs`.
+    pub(super) fn compiler(&mut self, call: Call<'_>) {
+        // A linker's or assembler's output is a name that a build gives; typed by hand it may be any file.
+        let change =
+            if matches!(call.name, "ld" | "as" | "lld" | "gold" | "mold") { Change::Replace } else { Change::Make };
+        let mut words = call.words.iter();
+        while let Some(word) = words.next() {
+            let text = word.text();
+            if word.splits() {
+                self.opaque("", "its options can't be known");
+            }
+            if RUNNING.iter().any(|option| text.starts_with(option)) {
+                self.opaque("", "runs a program or loads code of the caller's choice");
+            } else if matches!(text, "-C" | "-Z" | "-Xlinker" | "--codegen" | "-Xclang" | "-Xcompiler") {
+                let passed = words.next();
+                if passed.is_none_or(|word| word.known().is_none_or(runs_when_passed_on)) {
+                    self.opaque("", "runs a program or loads code of the caller's choice");
+                }
+            } else if text.starts_with("-Wl,") || text.starts_with("-C") || text.starts_with("--codegen=") {
+                let passed = text.split([',']).chain(text.strip_prefix("-C")).chain(text.strip_prefix("--codegen="));
+                let mut parts = passed.peekable();
+                while let Some(part) = parts.next() {
+                    if runs_when_passed_on(part) {
+                        self.opaque("", "runs a program or loads code of the caller's choice");
+                    } else if matches!(part, "-Map" | "-o")
+                        && let Some(file) = parts.peek()
+                    {
+                        self.change(&Word::plain(*file), change, None);
+                    }
+                }
+            } else if OUTPUTS.contains(&text) && text != "--emit" {
+                if let Some(file) = words.next() {
+                    self.change(file, change, None);
+                }
+            } else if let Some((option, file)) = text.split_once('=').filter(|(option, _)| OUTPUTS.contains(option)) {
+                // `--emit=asm=x.s`
+                let file = file.rsplit('=').next().unwrap_or_default();
+                if option != "--emit" || text.matches('=').count() > 1 {
+                    self.change(&word.after(text.len() - file.len()), change, None);
+                }
+            } else if text.starts_with("-o") {
+                self.change(&word.after("-o".len()), change, None);
+            }
+        }
+    }
+}
+
+fn runs_when_passed_on(part: &str) -> bool {
+    PASSED_ON.iter().any(|beginning| part.starts_with(beginning))
+}
