@@ -10,8 +10,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::authorization;
-use super::category::{Category, MCP_TOOL, SHELL_EXEC};
-use super::effect::{Act, Effect, UNKNOWN};
+use super::category::{Category, GIT_WRITE, MCP_TOOL, SHELL_EXEC};
+use super::effect::{Act, Effect, UNKNOWN, Verdict};
 use super::grant::{Grant, Lasts};
 use super::places::Places;
 use super::protected::{Protected, protected};
@@ -329,6 +329,10 @@ fn acts_on(effect: &Effect) -> &'static str {
 }
 
 fn outside_scope(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+    // `git checkout main`: a branch's name, which only might be a file's. The look at the working tree tells.
+    if effect.verdict == Verdict::Safe && effect.category.as_str() == GIT_WRITE {
+        return None;
+    }
     let (what, is_known) = match &effect.act {
         Act::Write(target) | Act::Overwrite(target) | Act::Delete(target) => {
             if request.scope.covers_target(target) {

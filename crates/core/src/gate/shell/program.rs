@@ -218,11 +218,8 @@ impl Walk<'_> {
                     self.change(last, Change::Replace, reason);
                 }
             }
-            Operands::WriteSecond => {
-                if let Some(second) = operands.get(1) {
-                    self.change(second, Change::Replace, reason);
-                }
-            }
+            Operands::WriteFirst => change(self, operands.get(..1).unwrap_or_default(), Change::Replace),
+            Operands::WriteSecond => change(self, operands.get(1..2).unwrap_or_default(), Change::Replace),
             Operands::Replace => change(self, operands, Change::Replace),
             Operands::Move => {
                 if let Some((last, moved)) = operands.split_last() {
@@ -247,7 +244,7 @@ impl Walk<'_> {
         // What is said of the operands says it already, unless there are none.
         let is_said = match does.operands {
             Operands::Read | Operands::Contact => false,
-            Operands::Write | Operands::WriteLast | Operands::Move => true,
+            Operands::Write | Operands::WriteFirst | Operands::WriteLast | Operands::Move => true,
             Operands::WriteSecond => operands.len() > 1,
             Operands::Overwrite | Operands::Replace | Operands::Delete | Operands::DeleteAll => !operands.is_empty(),
         };

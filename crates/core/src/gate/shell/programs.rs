@@ -157,6 +157,8 @@ pub enum Operands {
     DeleteAll,
     /// The last one is written.
     WriteLast,
+    /// The first one is written.
+    WriteFirst,
     /// The second one is written, if there is one: `uniq input output`.
     WriteSecond,
     /// Each is written, in place of what it held.

@@ -4,7 +4,8 @@ use super::Call;
 use crate::gate::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE};
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
 use crate::gate::shell::expand::Word;
-use crate::gate::shell::program::host;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::{Input, Walk};
 
 /// Settings that run nothing, by how they begin; all in lower case.
@@ -117,6 +118,9 @@ impl Walk<'_> {
         {
             return;
         }
+        for file in args.values(&["-f", "--file"]) {
+            self.change(&word_of(file), Change::Add, None);
+        }
         let is_global = args.any(&["--global", "--system"]);
         let verdict = if is_global { Verdict::Ask } else { Verdict::Safe };
         self.effect(verdict, GIT_WRITE, Act::Other, None, "changes a setting of git");
@@ -173,8 +177,15 @@ impl Walk<'_> {
             Some(at) => call.words.iter().skip(at + 1).collect(),
             None if is_switch || makes_branch => Vec::new(),
             None if args.operands.len() > 1 => args.operands.iter().skip(1).copied().collect(),
-            None => args.operands.iter().filter(|word| looks_like_file(word.text())).copied().collect(),
+            None => args.operands.iter().filter(|word| looks_like_file(word)).copied().collect(),
         };
+        // A bare word is rather a branch's name. If it is a file's, that file should be kept beforehand.
+        if files.is_empty() && !is_switch && !makes_branch && dashes.is_none() {
+            for word in args.operands.iter().filter(|word| word.known().is_some_and(|name| name != "-")) {
+                let target = Target { path: self.plain(word.text()), is_pattern: false, is_recursive: false };
+                self.effect(Verdict::Safe, GIT_WRITE, Act::Overwrite(target), None, "changes to a branch");
+            }
+        }
         for file in &files {
             self.discarded(file);
         }
@@ -236,11 +247,24 @@ impl Walk<'_> {
     }
 }
 
+/// Files that have no ending.
+const FILES: [&str; 24] = [
+    "Makefile", "GNUmakefile", "makefile", "Dockerfile", "Containerfile", "LICENSE", "LICENCE", "COPYING", "NOTICE",
+    "README", "CHANGELOG", "CHANGES", "AUTHORS", "TODO", "VERSION", "Gemfile", "Rakefile", "Vagrantfile", "Procfile",
+    "Pipfile", "Jenkinsfile", "Justfile", "justfile", "CODEOWNERS",
+];
+
 /// Whether a name is rather a file's than a branch's.
-fn looks_like_file(name: &str) -> bool {
+fn looks_like_file(word: &Word) -> bool {
+    let name = word.text();
     let last = name.rsplit('/').next().unwrap_or_default();
-    matches!(name, "." | ".." | "*") || name.starts_with("./") || name.contains('*') || name.ends_with('/') || {
+    // `:(top)f` and `:/f` are files, and git allows none of these in a branch's name.
+    let is_no_branch = name.starts_with([':', '/', '.', '~'])
+        || name.ends_with('/')
+        || name.contains("/.")
+        || name.contains(['*', '?', '[', '\\', ' ']);
+    word.is_pattern() || is_no_branch || FILES.contains(&last) || {
         let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
-        (1..=5).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+        (1..=10).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
     }
 }

@@ -180,8 +180,28 @@ impl Walk<'_> {
             Some("pytest" | "py.test" | "unittest") => "pytest",
             Some(known @ ("pip" | "twine" | "build")) => known,
             Some("json.tool") => {
-                if let [_, target, ..] = rest {
+                let mut words = rest.iter();
+                let mut operands = Vec::new();
+                while let Some(word) = words.next() {
+                    match word.text() {
+                        "--indent" => drop(words.next()),
+                        text if text.starts_with("--") => {}
+                        _ => operands.push(word),
+                    }
+                }
+                if let Some(target) = operands.get(1) {
                     self.change(target, Change::Replace, None);
+                }
+                return;
+            }
+            Some("venv") => {
+                let clears = rest.iter().any(|word| word.text().starts_with("--c"));
+                for word in rest.iter().filter(|word| !word.text().starts_with('-')) {
+                    let change = if clears { Change::DeleteAll } else { Change::Add };
+                    self.change(word, change, None);
+                }
+                if rest.iter().any(Word::splits) {
+                    self.opaque("", "its options can't be known");
                 }
                 return;
             }
@@ -189,8 +209,8 @@ impl Walk<'_> {
                 known @ ("mypy" | "ruff" | "black" | "flake8" | "pylint" | "isort" | "tox" | "coverage" | "pyright"),
             ) => known,
             Some(
-                "py_compile" | "compileall" | "venv" | "timeit" | "tokenize" | "ast" | "dis" | "calendar" | "site"
-                | "sysconfig" | "platform",
+                "py_compile" | "compileall" | "timeit" | "tokenize" | "ast" | "dis" | "calendar" | "site" | "sysconfig"
+                | "platform",
             ) if module.known() != Some("timeit") => return,
             _ => {
                 self.opaque("", "runs a module whose content is not known");
