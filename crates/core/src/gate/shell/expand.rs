@@ -207,6 +207,7 @@ impl Walk<'_> {
                 Piece::Tilde(user) => words.add(&format!("~{user}")),
                 Piece::Parameter { name, rest, quoted } => {
                     self.walk_rest(&rest);
+                    self.assigned_default(&name, &rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
                     let list = self.list(&name).filter(|_| list_of && !is_value && self.splits_as_usual()).cloned();
@@ -263,6 +264,23 @@ impl Walk<'_> {
         words.word.is_computed = true;
     }
 
+    /// `${name:=word}` sets a variable that has no value.
+    fn assigned_default(&mut self, name: &str, rest: &str) {
+        if !rest.contains('=') {
+            return;
+        }
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let after = if name.is_empty() { after } else { rest };
+        if !after.starts_with(":=") && !after.starts_with('=') && !(after.starts_with('[') && after.contains('=')) {
+            return;
+        }
+        match name {
+            "" => self.opaque("", "sets a variable that can't be known"),
+            name if self.variable(name).is_some_and(|value| !value.is_empty()) => {}
+            name => self.set_unknown(name),
+        }
+    }
+
     /// Walks what may run in `${name...}` after the name.
     fn walk_rest(&mut self, rest: &str) {
         if rest.ends_with("@P") {
@@ -281,6 +299,10 @@ impl Walk<'_> {
             // `((rm x))` is arithmetic to one shell and a command to another.
             self.hidden_code(text, Input::Unknown);
             self.opaque(text, "arithmetic that may be commands");
+        }
+        // It may set one to a number, and a folder may be called so.
+        if ["PATH", "LD_", "ENV"].iter().any(|name| text.contains(name)) && text.contains(['=', '+', '-']) {
+            self.opaque(text, "changes which programs names stand for");
         }
         // A variable's value is read as an expression again, and an index in it may hold a command.
         if self.holds_code() {

@@ -196,7 +196,13 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
         ast::CompoundCommand::Arithmetic(given) => Node::Arithmetic(given.expr.value),
         ast::CompoundCommand::BraceGroup(given) => list(given.list)?,
         ast::CompoundCommand::Subshell(given) => Node::Subshell(boxed(given.list)?),
-        ast::CompoundCommand::Coprocess(given) => Node::Subshell(Box::new(command(*given.body)?)),
+        ast::CompoundCommand::Coprocess(given) => {
+            let body = Node::Subshell(Box::new(command(*given.body)?));
+            let Some(name) = given.name else { return Ok(body) };
+            // Its name is a list of two descriptors afterwards.
+            let names = Assignment { name: name.value, values: Vec::new(), is_plain: false, is_list: false };
+            Node::Sequence(vec![body, Node::Simple(Simple { assignments: vec![names], ..Simple::default() })])
+        }
         ast::CompoundCommand::ForClause(given) => Node::Loop(Loop {
             variable: Some(given.variable_name),
             words: given.values.unwrap_or_default().into_iter().map(|word| word.value).collect(),

@@ -12,6 +12,7 @@
 //! readers in `readers/`.
 
 mod args;
+mod environment;
 mod expand;
 mod grammar;
 mod paths;

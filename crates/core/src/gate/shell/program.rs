@@ -18,23 +18,6 @@ const PROGRAM_FOLDERS: [&str; 9] = [
 const ASKED_BY_VERB: [&str; 12] =
     ["kubectl", "docker", "podman", "helm", "gh", "cargo", "npm", "terraform", "aws", "gcloud", "pip", "systemctl"];
 
-/// Variables whose value is a command that some program runs.
-const RUNNERS: [&str; 25] = [
-    "PAGER", "MANPAGER", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH",
-    "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "SUDO_ASKPASS", "EDITOR", "VISUAL",
-    "BROWSER", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH", "PROMPT_COMMAND", "PS4", "CC", "CXX", "RUSTC_WRAPPER", "RUSTC",
-    "FZF_DEFAULT_COMMAND",
-];
-
-/// Variables that change what programs are or what they load, by how they begin.
-const LOADERS: [&str; 33] = [
-    "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_", "BASH_ENV", "BASH_FUNC", "SHELLOPTS", "BASHOPTS",
-    "GIT_CONFIG", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_DIR", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT",
-    "PERL5OPT", "PERL5LIB", "PERLLIB", "RUBYOPT", "RUBYLIB", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-    "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "GCONV_PATH", "HOME", "PWD", "OLDPWD", "CARGO_TARGET_",
-    "CARGO_BUILD_RUSTC", "SHELL",
-];
-
 impl Walk<'_> {
     /// Runs a command with its words, and gives what it would print if that can be proven.
     pub(super) fn command(&mut self, words: &[Word], input: &Input) -> Option<String> {
@@ -116,8 +99,12 @@ impl Walk<'_> {
                 self.opaque("", "an index that may run commands");
             }
         }
+        let expands = |word: &Word| word.text().contains(['$', '`']) || word.known().is_none();
+        if matches!(name, "compgen" | "complete") && words.iter().any(expands) {
+            self.opaque("", "expands a text that may hold commands");
+        }
         if name == "wait" {
-            words.iter().for_each(|word| self.forget(word.text()));
+            words.iter().for_each(|word| self.set_unknown(word.text()));
         }
         if matches!(name, "make" | "gmake") {
             for word in words {
@@ -256,31 +243,6 @@ impl Walk<'_> {
             self.effect_of(does.verdict, &category, Act::Other, None, does.reason);
         }
     }
-
-    /// Says what a variable may run.
-    pub(super) fn runner(&mut self, name: &str, raw: &str, value: Option<&str>, program: Option<&str>) {
-        if RUNNERS.contains(&name) {
-            match value {
-                Some("") => {}
-                Some(code) => drop(self.hidden_code(code, Input::Unknown)),
-                None => self.opaque("", "names a program to run that can't be known"),
-            }
-        } else if name == "PATH" {
-            if !only_adds(raw) {
-                self.opaque("", "changes which programs names stand for");
-            }
-        } else if name == "NODE_OPTIONS" {
-            let is_harmless =
-                value.is_some_and(|value| value.split(' ').all(|option| option.starts_with("--max-old-space-size")));
-            if !is_harmless {
-                self.opaque("", "changes what programs load");
-            }
-        } else if LOADERS.iter().any(|loader| name == *loader || (name.starts_with(loader) && loader.len() > 5))
-            && !matches!(program, Some("read"))
-        {
-            self.opaque("", "changes what programs load, or where home is");
-        }
-    }
 }
 
 /// The operands after the rule's words, if it applies.
@@ -326,7 +288,7 @@ pub(super) fn host(word: &Word) -> Option<String> {
 
 /// Whether a value of `PATH` keeps what names stood for: nothing new stands before the old one but folders of
 /// programs.
-fn only_adds(raw: &str) -> bool {
+pub(super) fn only_adds(raw: &str) -> bool {
     let text: String = raw.chars().filter(|c| !"\"'{}".contains(*c)).collect();
     let mut segments = text.split(':');
     let own = ["$HOME/.cargo/bin", "~/.cargo/bin", "$HOME/.local/bin", "~/.local/bin", "/usr/local/go/bin"];

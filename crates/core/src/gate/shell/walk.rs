@@ -73,6 +73,8 @@ pub(super) struct Walk<'a> {
     levels: u32,
     /// The functions that are being run, each with the number of forks around it.
     calls: Vec<(String, u32)>,
+    /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
+    pub(super) given: Vec<String>,
     /// The raw command that is being read, for what is shown.
     command: String,
 }
@@ -93,6 +95,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         forks: 0,
         levels: 0,
         calls: Vec::new(),
+        given: Vec::new(),
         command: String::new(),
     };
     if context.shell == Dialect::Other {
@@ -384,7 +387,7 @@ impl Walk<'_> {
         }
         if let Some(variable) = &given.variable {
             // More than one value, in turn.
-            self.forget(variable);
+            self.set_unknown(variable);
         }
         // What the body sets may hold when it begins again.
         let mut set = Vec::new();
@@ -420,7 +423,12 @@ impl Walk<'_> {
             return None;
         }
         let command = std::mem::replace(&mut self.command, raw(simple));
+        let given = self.given.len();
+        if !simple.words.is_empty() {
+            self.given.extend(simple.assignments.iter().map(|assignment| assignment.name.clone()));
+        }
         let output = self.simple_now(simple, input);
+        self.given.truncate(given);
         self.command = command;
         output
     }
@@ -429,7 +437,15 @@ impl Walk<'_> {
         let mut words = Vec::with_capacity(simple.words.len());
         for item in &simple.words {
             match item {
-                Item::Word(raw) => words.extend(self.words(raw)),
+                Item::Word(raw) => {
+                    words.extend(self.words(raw));
+                    // `ls {name}> f` sets the variable to a number.
+                    if let Some(name) = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'))
+                        && !simple.redirects.is_empty()
+                    {
+                        self.set_unknown(name);
+                    }
+                }
                 Item::Process(node) => {
                     self.apart(|walk| walk.node(node, &Input::Unknown));
                     words.push(Word::plain("/dev/fd/63"));
@@ -539,6 +555,11 @@ impl Walk<'_> {
     /// Whether the line sets the variable `name`.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.state.variables.contains_key(name)
+    }
+
+    /// Whether the line sets the variable `name`, or gives it to the program that is being read.
+    pub(super) fn is_set_or_given(&self, name: &str) -> bool {
+        self.is_set(name) || self.given.iter().any(|given| given == name)
     }
 
     /// Whether words are split at spaces, tabs and line feeds.

@@ -70,3 +70,19 @@ impl Walk<'_> {
 fn runs_when_passed_on(part: &str) -> bool {
     PASSED_ON.iter().any(|beginning| part.starts_with(beginning))
 }
+
+/// Whether flags of a compiler run a program or load code.
+pub(in crate::gate::shell) fn runs_programs<'a>(words: impl Iterator<Item = &'a str>) -> bool {
+    let mut passed_on = false;
+    for word in words {
+        let beginning = ["-Wl,", "-C", "-Z", "--codegen="].iter().find_map(|beginning| word.strip_prefix(beginning));
+        if RUNNING.iter().any(|option| word.starts_with(option))
+            || (passed_on && runs_when_passed_on(word))
+            || beginning.is_some_and(|rest| rest.split(',').any(runs_when_passed_on))
+        {
+            return true;
+        }
+        passed_on = matches!(word, "-C" | "-Z" | "-Xlinker" | "--codegen" | "-Xclang");
+    }
+    false
+}

@@ -10,6 +10,8 @@ mod shells;
 mod texts;
 mod wrappers;
 
+pub(super) use compilers::runs_programs;
+
 use super::args::Args;
 use super::expand::Word;
 use super::programs::Reader;

@@ -35,6 +35,9 @@ impl Walk<'_> {
                 _ if !is_long && text.contains(['o', 'O']) => at += 1,
                 _ => {}
             }
+            if !is_long && text.contains('i') && self.is_set_or_given("ENV") {
+                self.opaque("", "runs a shell that reads a file of the line's choice first");
+            }
             takes_code |= !is_long && text.starts_with('-') && text.contains('c');
             if !is_long && text.contains(['i', 'l']) && !takes_code {
                 self.opaque("", "runs a shell that reads files of its own first");
@@ -130,7 +133,8 @@ impl Walk<'_> {
         let is_expression = call.name == "let" || call.words.iter().any(|word| word.known().is_some_and(is_integer));
         for word in call.words {
             let Some(text) = word.known() else {
-                if word.text().is_empty() && word.splits() && !is_reading {
+                let is_named = word.text().contains('=') && !word.text().starts_with('=');
+                if !is_named && call.name != "unset" && !matches!(call.name, "getopts" | "let") {
                     self.opaque("", "sets variables that can't be known");
                 }
                 if let Some((name, _)) = word.text().split_once('=') {
@@ -152,7 +156,8 @@ impl Walk<'_> {
                     let value_word = Word::plain(value);
                     self.assign(name.trim_end_matches('+'), value, Some(&value_word).filter(|_| is_plain), None);
                 }
-                _ if is_reading => self.forget(text),
+                _ if call.name == "unset" => self.forget(text),
+                _ if is_reading => self.set_unknown(text),
                 _ => {}
             }
             if is_expression {

@@ -44,13 +44,14 @@ impl Walk<'_> {
     pub(super) fn printf(&mut self, call: Call<'_>) -> Option<String> {
         let (format, arguments) = call.words.split_first()?;
         if format.known() == Some("-v") {
-            if let Some(name) = arguments.first().and_then(Word::known) {
-                self.forget(name);
+            match arguments.first().and_then(Word::known) {
+                Some(name) => self.set_unknown(name),
+                None => self.opaque("", "sets variables that can't be known"),
             }
             return Some(String::new());
         }
         if let Some(name) = format.known()?.strip_prefix("-v").filter(|name| !name.is_empty()) {
-            self.forget(name);
+            self.set_unknown(name);
             return Some(String::new());
         }
         let (format, arguments) = match format.known()? {

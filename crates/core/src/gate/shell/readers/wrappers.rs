@@ -22,6 +22,7 @@ impl Walk<'_> {
                 if let Some((name, _)) = word.text().split_once('=') {
                     let name = name.to_owned();
                     self.runner(&name, "?", None, None);
+                    self.given.push(name);
                     at += 1;
                     continue;
                 }
@@ -44,7 +45,10 @@ impl Walk<'_> {
                 _ if text.starts_with("--chdir=") => folder = Some(self.plain(&text["--chdir=".len()..])),
                 _ if text.starts_with('-') => {}
                 _ => match text.split_once('=') {
-                    Some((name, value)) => self.runner(name, value, Some(value), None),
+                    Some((name, value)) => {
+                        self.runner(name, value, Some(value), None);
+                        self.given.push(name.to_owned());
+                    }
                     None => break,
                 },
             }
