@@ -74,12 +74,18 @@ struct Builder {
     done: Vec<Word>,
     word: Word,
     begun: bool,
+    /// What the word holds after its first part that is not known.
+    rest: String,
+    /// Whether a word may be an index with a command in it.
+    holds_index: bool,
 }
 
 impl Builder {
     fn add(&mut self, text: &str) {
         self.begun = true;
-        if !self.word.is_unknown {
+        if self.word.is_unknown {
+            self.rest.push_str(text);
+        } else {
             self.word.text.push_str(text);
         }
     }
@@ -126,6 +132,8 @@ impl Builder {
     }
 
     fn end(&mut self) {
+        self.holds_index |= may_be_index(&self.word.text) || may_be_index(&self.rest);
+        self.rest.clear();
         // `[` alone is a program.
         self.word.is_pattern &= self.word.is_unknown || self.word.text != "[";
         if self.begun {
@@ -207,6 +215,11 @@ impl Walk<'_> {
                 Piece::Tilde(user) => words.add(&format!("~{user}")),
                 Piece::Parameter { name, rest, quoted } => {
                     self.walk_rest(&rest);
+                    // `${a[k]}`, `${s:k}` and `${!x}` read expressions.
+                    let is_default = rest.starts_with([':', '-', '=', '+', '?'])
+                        && !rest.starts_with(": ")
+                        && (!rest.starts_with(':') || rest[1..].starts_with(['-', '=', '+', '?']));
+                    self.has_expression |= (name.is_empty() || rest.starts_with(['[', ':'])) && !is_default;
                     self.assigned_default(&name, &rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
@@ -243,6 +256,7 @@ impl Walk<'_> {
             }
         }
         words.end();
+        self.holds_index |= words.holds_index;
         words.done
     }
 
@@ -293,6 +307,7 @@ impl Walk<'_> {
 
     /// Walks what runs in an arithmetic expression.
     pub(super) fn arithmetic(&mut self, text: &str) {
+        self.has_expression = true;
         if text.contains(['$', '`']) {
             self.embedded(text);
         } else if holds_commands(text) {
@@ -316,6 +331,13 @@ impl Walk<'_> {
             None => self.opaque(text, "a substitution that can't be read"),
         }
     }
+}
+
+/// Whether a text looks like an index with a command in it, which runs where it is read as an expression.
+pub(super) fn may_be_index(text: &str) -> bool {
+    let Some(at) = text.find('[') else { return false };
+    let inside = &text[at..];
+    inside.contains('`') || inside.contains("$(") || inside.contains("${") || inside.contains("<(")
 }
 
 /// Whether what a command prints is a name, a number or a place: nothing that a program would take for an option.

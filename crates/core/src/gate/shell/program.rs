@@ -92,8 +92,21 @@ impl Walk<'_> {
 
     /// What programs do with words that name variables: an index may run commands, and a variable of `make` is run.
     fn names_of_variables(&mut self, name: &str, words: &[Word]) {
-        let takes_names = ["read", "printf", "unset", "test", "[", "let", "wait", "mapfile", "readarray", "declare"];
+        let takes_names = [
+            "read", "printf", "unset", "test", "[", "let", "wait", "mapfile", "readarray", "declare", "typeset",
+            "local", "export", "readonly",
+        ];
         if takes_names.contains(&name) {
+            let is_expression = |word: &Word| match name {
+                // `-v a[k]`
+                "test" | "[" => matches!(word.known(), None | Some("-v" | "-R")),
+                "declare" | "typeset" | "local" | "export" | "readonly" => {
+                    word.text().starts_with('-') && word.text().contains('i')
+                }
+                "let" => true,
+                _ => word.text().contains('[') || word.known().is_none(),
+            };
+            self.has_expression |= words.iter().any(is_expression);
             let runs = |word: &Word| word.text().contains('[') && word.text().contains(['$', '`']);
             if words.iter().any(runs) {
                 self.opaque("", "an index that may run commands");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::expand::Word;
+use super::expand::{Word, may_be_index};
 use super::grammar::{self, Unreadable};
 use super::paths::Change;
 use super::programs::Programs;
@@ -73,6 +73,10 @@ pub(super) struct Walk<'a> {
     levels: u32,
     /// The functions that are being run, each with the number of forks around it.
     calls: Vec<(String, u32)>,
+    /// Whether a text of the line looks like an index with a command in it: `a[$(rm x)]`.
+    pub(super) holds_index: bool,
+    /// Whether the line reads any value as an expression, where such an index would run.
+    pub(super) has_expression: bool,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
     pub(super) given: Vec<String>,
     /// The raw command that is being read, for what is shown.
@@ -95,6 +99,8 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         forks: 0,
         levels: 0,
         calls: Vec::new(),
+        holds_index: false,
+        has_expression: false,
         given: Vec::new(),
         command: String::new(),
     };
@@ -102,6 +108,10 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         walk.opaque(line, "a command line for a shell that is not read");
     } else {
         walk.code(line, Input::None);
+        // Which text comes to which expression can't be told, and which comes first doesn't matter.
+        if walk.holds_index && walk.has_expression {
+            walk.opaque(line, "an expression over values that may hold commands");
+        }
     }
     Reading { effects: walk.effects, runs: walk.runs.into_iter().collect() }
 }
@@ -311,6 +321,7 @@ impl Walk<'_> {
             }
             Node::Test(words) => {
                 // What is compared as a number is read as an expression.
+                self.has_expression = true;
                 if self.holds_code() {
                     self.opaque("", "a test over values that may hold commands");
                 }
@@ -484,6 +495,8 @@ impl Walk<'_> {
                 self.state.lists.insert(assignment.name.clone(), list);
                 continue;
             }
+            // `a[k]=1`: the index is the second value.
+            self.has_expression |= !assignment.is_plain && !assignment.is_list;
             let values: Vec<Word> = assignment.values.iter().map(|raw| self.value(raw)).collect();
             let value = values.first().filter(|_| assignment.is_plain);
             let raw = assignment.values.first().map_or("", String::as_str);
@@ -498,6 +511,7 @@ impl Walk<'_> {
     /// Sets a variable, and says what it may run that way. `raw` is the value as typed; `program` is the one that it
     /// is set for, if it is set for one only.
     pub(super) fn assign(&mut self, name: &str, raw: &str, value: Option<&Word>, program: Option<&str>) {
+        self.has_expression |= name.contains('[') || ["RANDOM", "SECONDS", "LINENO"].contains(&name);
         let known = value.and_then(Word::known).map(str::to_owned);
         self.runner(name, raw, known.as_deref(), program);
         let (name, is_element) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
@@ -507,6 +521,7 @@ impl Walk<'_> {
 
     pub(super) fn forget(&mut self, name: &str) {
         // `a[0]` changes `a`.
+        self.has_expression |= name.contains('[');
         let name = name.split('[').next().unwrap_or_default();
         self.state.lists.remove(name);
         self.state.variables.insert(name.to_owned(), None);
@@ -659,6 +674,7 @@ impl Walk<'_> {
                     }
                 }
                 RedirectKind::HereDocument(text, is_expanded) => {
+                    self.holds_index |= may_be_index(text);
                     let word = if *is_expanded { self.here_document(text) } else { Word::plain(text.clone()) };
                     if is_input {
                         input = word.known().map_or(Input::Unknown, |text| Input::Text(text.to_owned()));
