@@ -78,6 +78,8 @@ struct Builder {
     rest: String,
     /// Whether a word may be an index with a command in it.
     holds_index: bool,
+    /// Whether a word may be a command where perl opens it.
+    holds_pipe: bool,
 }
 
 impl Builder {
@@ -103,6 +105,12 @@ impl Builder {
                 self.end();
             }
         }
+    }
+
+    /// Whether an option has begun that is about how much is done at once: which number follows doesn't matter.
+    fn takes_number(&self) -> bool {
+        const OPTIONS: [&str; 7] = ["-j", "-P", "-l", "--jobs=", "--parallel=", "--threads=", "--max-procs="];
+        !self.word.is_unknown && OPTIONS.contains(&self.word.text.as_str())
     }
 
     fn unknown(&mut self, quoted: Quoted, may_split: bool) {
@@ -133,6 +141,7 @@ impl Builder {
 
     fn end(&mut self) {
         self.holds_index |= may_be_index(&self.word.text) || may_be_index(&self.rest);
+        self.holds_pipe |= is_pipe(&self.word.text) || is_pipe(&self.rest);
         self.rest.clear();
         // `[` alone is a program.
         self.word.is_pattern &= self.word.is_unknown || self.word.text != "[";
@@ -240,6 +249,7 @@ impl Walk<'_> {
                     let output = self.code(&text, Input::None);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     match output {
+                        None if words.takes_number() && self.prints_number(&text) => words.add("1"),
                         Some(text) => self.put_text(&mut words, text.trim_end_matches('\n'), quoted),
                         None if gives_no_options(&text) => words.unknown(Quoted::Yes, false),
                         None => words.unknown(quoted, false),
@@ -247,7 +257,12 @@ impl Walk<'_> {
                 }
                 Piece::Arithmetic(text) => {
                     self.arithmetic(&text);
-                    words.unknown(Quoted::Yes, false);
+                    if words.takes_number() {
+                        words.add("1");
+                        words.word.is_computed = true;
+                    } else {
+                        words.unknown(Quoted::Yes, false);
+                    }
                 }
                 Piece::Process(text) => {
                     self.code(&text, Input::Unknown);
@@ -257,7 +272,21 @@ impl Walk<'_> {
         }
         words.end();
         self.holds_index |= words.holds_index;
+        self.holds_pipe |= words.holds_pipe;
         words.done
+    }
+
+    /// Whether a command prints a number and nothing else.
+    fn prints_number(&self, command: &str) -> bool {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        match words.as_slice() {
+            ["nproc", options @ ..] => {
+                self.function("nproc").is_none()
+                    && options.iter().all(|option| *option == "--all" || option.starts_with("--ignore="))
+            }
+            ["getconf", "_NPROCESSORS_ONLN"] => self.function("getconf").is_none(),
+            _ => false,
+        }
     }
 
     fn put(&mut self, words: &mut Builder, name: &str, quoted: Quoted) {
@@ -331,6 +360,12 @@ impl Walk<'_> {
             None => self.opaque(text, "a substitution that can't be read"),
         }
     }
+}
+
+/// Whether perl takes a text for a command or for a file to write, where it should be a file's name.
+pub(super) fn is_pipe(text: &str) -> bool {
+    let text = text.trim();
+    !text.starts_with('-') && (text.starts_with(['|', '>', '+']) || text.ends_with('|'))
 }
 
 /// Whether a text looks like an index with a command in it, which runs where it is read as an expression.

@@ -211,6 +211,7 @@ pub enum Reader {
     Parallel,
     Joined,
     Http,
+    Lookup,
     Rsync,
     Echo,
     Printf,

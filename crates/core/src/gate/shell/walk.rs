@@ -77,6 +77,14 @@ pub(super) struct Walk<'a> {
     pub(super) holds_index: bool,
     /// Whether the line reads any value as an expression, where such an index would run.
     pub(super) has_expression: bool,
+    /// Whether a text of the line is what perl takes for a command instead of a file's name: `rm x|`.
+    pub(super) holds_pipe: bool,
+    /// Whether perl opens files whose names can't be known.
+    pub(super) opens_unknown: bool,
+    /// Whether the line writes a file that Python could import.
+    pub(super) writes_module: bool,
+    /// Whether the line runs Python code that may import a file of the working folder.
+    pub(super) may_import: bool,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
     pub(super) given: Vec<String>,
     /// The raw command that is being read, for what is shown.
@@ -101,6 +109,10 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         calls: Vec::new(),
         holds_index: false,
         has_expression: false,
+        holds_pipe: false,
+        opens_unknown: false,
+        writes_module: false,
+        may_import: false,
         given: Vec::new(),
         command: String::new(),
     };
@@ -111,6 +123,12 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         // Which text comes to which expression can't be told, and which comes first doesn't matter.
         if walk.holds_index && walk.has_expression {
             walk.opaque(line, "an expression over values that may hold commands");
+        }
+        if walk.holds_pipe && walk.opens_unknown {
+            walk.opaque(line, "opens what may be a command instead of a file");
+        }
+        if walk.writes_module && walk.may_import {
+            walk.opaque(line, "runs code that may import a file that the line writes");
         }
     }
     Reading { effects: walk.effects, runs: walk.runs.into_iter().collect() }

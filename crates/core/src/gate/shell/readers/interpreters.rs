@@ -10,7 +10,7 @@ use super::Call;
 use super::editors::section;
 use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
-use crate::gate::shell::expand::Word;
+use crate::gate::shell::expand::{Word, is_pipe};
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::programs::Reader;
 use crate::gate::shell::walk::{Input, Walk};
@@ -82,6 +82,7 @@ impl Walk<'_> {
         let mut script = None;
         let mut edits = false;
         let mut module = None;
+        let mut loops = false;
         while let Some(word) = words.next() {
             let Some(text) = word.known() else {
                 script = Some(word);
@@ -96,6 +97,7 @@ impl Walk<'_> {
                 break;
             }
             let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+            loops |= letters.contains(['n', 'p']);
             let is_whole = code_options.contains(&text) || module_options.contains(&text);
             let cluster = || {
                 // `-ne`, `-lane`, `-uc`: the letter that takes code ends the cluster.
@@ -155,8 +157,16 @@ impl Walk<'_> {
                         None => self.opaque("", "runs code that can't be known"),
                     }
                 }
+                let files: Vec<&Word> = script.into_iter().chain(words).collect();
+                if matches!(reader, Reader::Perl | Reader::Ruby) {
+                    let opens = ["<>", "ARGV", "open", "shift", "readline", "eof", "read"];
+                    let opens = |code: &String| opens.iter().any(|name| code.contains(name));
+                    self.opened_by_perl(&files, loops || codes.iter().flatten().any(opens));
+                }
+                if reader == Reader::Python {
+                    self.imports();
+                }
                 if edits {
-                    let files: Vec<&Word> = script.into_iter().chain(words).collect();
                     for file in files {
                         self.change(file, Change::Replace, Some("edits files in place"));
                     }
@@ -165,12 +175,44 @@ impl Walk<'_> {
             (true, Some(module), _) => self.python_module(module, words.as_slice(), call.input),
             (true, None, Some(_)) => self.opaque("", "runs a file whose content is not known"),
             (true, None, None) => match call.input {
-                Input::Text(code) => self.foreign_program(reader, code),
+                Input::Text(code) => {
+                    if reader == Reader::Python {
+                        self.imports();
+                    }
+                    self.foreign_program(reader, code);
+                }
                 Input::None
                     if call.words.iter().any(|word| matches!(word.known(), Some("-V" | "-v" | "-VV" | "-h"))) => {}
                 Input::None => self.opaque("", "an interpreter runs what it is fed, which can't be known"),
                 Input::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
             },
+        }
+    }
+
+    /// Files that perl opens by their names alone: `rm x|` is a command to it, and `>x` a file to be emptied.
+    fn opened_by_perl(&mut self, files: &[&Word], opens: bool) {
+        for file in files {
+            let Some(name) = file.known().filter(|_| !file.is_pattern()) else {
+                self.opens_unknown |= opens;
+                continue;
+            };
+            if !is_pipe(name) {
+                continue;
+            }
+            let name = name.trim();
+            match name.trim_start_matches('+').strip_prefix(['>', '<']) {
+                Some(path) => self.change(&Word::plain(path.trim_start_matches('>').trim()), Change::Empty, None),
+                None => drop(self.hidden_code(name.trim_matches('|'), Input::Unknown)),
+            }
+            self.opaque("", "opens a command instead of a file");
+        }
+    }
+
+    /// Python looks for modules in the working folder and in `PYTHONPATH` first.
+    fn imports(&mut self) {
+        self.may_import = true;
+        if self.is_set_or_given("PYTHONPATH") {
+            self.opaque("", "may load code from the folders of `PYTHONPATH`");
         }
     }
 
@@ -180,6 +222,7 @@ impl Walk<'_> {
             Some("pytest" | "py.test" | "unittest") => "pytest",
             Some(known @ ("pip" | "twine" | "build")) => known,
             Some("json.tool") => {
+                self.imports();
                 let mut words = rest.iter();
                 let mut operands = Vec::new();
                 while let Some(word) = words.next() {
@@ -195,6 +238,7 @@ impl Walk<'_> {
                 return;
             }
             Some("venv") => {
+                self.imports();
                 let clears = rest.iter().any(|word| word.text().starts_with("--c"));
                 for word in rest.iter().filter(|word| !word.text().starts_with('-')) {
                     let change = if clears { Change::DeleteAll } else { Change::Add };
@@ -211,7 +255,10 @@ impl Walk<'_> {
             Some(
                 "py_compile" | "compileall" | "timeit" | "tokenize" | "ast" | "dis" | "calendar" | "site" | "sysconfig"
                 | "platform",
-            ) if module.known() != Some("timeit") => return,
+            ) if module.known() != Some("timeit") => {
+                self.imports();
+                return;
+            }
             _ => {
                 self.opaque("", "runs a module whose content is not known");
                 return;

@@ -79,6 +79,7 @@ impl Walk<'_> {
             Reader::Sql => self.sql(call),
             Reader::Redis => self.redis(call),
             Reader::Http => self.http(call),
+            Reader::Lookup => self.lookup(call),
             Reader::Rsync => self.rsync(call),
             Reader::Crontab => self.crontab(call),
             Reader::Kill => self.kill(call),

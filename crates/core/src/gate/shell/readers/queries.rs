@@ -131,6 +131,19 @@ impl Walk<'_> {
         }
     }
 
+    /// `dig`, `ping`: a name that is looked up reaches whoever answers for it, with all that was put into it.
+    pub(super) fn lookup(&mut self, call: Call<'_>) {
+        let is_about_hosts = call.name != "getent"
+            || call.words.first().is_none_or(|word| word.known().is_none_or(|name| name.contains("host")));
+        let is_fed = call.args.operands.is_empty() && matches!(call.input, Input::Unknown);
+        let from_file = call.name == "dig" && call.args.any(&["-f"]);
+        let is_computed = call.words.iter().any(|word| word.known().is_none());
+        if is_about_hosts && (is_computed || is_fed || from_file) {
+            let act = Act::Contact { host: UNKNOWN.to_owned() };
+            self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "sends what it looks up to others");
+        }
+    }
+
     /// `rsync`.
     pub(super) fn rsync(&mut self, call: Call<'_>) {
         let args = call.args;
