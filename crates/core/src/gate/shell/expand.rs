@@ -3,6 +3,7 @@
 //! Whatever a word runs on the way (`$( .. )`, `${x:-$( .. )}`, `<( .. )`) is walked like any other command.
 
 use super::Dialect;
+use super::clues::{Clue, is_pipe, may_be_index};
 use super::walk::{Input, Walk};
 use super::word::{self, Piece, Quoted};
 
@@ -228,7 +229,7 @@ impl Walk<'_> {
                     let is_default = rest.starts_with([':', '-', '=', '+', '?'])
                         && !rest.starts_with(": ")
                         && (!rest.starts_with(':') || rest[1..].starts_with(['-', '=', '+', '?']));
-                    self.has_expression |= (name.is_empty() || rest.starts_with(['[', ':'])) && !is_default;
+                    self.clues.note(Clue::Expression, (name.is_empty() || rest.starts_with(['[', ':'])) && !is_default);
                     self.assigned_default(&name, &rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
@@ -271,8 +272,8 @@ impl Walk<'_> {
             }
         }
         words.end();
-        self.holds_index |= words.holds_index;
-        self.holds_pipe |= words.holds_pipe;
+        self.clues.note(Clue::Index, words.holds_index);
+        self.clues.note(Clue::Pipe, words.holds_pipe);
         words.done
     }
 
@@ -314,7 +315,8 @@ impl Walk<'_> {
         }
         let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let after = if name.is_empty() { after } else { rest };
-        if !after.starts_with(":=") && !after.starts_with('=') && !(after.starts_with('[') && after.contains('=')) {
+        let sets_element = after.starts_with('[') && after.contains('=');
+        if !(sets_element || after.starts_with(":=") || after.starts_with('=')) {
             return;
         }
         match name {
@@ -336,7 +338,7 @@ impl Walk<'_> {
 
     /// Walks what runs in an arithmetic expression.
     pub(super) fn arithmetic(&mut self, text: &str) {
-        self.has_expression = true;
+        self.clues.note(Clue::Expression, true);
         if text.contains(['$', '`']) {
             self.embedded(text);
         } else if holds_commands(text) {
@@ -360,19 +362,6 @@ impl Walk<'_> {
             None => self.opaque(text, "a substitution that can't be read"),
         }
     }
-}
-
-/// Whether perl takes a text for a command or for a file to write, where it should be a file's name.
-pub(super) fn is_pipe(text: &str) -> bool {
-    let text = text.trim();
-    !text.starts_with('-') && (text.starts_with(['|', '>', '+']) || text.ends_with('|'))
-}
-
-/// Whether a text looks like an index with a command in it, which runs where it is read as an expression.
-pub(super) fn may_be_index(text: &str) -> bool {
-    let Some(at) = text.find('[') else { return false };
-    let inside = &text[at..];
-    inside.contains('`') || inside.contains("$(") || inside.contains("${") || inside.contains("<(")
 }
 
 /// Whether what a command prints is a name, a number or a place: nothing that a program would take for an option.

@@ -9,9 +9,11 @@
 //!
 //! Begin with [`read`]. A line becomes a tree (`grammar.rs`, or `plain.rs` for plain lines), `walk.rs` goes through
 //! it, `expand.rs` evaluates words, `program.rs` asks the table of programs (`programs.rs`, `programs.json`) and the
-//! readers in `readers/`.
+//! readers in `readers/`. What variables change is in `environment.rs`, what runs only
+//! together with another part of the line in `clues.rs`.
 
 mod args;
+mod clues;
 mod environment;
 mod expand;
 mod grammar;

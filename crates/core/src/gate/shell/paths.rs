@@ -1,5 +1,6 @@
 //! Files that a command writes, empties or deletes, and how much that matters by where they are.
 
+use super::clues::Clue;
 use super::expand::Word;
 use super::walk::Walk;
 use crate::gate::category::{CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE};
@@ -109,7 +110,7 @@ impl Walk<'_> {
     /// A file that is changed; `reason` if the table says one.
     pub(super) fn change(&mut self, word: &Word, change: Change, reason: Option<&str>) {
         let modules = [".py", ".pyc", ".pth", ".so", ".zip", ".egg-link"];
-        self.writes_module |= modules.iter().any(|ending| word.text().ends_with(ending));
+        self.clues.note(Clue::Module, modules.iter().any(|ending| word.text().ends_with(ending)));
         let deletes = matches!(change, Change::Delete | Change::DeleteAll);
         // Writing to `-` or `/dev/null` loses nothing; deleting them does, and `-` is then a file's name.
         if (is_harmless(word) && !deletes) || self.network_file(word) {

@@ -1,6 +1,7 @@
 //! One program with its arguments: what the table and the readers say of it.
 
 use super::args::{Args, Value, is_one_of};
+use super::clues::Clue;
 use super::expand::Word;
 use super::paths::Change;
 use super::programs::{Does, Operands, ProgramEntry, Rule};
@@ -106,7 +107,7 @@ impl Walk<'_> {
                 "let" => true,
                 _ => word.text().contains('[') || word.known().is_none(),
             };
-            self.has_expression |= words.iter().any(is_expression);
+            self.clues.note(Clue::Expression, words.iter().any(is_expression));
             let runs = |word: &Word| word.text().contains('[') && word.text().contains(['$', '`']);
             if words.iter().any(runs) {
                 self.opaque("", "an index that may run commands");

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::expand::{Word, may_be_index};
+use super::clues::{Clue, Clues, may_be_index};
+use super::expand::Word;
 use super::grammar::{self, Unreadable};
 use super::paths::Change;
 use super::programs::Programs;
@@ -73,18 +74,8 @@ pub(super) struct Walk<'a> {
     levels: u32,
     /// The functions that are being run, each with the number of forks around it.
     calls: Vec<(String, u32)>,
-    /// Whether a text of the line looks like an index with a command in it: `a[$(rm x)]`.
-    pub(super) holds_index: bool,
-    /// Whether the line reads any value as an expression, where such an index would run.
-    pub(super) has_expression: bool,
-    /// Whether a text of the line is what perl takes for a command instead of a file's name: `rm x|`.
-    pub(super) holds_pipe: bool,
-    /// Whether perl opens files whose names can't be known.
-    pub(super) opens_unknown: bool,
-    /// Whether the line writes a file that Python could import.
-    pub(super) writes_module: bool,
-    /// Whether the line runs Python code that may import a file of the working folder.
-    pub(super) may_import: bool,
+    /// What matters only together with something else of the line.
+    pub(super) clues: Clues,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
     pub(super) given: Vec<String>,
     /// The raw command that is being read, for what is shown.
@@ -107,12 +98,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         forks: 0,
         levels: 0,
         calls: Vec::new(),
-        holds_index: false,
-        has_expression: false,
-        holds_pipe: false,
-        opens_unknown: false,
-        writes_module: false,
-        may_import: false,
+        clues: Clues::default(),
         given: Vec::new(),
         command: String::new(),
     };
@@ -120,16 +106,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         walk.opaque(line, "a command line for a shell that is not read");
     } else {
         walk.code(line, Input::None);
-        // Which text comes to which expression can't be told, and which comes first doesn't matter.
-        if walk.holds_index && walk.has_expression {
-            walk.opaque(line, "an expression over values that may hold commands");
-        }
-        if walk.holds_pipe && walk.opens_unknown {
-            walk.opaque(line, "opens what may be a command instead of a file");
-        }
-        if walk.writes_module && walk.may_import {
-            walk.opaque(line, "runs code that may import a file that the line writes");
-        }
+        walk.put_together(line);
     }
     Reading { effects: walk.effects, runs: walk.runs.into_iter().collect() }
 }
@@ -339,7 +316,7 @@ impl Walk<'_> {
             }
             Node::Test(words) => {
                 // What is compared as a number is read as an expression.
-                self.has_expression = true;
+                self.clues.note(Clue::Expression, true);
                 if self.holds_code() {
                     self.opaque("", "a test over values that may hold commands");
                 }
@@ -514,7 +491,7 @@ impl Walk<'_> {
                 continue;
             }
             // `a[k]=1`: the index is the second value.
-            self.has_expression |= !assignment.is_plain && !assignment.is_list;
+            self.clues.note(Clue::Expression, !assignment.is_plain && !assignment.is_list);
             let values: Vec<Word> = assignment.values.iter().map(|raw| self.value(raw)).collect();
             let value = values.first().filter(|_| assignment.is_plain);
             let raw = assignment.values.first().map_or("", String::as_str);
@@ -529,7 +506,7 @@ impl Walk<'_> {
     /// Sets a variable, and says what it may run that way. `raw` is the value as typed; `program` is the one that it
     /// is set for, if it is set for one only.
     pub(super) fn assign(&mut self, name: &str, raw: &str, value: Option<&Word>, program: Option<&str>) {
-        self.has_expression |= name.contains('[') || ["RANDOM", "SECONDS", "LINENO"].contains(&name);
+        self.clues.note(Clue::Expression, name.contains('[') || ["RANDOM", "SECONDS", "LINENO"].contains(&name));
         let known = value.and_then(Word::known).map(str::to_owned);
         self.runner(name, raw, known.as_deref(), program);
         let (name, is_element) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
@@ -539,7 +516,7 @@ impl Walk<'_> {
 
     pub(super) fn forget(&mut self, name: &str) {
         // `a[0]` changes `a`.
-        self.has_expression |= name.contains('[');
+        self.clues.note(Clue::Expression, name.contains('['));
         let name = name.split('[').next().unwrap_or_default();
         self.state.lists.remove(name);
         self.state.variables.insert(name.to_owned(), None);
@@ -692,7 +669,7 @@ impl Walk<'_> {
                     }
                 }
                 RedirectKind::HereDocument(text, is_expanded) => {
-                    self.holds_index |= may_be_index(text);
+                    self.clues.note(Clue::Index, may_be_index(text));
                     let word = if *is_expanded { self.here_document(text) } else { Word::plain(text.clone()) };
                     if is_input {
                         input = word.known().map_or(Input::Unknown, |text| Input::Text(text.to_owned()));

@@ -10,7 +10,8 @@ use super::Call;
 use super::editors::section;
 use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
-use crate::gate::shell::expand::{Word, is_pipe};
+use crate::gate::shell::clues::{Clue, is_pipe};
+use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::programs::Reader;
 use crate::gate::shell::walk::{Input, Walk};
@@ -193,7 +194,7 @@ impl Walk<'_> {
     fn opened_by_perl(&mut self, files: &[&Word], opens: bool) {
         for file in files {
             let Some(name) = file.known().filter(|_| !file.is_pattern()) else {
-                self.opens_unknown |= opens;
+                self.clues.note(Clue::UnknownFile, opens);
                 continue;
             };
             if !is_pipe(name) {
@@ -210,7 +211,7 @@ impl Walk<'_> {
 
     /// Python looks for modules in the working folder and in `PYTHONPATH` first.
     fn imports(&mut self) {
-        self.may_import = true;
+        self.clues.note(Clue::Import, true);
         if self.is_set_or_given("PYTHONPATH") {
             self.opaque("", "may load code from the folders of `PYTHONPATH`");
         }
