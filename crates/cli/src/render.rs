@@ -11,6 +11,7 @@ use adjutant_core::budget::Metric;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
+use adjutant_core::role::Role;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_host::sandbox::Wall;
@@ -269,6 +270,20 @@ impl Renderer {
             Body::BudgetHalt { metric, used, limit } => {
                 self.line(Tone::Warning, &format!("! limit reached: {}", of_limit(metric, *used, *limit)));
             }
+            Body::PartStart { .. } => {
+                if let Some(role) = event.part.as_str().rsplit('/').next().and_then(Role::from_word) {
+                    self.line(Tone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
+                }
+            }
+            Body::HandoffRead { expected, handoff: None, faults, .. } => {
+                self.line(Tone::Warning, &format!("! no `{expected}` handoff: {}", visible_line(&faults.join("; "))));
+            }
+            Body::HandoffRead { handoff: Some(handoff), .. } => self.handoff(handoff),
+            Body::CoordinatorState { state, subtask, reason, .. } => {
+                let subtask = subtask.as_deref().map(|id| format!(" `{}`", visible_line(id))).unwrap_or_default();
+                let reason = reason.as_deref().map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
+                self.line(Tone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
+            }
             Body::DeadlinePassed { deadline } => {
                 self.line(Tone::Warning, &format!("! the brief's deadline, {}, has passed", visible_line(deadline)));
             }
@@ -291,6 +306,23 @@ impl Renderer {
             let known = Wall::ALL.into_iter().find(|known| known.as_str() == wall);
             let without = known.map_or("commands are not kept from something", Wall::without);
             self.line(Tone::Warning, &format!("! sandbox: no wall `{}`: {without}", visible_line(wall)));
+        }
+    }
+
+    /// What a role left, in a line or a few.
+    fn handoff(&mut self, handoff: &serde_json::Value) {
+        let text = |value: &serde_json::Value| visible_line(value.as_str().unwrap_or_default()).into_owned();
+        match handoff["kind"].as_str() {
+            Some("plan") => {
+                for (index, subtask) in handoff["subtasks"].as_array().into_iter().flatten().enumerate() {
+                    self.line(Tone::Good, &format!("  {}. {}", index + 1, text(&subtask["title"])));
+                }
+            }
+            Some("review") => {
+                self.line(Tone::Good, &format!("  {}: {}", text(&handoff["verdict"]), text(&handoff["rationale"])));
+            }
+            Some("escalation") => self.line(Tone::Warning, &format!("  ! escalates: {}", text(&handoff["reason"]))),
+            _ => self.line(Tone::Good, &format!("  done: {}", text(&handoff["output"]))),
         }
     }
 

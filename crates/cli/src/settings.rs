@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use adjutant_agents::Adapter;
 use adjutant_core::brief::Brief;
 use adjutant_core::budget::Budget;
+use adjutant_core::crew::TOOL_CALLS_DEFAULT;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
+use adjutant_core::role::Role;
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_host::http::Proxies;
@@ -84,6 +86,10 @@ pub struct Typed {
     pub max_minutes: Option<u64>,
     pub max_nano_dollars: Option<u64>,
     pub max_turns: Option<u64>,
+    pub roles: Option<Vec<Role>>,
+    pub single: bool,
+    pub role_adapters: Vec<(Role, String)>,
+    pub blind_critic: bool,
 }
 
 /// A value and where it came from.
@@ -116,6 +122,8 @@ pub struct Settings {
     pub max_minutes: Option<Sourced<u64>>,
     pub max_nano_dollars: Option<Sourced<u64>>,
     pub max_turns: Option<Sourced<u64>>,
+    /// The crew, if it is one.
+    pub crew: CrewSettings,
     pub after_untrusted: Sourced<AfterUntrusted>,
     pub untrusted_tools: Option<Sourced<Vec<String>>>,
     pub plain_results: Sourced<bool>,
@@ -126,6 +134,63 @@ pub struct Settings {
     /// What is configured for the sandbox of commands.
     pub sandbox: SandboxConfig,
     pub notices: Vec<Notice>,
+}
+
+/// What holds for a crew.
+#[derive(Debug, Default)]
+pub struct CrewSettings {
+    /// The roles; none for one agent alone.
+    pub roles: Vec<Role>,
+    /// Who plays a role of its own: adapter and model.
+    pub adapters: BTreeMap<Role, (String, Option<String>)>,
+    /// How often a sub-task is done again, where that is not the default.
+    pub retries_max: Option<u64>,
+    /// How many calls of tools a sub-task may take.
+    pub tool_calls_max: u64,
+    /// Whether the critic judges without the executor's account.
+    pub is_blind: bool,
+}
+
+impl CrewSettings {
+    /// What flags and brief say together.
+    fn of(typed: &Typed, brief: Option<&Brief>) -> anyhow::Result<Self> {
+        let budgets = brief.map(|brief| brief.budgets).unwrap_or_default();
+        let roles = match &typed.roles {
+            _ if typed.single => Vec::new(),
+            Some(roles) => roles.clone(),
+            None => brief.map(|brief| brief.roles.clone()).unwrap_or_default(),
+        };
+        let is_whole = [Role::Planner, Role::Executor].iter().all(|role| roles.contains(role));
+        if !roles.is_empty() && !is_whole {
+            return Err(Failure::usage("a crew needs a planner and an executor")
+                .hint("add them to `--roles`, or pass `--single` for one agent alone")
+                .into());
+        }
+        let mut adapters: BTreeMap<Role, (String, Option<String>)> = BTreeMap::new();
+        for (role, adapter) in brief.into_iter().flat_map(|brief| &brief.role_adapters) {
+            adapters.insert(*role, (adapter.adapter.clone(), adapter.model.clone()));
+        }
+        for (role, entry) in &typed.role_adapters {
+            let (adapter, model) =
+                entry.split_once(':').map_or((entry.as_str(), None), |(id, model)| (id, Some(model)));
+            adapters.insert(*role, (adapter.to_owned(), model.map(str::to_owned)));
+        }
+        for (role, (id, _)) in &adapters {
+            if sitting::adapter(id).is_none() {
+                let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
+                return Err(Failure::usage(format!("there is no adapter `{id}` in this version (for the {role})"))
+                    .hint(format!("the adapters are: {}", known.join(", ")))
+                    .into());
+            }
+        }
+        Ok(Self {
+            roles,
+            adapters,
+            retries_max: budgets.max_retries_per_subtask,
+            tool_calls_max: budgets.max_tool_calls_per_subtask.unwrap_or(TOOL_CALLS_DEFAULT),
+            is_blind: typed.blind_critic,
+        })
+    }
 }
 
 /// The first of several values that is there, with where it came from.
@@ -273,6 +338,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     let of_adapter = sitting::adapter(&adapter.value).and_then(|adapter| config.adapters.get(adapter.id));
     known_adapters(config, fallback.as_ref())?;
     Ok(Settings {
+        crew: CrewSettings::of(typed, of_brief)?,
         mode: first([
             set(typed.mode, "--mode"),
             parsed("ADJUTANT_MODE", mode, "`gated` or `auto`")?,
@@ -404,7 +470,12 @@ impl Settings {
                 max_minutes: value(&self.max_minutes),
                 max_nano_dollars: value(&self.max_nano_dollars),
                 max_turns: value(&self.max_turns),
+                max_tool_calls: (!self.crew.roles.is_empty()).then_some(self.crew.tool_calls_max),
             },
+            roles: self.crew.roles.clone(),
+            role_agents: self.role_agents(),
+            retries_max: self.crew.retries_max.filter(|_| !self.crew.roles.is_empty()),
+            blind_critic: self.crew.is_blind && self.crew.roles.contains(&Role::Critic),
             script: self.script.as_ref().map(|script| path(&script.value)),
             after_untrusted: Some(self.after_untrusted.value).filter(|after| *after != AfterUntrusted::default()),
             untrusted_tools: self.untrusted_tools.as_ref().map(|tools| tools.value.clone()).unwrap_or_default(),
@@ -413,6 +484,12 @@ impl Settings {
             programs: self.programs.iter().map(|program| program.value.clone()).collect(),
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         }
+    }
+
+    /// Who plays a role of its own.
+    fn role_agents(&self) -> BTreeMap<Role, AgentOptions> {
+        let played = self.crew.adapters.iter().filter(|(role, _)| self.crew.roles.contains(role));
+        played.map(|(role, (adapter, model))| (*role, self.agent_options(adapter, model.clone(), None))).collect()
     }
 
     /// An entry of the fallback list: `adapter` or `adapter:model`.

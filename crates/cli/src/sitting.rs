@@ -17,14 +17,14 @@ use adjutant_core::gate::{Grant, Lasts, Places};
 use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
-use adjutant_core::session::Session;
 use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions};
+use adjutant_core::work::Work;
 use adjutant_host::environment;
 use adjutant_host::hooks::HookRunner;
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::SelfTest;
 use adjutant_ports::{Agent, Clock, GrantStore, Journal};
-use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
+use adjutant_runtime::{Driver, Ended, Masks, Ports, Results};
 use adjutant_store::config::{AdapterConfig, SandboxConfig, Setting};
 use adjutant_store::keys::Keys;
 use adjutant_store::{GrantFile, Home};
@@ -40,9 +40,6 @@ use crate::failure::Failure;
 use crate::render::Renderer;
 use crate::sandbox::{self, Plan, Tried};
 use crate::settings::{self, Sourced};
-
-/// The part of a run that a session alone lives in.
-pub const SESSION: &str = "session";
 
 /// The clock of this machine.
 pub struct SystemClock;
@@ -212,7 +209,7 @@ impl Sitting {
         events: Vec<Event>,
         journal: &'j mut dyn Journal,
         console: &Arc<Console>,
-    ) -> Driver<'j, Run<Session>> {
+    ) -> Driver<'j, Run<Work>> {
         let ports = Ports {
             agents: self.agents.clone(),
             tools: self.tools.clone(),
@@ -226,7 +223,7 @@ impl Sitting {
     }
 
     /// The procedure of this run, before any event.
-    pub fn procedure(&self) -> Run<Session> {
+    pub fn procedure(&self) -> Run<Work> {
         procedure(&self.brief, &self.options)
     }
 }
@@ -241,11 +238,9 @@ fn places(home: &Home, options: &RunOptions) -> Places {
     }
 }
 
-/// The procedure of a run by one session.
-pub fn procedure(brief: &Brief, options: &RunOptions) -> Run<Session> {
-    let setup = session_setup(brief, options, adjutant_tools::catalog());
-    let part = Part::root().child(SESSION);
-    Run::new(Session::new(Arc::new(setup), part.clone()), part)
+/// The procedure of a run.
+pub fn procedure(brief: &Brief, options: &RunOptions) -> Run<Work> {
+    adjutant_runtime::work(brief, options, adjutant_tools::catalog())
 }
 
 /// The brief that a journal holds.
@@ -379,7 +374,7 @@ fn own_secrets(keys: &Keys) -> SecretSet {
 ///
 /// If the journal can't be written any more, or another driver has the run.
 pub async fn drive(
-    driver: &mut Driver<'_, Run<Session>>,
+    driver: &mut Driver<'_, Run<Work>>,
     console: &Console,
     run_id: &str,
     journal: Option<&Path>,

@@ -18,6 +18,7 @@ pub mod brief;
 pub mod budget;
 pub mod session;
 pub mod crew;
+pub mod work;
 pub mod gate;
 pub mod tool;
 pub mod price;

@@ -37,6 +37,10 @@ pub trait Agent: Send + Sync {
 pub struct TurnRequest {
     /// The number of the turn within its session, from 1: a script may match on it.
     pub turn: u32,
+    /// The part of the run that asks, such as `session` or `crew/subtask/2.1/executor`.
+    pub part: String,
+    /// How many turns were taken in the run before this one, by whatever session.
+    pub turns_before: usize,
     /// The number of the attempt at this turn, from 1: the second follows a transient failure of the first.
     pub attempt: u32,
     /// How many of the agent's turns are left out of the messages, to make room.

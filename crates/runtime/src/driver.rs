@@ -66,6 +66,8 @@ pub struct Driver<'j, P> {
     parked: BTreeSet<Key>,
     /// The run's id, once its beginning is on record.
     run_id: Option<String>,
+    /// How many turns were taken in the run.
+    turns: usize,
 }
 
 /// How the results of tools are sent to an agent.
@@ -116,6 +118,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             cancels: BTreeMap::new(),
             parked: BTreeSet::new(),
             run_id: None,
+            turns: 0,
         };
         for event in events {
             driver.fold(event);
@@ -286,6 +289,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         if let Body::RunStart(start) = &event.body {
             self.run_id = Some(start.run_id.to_string());
         }
+        self.turns += usize::from(matches!(event.body, Body::AgentReply { .. }));
         match self.transcripts.get_mut(&event.part) {
             Some(transcript) => transcript.apply(event),
             None => {
@@ -306,7 +310,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             Command::Turn { tools, agent, output_max, .. } => {
                 let transcript = self.transcripts.get(&key.part);
                 let kept = |hash: &str| self.journal.kept(hash);
-                let request = request::build(&key, transcript, output_max, tools, &kept);
+                let request = request::build(&key, transcript, self.turns, output_max, tools, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }

@@ -15,4 +15,4 @@ mod setup;
 
 pub use driver::{DriveError, Driver, Ended, Ports, Results};
 pub use masking::Masks;
-pub use setup::session_setup;
+pub use setup::{crew_setup, sensitivities, session_setup, work};

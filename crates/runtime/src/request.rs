@@ -13,6 +13,7 @@ const GONE: &str = "(the content of this result is no longer there)";
 pub(crate) fn build(
     key: &Key,
     transcript: Option<&Transcript>,
+    turns_before: usize,
     output_max: u32,
     tools: ToolSpecs,
     kept: &dyn Fn(&str) -> Option<Vec<u8>>,
@@ -31,6 +32,8 @@ pub(crate) fn build(
         }
     }
     TurnRequest {
+        part: key.part.to_string(),
+        turns_before,
         turn: key.slot.number,
         attempt: key.slot.attempt,
         turns_left_out: transcript.map_or(0, Transcript::turns_left_out),

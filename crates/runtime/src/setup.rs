@@ -1,14 +1,20 @@
 //! What a session is made with, from a brief and the options of a run.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use adjutant_core::brief::Brief;
+use adjutant_core::crew::{Crew, CrewSetup, RETRIES_DEFAULT};
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
+use adjutant_core::procedure::Part;
+use adjutant_core::procedure::run::Run;
+use adjutant_core::role::Role;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
-use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Setup, Task, standing_orders};
+use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
 use adjutant_core::tool::ToolSpecs;
 use adjutant_core::trace::{AgentOptions, RunOptions};
+use adjutant_core::work::Work;
 
 /// The setup of a session that works alone on `brief`.
 ///
@@ -17,16 +23,6 @@ use adjutant_core::trace::{AgentOptions, RunOptions};
 /// critical to safety and was to be disabled.
 #[must_use]
 pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Setup {
-    let mut sensitivities = Sensitivities::default();
-    for (detector, sensitivity) in &options.detectors {
-        if let (Ok(detector), Ok(sensitivity)) = (Detector::from_str(detector), Sensitivity::from_str(sensitivity)) {
-            // C3: a session whose completion is not read could never end.
-            let left_out = sensitivity == Sensitivity::Disabled && detector.is_safety_critical();
-            if !left_out {
-                sensitivities = sensitivities.with(detector, sensitivity);
-            }
-        }
-    }
     let places = Places {
         workdir: options.workdir.clone(),
         home: options.home.clone(),
@@ -43,7 +39,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         deadline: brief.deadline.map(|deadline| (deadline.to_string(), deadline.ends_at())),
         mode: options.mode,
         max_steps: options.max_steps,
-        sensitivities,
+        sensitivities: sensitivities(options),
         shell_disabled: options.no_shell,
         untrusted: Untrusted {
             after: options.after_untrusted.unwrap_or_default(),
@@ -54,13 +50,60 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         role: None,
         task: Task::Brief,
         tools,
-        agents: (0..).zip(&options.agents()).map(|(place, agent)| limits(place, agent)).collect(),
+        agents: (0..).zip(&options.agents()).take(1 + options.fallback.len()).map(limits).collect(),
         budget: options.budget,
     }
 }
 
+/// How sensitive the detectors are, as the options have it.
+#[must_use]
+pub fn sensitivities(options: &RunOptions) -> Sensitivities {
+    let mut sensitivities = Sensitivities::default();
+    for (detector, sensitivity) in &options.detectors {
+        if let (Ok(detector), Ok(sensitivity)) = (Detector::from_str(detector), Sensitivity::from_str(sensitivity)) {
+            // C3: a session whose completion is not read could never end.
+            let left_out = sensitivity == Sensitivity::Disabled && detector.is_safety_critical();
+            if !left_out {
+                sensitivities = sensitivities.with(detector, sensitivity);
+            }
+        }
+    }
+    sensitivities
+}
+
+/// The setup of the crew that works on `brief`.
+#[must_use]
+pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> CrewSetup {
+    let all = options.agents();
+    let own = |role: &Role| {
+        let place = options.place_of(*role)?;
+        Some((*role, vec![limits((u32::try_from(place).ok()?, all.get(place)?))]))
+    };
+    CrewSetup {
+        base: session_setup(brief, options, tools),
+        roles: options.roles.clone(),
+        agents: options.role_agents.keys().filter_map(own).collect(),
+        retries_max: options.retries_max.unwrap_or(RETRIES_DEFAULT),
+        is_blind: options.blind_critic,
+    }
+}
+
+/// The work of a run: a crew's if the options name roles, else one session's.
+#[must_use]
+pub fn work(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Run<Work> {
+    let root = Part::root();
+    if options.roles.is_empty() {
+        let part = root.child("session");
+        let session = Session::new(Arc::new(session_setup(brief, options, tools)), part.clone());
+        return Run::new(Work::Alone(Box::new(session)), part);
+    }
+    let part = root.child("crew");
+    let crew = Crew::new(Arc::new(crew_setup(brief, options, tools)), part.clone());
+    Run::new(Work::Crew(Box::new(crew)), part)
+}
+
 /// What an agent can take, as the options have it.
-fn limits(place: u32, agent: &AgentOptions) -> AgentLimits {
+fn limits((place, agent): (u32, &AgentOptions)) -> AgentLimits {
     AgentLimits {
         place,
         name: agent.name(),

@@ -109,6 +109,8 @@ mod tests {
         };
         let tools: Arc<[ToolSpec]> = tools.iter().map(spec).collect();
         TurnRequest {
+            part: String::new(),
+            turns_before: 0,
             turn: 1,
             attempt: 1,
             turns_left_out: 0,

@@ -51,6 +51,8 @@ pub(super) mod tests {
     /// A request with everything that a turn can have before it.
     pub(in crate::openai) fn long_request() -> TurnRequest {
         TurnRequest {
+            part: String::new(),
+            turns_before: 0,
             turn: 3,
             attempt: 1,
             turns_left_out: 0,

@@ -65,6 +65,8 @@ fn request(turn: u32, attempt: u32, said: &[&str]) -> TurnRequest {
     let message =
         |text: &&str| OutgoingMessage { role: OutgoingRole::User, text: (*text).to_owned(), calls: Vec::new() };
     TurnRequest {
+        part: String::new(),
+        turns_before: 0,
         turn,
         attempt,
         turns_left_out: 0,

@@ -31,5 +31,5 @@ Nothing was done. No model is connected: these lines come from Adjutant's built-
 pub(super) fn script() -> Script {
     let confirmation = ScriptTurn { text: CONFIRMATION.to_owned(), ..ScriptTurn::default() };
     let report = ScriptTurn { text: REPORT.to_owned(), repeat: Repeat::Forever, ..ScriptTurn::default() };
-    Script { name: "builtin".to_owned(), turns: vec![confirmation, report] }
+    Script { name: "builtin".to_owned(), turns: vec![confirmation, report], parts: Vec::new() }
 }

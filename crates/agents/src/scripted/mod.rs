@@ -14,7 +14,7 @@ mod script;
 use std::time::Duration;
 
 use adjutant_core::tool::ToolCall;
-use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, Pending, Reply, Stop, TurnRequest};
+use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, OutgoingRole, Pending, Reply, Stop, TurnRequest};
 
 pub use read::{ScriptError, Spot};
 pub use script::{DELAY_MS_MAX, Script};
@@ -50,7 +50,13 @@ impl ScriptedAgent {
         deltas: &(dyn Fn(Delta) + Send + Sync),
         cancel: CancellationToken,
     ) -> Result<Reply, AgentFailure> {
-        let (number, turn) = self.script.choose(request.turns_left_out, &request.messages);
+        let of_part = self.script.of_part(&request.part);
+        let script = of_part.as_ref().unwrap_or(&self.script);
+        let own = request.turns_left_out
+            + request.messages.iter().filter(|said| said.role == OutgoingRole::Assistant).count();
+        // Turns of other sessions count as taken, as if they had been left out.
+        let others = if of_part.is_some() { 0 } else { request.turns_before.saturating_sub(own) };
+        let (number, turn) = script.choose(request.turns_left_out + others, &request.messages);
         if let Some(delay) = turn.map(|turn| turn.delay_ms).filter(|delay| *delay > 0) {
             tokio::select! {
                 biased;

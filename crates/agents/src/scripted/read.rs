@@ -121,7 +121,7 @@ impl ScriptError {
 }
 
 const TEXT: &str = "text";
-const TOP_KEYS: &[&str] = &["turns"];
+const TOP_KEYS: &[&str] = &["turns", "parts"];
 const TURN_KEYS: &[&str] =
     &["text", "calls", "tool_calls", "when", "usage", "chunks", "chunk_chars", "delay_ms", "fail", "stop", "repeat"];
 const CALL_KEYS: &[&str] = &["id", "tool", "args", "malformed"];
@@ -161,15 +161,17 @@ impl Script {
             at: Box::new(Spot { file: file.to_owned(), line: error.line, turn: None }),
             message: error.message,
         })?;
-        let mut turns = Vec::new();
-        for (index, node) in reader.turn_nodes(&document)?.iter().enumerate() {
-            reader.turn = Some(index + 1);
-            turns.push(reader.turn(node)?);
-        }
+        let (turn_nodes, part_nodes) = reader.turn_nodes(&document)?;
+        let turns = reader.turns(turn_nodes)?;
+        let parts = part_nodes.into_iter().map(|(part, nodes)| Ok((part.to_owned(), reader.turns(nodes)?)));
+        let parts = parts.collect::<Result<_, ScriptError>>()?;
         let name = Path::new(file).file_name().map_or_else(|| file.to_owned(), |name| name.to_string_lossy().into());
-        Ok(Self { name, turns })
+        Ok(Self { name, turns, parts })
     }
 }
+
+/// The turns of a script that are for the whole run, and those for single parts of it.
+type Nodes<'n> = (&'n [Node], Vec<(&'n str, &'n [Node])>);
 
 /// Reads values and knows where it stands, for errors.
 struct Reader<'a> {
@@ -178,17 +180,42 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn turn_nodes<'n>(&self, document: &'n Node) -> Result<&'n [Node], ScriptError> {
+    /// The turns of a list, each under its number.
+    fn turns(&mut self, nodes: &[Node]) -> Result<Vec<ScriptTurn>, ScriptError> {
+        let mut turns = Vec::new();
+        for (index, node) in nodes.iter().enumerate() {
+            self.turn = Some(index + 1);
+            turns.push(self.turn(node)?);
+        }
+        self.turn = None;
+        Ok(turns)
+    }
+
+    fn turn_nodes<'n>(&self, document: &'n Node) -> Result<Nodes<'n>, ScriptError> {
         match &document.kind {
-            Kind::Null => Ok(&[]),
-            Kind::List(turns) => Ok(turns),
+            Kind::Null => Ok((&[], Vec::new())),
+            Kind::List(turns) => Ok((turns, Vec::new())),
             Kind::Map(_) => {
                 let mut turns = None;
-                self.each_entry(document, "a script", TOP_KEYS, |_, node| {
-                    turns = Some(self.list("turns", node)?);
+                let mut parts = Vec::new();
+                self.each_entry(document, "a script", TOP_KEYS, |key, node| {
+                    match (key, &node.kind) {
+                        ("turns", _) => turns = Some(self.list("turns", node)?),
+                        (_parts, Kind::Map(entries)) => {
+                            for (part, node) in entries {
+                                parts.push((part.name.as_str(), self.list(&part.name, node)?));
+                            }
+                        }
+                        (key, _) => {
+                            return Err(self.bad(node, format!("`{key}`"), "a map from parts to lists of turns"));
+                        }
+                    }
                     Ok(())
                 })?;
-                turns.ok_or_else(|| self.missing(document, "a script", "`turns`"))
+                match turns {
+                    None if parts.is_empty() => Err(self.missing(document, "a script", "`turns` or `parts`")),
+                    turns => Ok((turns.unwrap_or_default(), parts)),
+                }
             }
             Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {
                 Err(self.bad(document, "a script".to_owned(), "a list of turns, or a map with `turns`"))

@@ -17,6 +17,8 @@ pub const DELAY_MS_MAX: u64 = 600_000;
 pub struct Script {
     pub(super) name: String,
     pub(super) turns: Vec<ScriptTurn>,
+    /// The turns of single parts of a run, by the end of the part's name.
+    pub(super) parts: Vec<(String, Vec<ScriptTurn>)>,
 }
 
 /// One turn of a script.
@@ -119,6 +121,14 @@ impl Script {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
+    }
+
+    /// The script of a part of a run: that with the longest name that the part's ends with. A crew's part that none
+    /// is for plays the turns of the whole run, each session where the one before it stopped.
+    pub(super) fn of_part(&self, part: &str) -> Option<Self> {
+        let is_for = |name: &str| part == name || part.ends_with(&format!("/{name}"));
+        let found = self.parts.iter().filter(|(name, _)| is_for(name)).max_by_key(|(name, _)| name.len());
+        found.map(|(_, turns)| Self { name: self.name.clone(), turns: turns.clone(), parts: Vec::new() })
     }
 
     /// The turn that answers `messages`, with its number in the conversation (from 1); `None` when the

@@ -29,6 +29,8 @@ fn returned(tool: &str, is_error: bool, text: &str) -> OutgoingMessage {
 
 fn request(messages: Vec<OutgoingMessage>) -> TurnRequest {
     TurnRequest {
+        part: String::new(),
+        turns_before: 0,
         turn: 1,
         attempt: 1,
         turns_left_out: 0,

@@ -80,6 +80,8 @@ pub async fn stall(sent: String) -> (String, mpsc::Receiver<()>) {
 pub fn turn() -> TurnRequest {
     let brief = OutgoingMessage { role: OutgoingRole::User, text: "the brief".to_owned(), calls: Vec::new() };
     TurnRequest {
+        part: String::new(),
+        turns_before: 0,
         turn: 1,
         attempt: 1,
         turns_left_out: 0,

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
+use adjutant_core::crew::authority::Authority;
 use adjutant_core::gate::Category;
+use adjutant_core::role::Role;
 use adjutant_core::session::detect::{self, Detector, Sensitivity};
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
@@ -56,10 +58,17 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
             for (detector, sensitivity) in &args.detector {
                 options.detectors.insert(detector.name().to_owned(), sensitivity.to_string());
             }
-            let procedure = sitting::procedure(&sitting::recorded_brief(&start.brief)?, &options);
-            let setup = procedure.child().setup().clone();
-            let report = replay::replay(&reading.events, procedure, |_, text| {
-                let reading = detect::read(text, &setup.authorized, &setup.sensitivities);
+            let brief = sitting::recorded_brief(&start.brief)?;
+            let procedure = sitting::procedure(&brief, &options);
+            let sensitivities = adjutant_runtime::sensitivities(&options);
+            let report = replay::replay(&reading.events, procedure, |event, text| {
+                // What a role announces is read by what it may do.
+                let role = event.part.as_str().rsplit('/').next().and_then(Role::from_word);
+                let authorized = match role {
+                    Some(role) => Authority::of(role, &brief.authorized_costs).effective,
+                    None => brief.authorized_costs.clone(),
+                };
+                let reading = detect::read(text, &authorized, &sensitivities);
                 reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
             });
             let ending = if report.drift.is_empty() { Ending::Done } else { Ending::Failed };

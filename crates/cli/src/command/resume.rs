@@ -8,9 +8,9 @@ use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::Mode;
-use adjutant_core::session::Session;
 use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
 use adjutant_core::view::visible_text;
+use adjutant_core::work::Work;
 use adjutant_host::text_file;
 use adjutant_runtime::Driver;
 use adjutant_store::runs::{self, Found};
@@ -181,7 +181,7 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
 
 /// Flags that answer an open question are answers like any other. Found before anything is on record, so
 /// that a flag which answers nothing leaves the journal as it was.
-fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Session>>) -> anyhow::Result<Vec<Entry>> {
+fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Work>>) -> anyhow::Result<Vec<Entry>> {
     let by = || "operator".to_owned();
     let id = || uuid::Uuid::now_v7().to_string();
     let mode = args.mode.map(|mode| Entry {

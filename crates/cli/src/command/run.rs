@@ -9,6 +9,7 @@ use adjutant_core::brief::{self, Brief};
 use adjutant_core::id::BriefId;
 use adjutant_core::price;
 use adjutant_core::procedure::Part;
+use adjutant_core::role::Role;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
 use adjutant_core::view::visible_text;
@@ -82,6 +83,18 @@ pub struct RunArgs {
     /// How many turns the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_turns: Option<u64>,
+    /// Work as a crew of these roles: a list of planner, executor, reviewer, critic [default: the brief's]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_role, conflicts_with = "single")]
+    roles: Option<Vec<Role>>,
+    /// Work with one agent alone, whatever roles the brief names
+    #[arg(long)]
+    single: bool,
+    /// Who plays a role, as `reviewer=anthropic` or `reviewer=anthropic:MODEL` (may be given several times)
+    #[arg(long, value_name = "ROLE=ADAPTER", value_parser = parse_role_adapter)]
+    role_adapter: Vec<(Role, String)>,
+    /// Have the critic judge without the executor's account of its work
+    #[arg(long)]
+    blind_critic: bool,
     /// The script that the scripted agent plays, or the recording that `recorded` plays
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -101,6 +114,15 @@ pub struct RunArgs {
 
 fn parse_mode(text: &str) -> Result<Mode, String> {
     settings::mode(text).ok_or_else(|| "a mode is `gated` or `auto`".to_owned())
+}
+
+fn parse_role(text: &str) -> Result<Role, String> {
+    Role::from_word(text.trim()).ok_or_else(|| format!("a role is one of {}", Role::WORDS.join(", ")))
+}
+
+fn parse_role_adapter(text: &str) -> Result<(Role, String), String> {
+    let (role, adapter) = text.split_once('=').ok_or("write it as `reviewer=anthropic:MODEL`")?;
+    Ok((parse_role(role)?, adapter.trim().to_owned()))
 }
 
 fn parse_dollars(text: &str) -> Result<u64, String> {
@@ -128,6 +150,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         max_minutes: args.max_minutes,
         max_nano_dollars: args.max_dollars,
         max_turns: args.max_turns,
+        roles: args.roles.clone(),
+        single: args.single,
+        role_adapters: args.role_adapter.clone(),
+        blind_critic: args.blind_critic,
     };
     let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
     let mut settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
@@ -138,7 +164,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         eprintln!("warning: {}", visible_text(&notice.to_string()));
     }
     for field in without_effect(&brief) {
-        eprintln!("warning: `{field}` has no effect yet: this version runs one agent with the native tools");
+        eprintln!("warning: `{field}` has no effect yet in this version");
     }
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
     let brief_id = brief_id(&brief)?;
@@ -241,13 +267,9 @@ fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
 /// The fields of a brief that are read and checked, and that nothing acts on yet.
 fn without_effect(brief: &Brief) -> Vec<&'static str> {
     let fields = [
-        (!brief.roles.is_empty(), "roles"),
-        (!brief.role_adapters.is_empty(), "role_adapters"),
         (!brief.mcp_servers.is_empty(), "mcp_servers"),
         (brief.inherit_memory, "inherit_memory"),
         (brief.learned_profile.is_some(), "learned_profile"),
-        (brief.budgets.max_tool_calls_per_subtask.is_some(), "budgets.max_tool_calls_per_subtask"),
-        (brief.budgets.max_retries_per_subtask.is_some(), "budgets.max_retries_per_subtask"),
     ];
     fields.into_iter().filter_map(|(is_set, field)| is_set.then_some(field)).collect()
 }

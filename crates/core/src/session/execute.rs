@@ -81,10 +81,10 @@ impl Call {
 impl Session {
     pub(super) fn execute(&self) -> Next {
         let state = &self.state;
-        if state.step == 0 {
-            if let Some(begun) = self.begin() {
-                return begun;
-            }
+        if state.step == 0
+            && let Some(begun) = self.begin()
+        {
+            return begun;
         }
         if state.owed {
             return self.new_turn();

@@ -1,8 +1,10 @@
 //! Why a call was allowed, held or refused: derived from the journal, by today's rules, beside what is on record.
 //!
-//! In: the events and a fresh session. Out: for each time that the gate judged the call, what was decided and what
+//! In: the events and the work of the run, fresh. Out: for each time that the gate judged the call, what was decided and what
 //! would be decided today at that moment, with every check's finding; who could say yes to what; and what came of
 //! the call.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,8 +13,9 @@ use serde_json::Value;
 use super::machine::Session;
 use super::state::Call;
 use crate::gate::{Category, Decision, Effect, Grant};
-use crate::procedure::Procedure;
+use crate::procedure::{Part, Procedure};
 use crate::trace::{Body, Event};
+use crate::work::Work;
 
 /// Everything that bears on one call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -95,14 +98,15 @@ pub struct Happened {
     pub what: String,
 }
 
-/// Explains the call numbered `number` of `session`'s part; `None` if there is no such call. `session` must be
-/// fresh.
-pub fn explain(events: &[Event], mut session: Session, number: u32) -> Option<Explanation> {
+/// Explains the call numbered `call` of the run; `None` if there is no such call. `work` must be fresh.
+pub fn explain(events: &[Event], mut work: Work, call: u32) -> Option<Explanation> {
+    let (part, number) = place(events, call)?;
     let mut explanation: Option<Explanation> = None;
     for event in events {
-        if let Some(explanation) = &mut explanation {
+        let session = work.session().filter(|session| session.part == part);
+        if let (Some(explanation), Some(session)) = (&mut explanation, session) {
             let is_judged = matches!(&event.body, Body::AuthCheckFired { call: Some(call), .. } if *call == number);
-            let is_here = event.part == session.part;
+            let is_here = event.part == part;
             if is_here && is_judged {
                 explanation.judgements.extend(session.judgement(event, number));
                 explanation.authority = session.authority(number);
@@ -111,8 +115,10 @@ pub fn explain(events: &[Event], mut session: Session, number: u32) -> Option<Ex
                 explanation.history.push(Happened { seq: event.seq, what });
             }
         }
-        session.apply(event);
+        work.apply(event);
+        let session = work.session().filter(|session| session.part == part);
         if explanation.is_none()
+            && let Some(session) = session
             && let Some(call) = session.call(number)
         {
             explanation = Some(Explanation {
@@ -128,6 +134,22 @@ pub fn explain(events: &[Event], mut session: Session, number: u32) -> Option<Ex
         }
     }
     explanation
+}
+
+/// The part that the call numbered `call` of the run belongs to, and its number there.
+fn place(events: &[Event], call: u32) -> Option<(Part, u32)> {
+    let mut left = usize::try_from(call).ok()?;
+    let mut before: BTreeMap<&Part, usize> = BTreeMap::new();
+    for event in events {
+        let Body::AgentReply { calls, .. } = &event.body else { continue };
+        let own = before.entry(&event.part).or_default();
+        if left <= calls.len() {
+            return Some((event.part.clone(), u32::try_from(*own + left).ok()?));
+        }
+        left -= calls.len();
+        *own += calls.len();
+    }
+    None
 }
 
 impl Session {

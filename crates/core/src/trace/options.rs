@@ -1,5 +1,7 @@
 //! What a run was begun with.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -7,6 +9,7 @@ use crate::gate::shell::ProgramEntry;
 use crate::gate::{AfterUntrusted, GuardHook};
 use crate::id::{BriefId, RunId};
 use crate::price::Prices;
+use crate::role::Role;
 use crate::session::Mode;
 
 /// Everything needed to begin a run again.
@@ -54,6 +57,18 @@ pub struct RunOptions {
     /// Who takes the turns if the adapter can't, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<AgentOptions>,
+    /// The roles of a crew; none for one agent alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
+    /// Who plays a role, where that is not whoever plays the others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub role_agents: BTreeMap<Role, AgentOptions>,
+    /// How often a sub-task is done again before a person is asked, where that is not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries_max: Option<u64>,
+    /// Whether the critic judges without the executor's account of its work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blind_critic: bool,
     /// What the run may use.
     #[serde(default, skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,
@@ -76,8 +91,8 @@ pub struct RunOptions {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramEntry>,
     /// Detectors that are not at their default: name and sensitivity.
-    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub detectors: std::collections::BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub detectors: BTreeMap<String, String>,
 }
 
 /// What decided: recorded, so that a later reader knows whose rules these were.
@@ -123,9 +138,18 @@ impl AgentOptions {
 }
 
 impl RunOptions {
-    /// The agents of the run: its own first, then those to fall back on. Their places are what a request names.
+    /// The agents of the run: its own first, then those to fall back on, then those of single roles. Their places are
+    /// what a request names.
     #[must_use]
     pub fn agents(&self) -> Vec<AgentOptions> {
-        std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).collect()
+        let roles = self.role_agents.values().cloned();
+        std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).chain(roles).collect()
+    }
+
+    /// The place of a role's own agent; none if whoever plays the others plays it.
+    #[must_use]
+    pub fn place_of(&self, role: Role) -> Option<usize> {
+        let among = self.role_agents.keys().position(|other| *other == role)?;
+        Some(1 + self.fallback.len() + among)
     }
 }
