@@ -159,6 +159,8 @@ impl Renderer {
             self.fresh_line();
         }
         match &event.body {
+            // A piece of a run ends with what it hands off.
+            Body::PhaseEnter { phase: PhaseName::Done, .. } if event.part.as_str().contains('/') => {}
             Body::PhaseEnter { phase, reason } => self.phase(*phase, reason.as_deref()),
             Body::AgentRequest { .. } => self.streamed = false,
             Body::AgentReply { text, stop, .. } => {

@@ -476,6 +476,7 @@ impl Settings {
             role_agents: self.role_agents(),
             retries_max: self.crew.retries_max.filter(|_| !self.crew.roles.is_empty()),
             blind_critic: self.crew.is_blind && self.crew.roles.contains(&Role::Critic),
+            plans_only: false,
             script: self.script.as_ref().map(|script| path(&script.value)),
             after_untrusted: Some(self.after_untrusted.value).filter(|after| *after != AfterUntrusted::default()),
             untrusted_tools: self.untrusted_tools.as_ref().map(|tools| tools.value.clone()).unwrap_or_default(),

@@ -17,6 +17,7 @@ use adjutant_core::gate::{Grant, Lasts, Places};
 use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
+use adjutant_core::role::Role;
 use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions};
 use adjutant_core::work::Work;
 use adjutant_host::environment;
@@ -201,6 +202,16 @@ impl Sitting {
         let Some(agent) = self.agents.first() else { return "nobody".to_owned() };
         let note = if agent.id() == "scripted" { "; a script, no model is talking" } else { "" };
         format!("{} ({}{note})", agent.id(), agent.model())
+    }
+
+    /// Who plays which role, a line each; nothing for one agent alone.
+    pub fn crew(&self) -> Vec<String> {
+        let roles = self.options.roles.iter();
+        let played = roles.filter(|role| !self.options.plans_only || **role == Role::Planner).map(|role| {
+            let agent = self.options.role_agents.get(role).unwrap_or(&self.options.agent);
+            format!("{role}: {}", agent.name())
+        });
+        played.collect()
     }
 
     /// A driver for the run that `journal` holds.

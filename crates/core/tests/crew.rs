@@ -69,6 +69,7 @@ fn setup(roles: &[Role]) -> CrewSetup {
         agents: BTreeMap::new(),
         retries_max: 1,
         is_blind: false,
+        plans_only: false,
     }
 }
 
@@ -327,6 +328,19 @@ fn between_steps_the_plan_is_the_operators_to_confirm() {
     assert!(told(&ended, "plan/2/planner", MessageKind::KickOff)[0].contains("fewer"));
     world.answers.insert("confirmation", ["go", "no"].map(str::to_owned).to_vec());
     assert_eq!(run(&gated, &world).outcome, Some(Outcome::Declined));
+}
+
+#[test]
+fn a_crew_that_only_plans_asks_nothing_and_does_nothing() {
+    let ended = run(&CrewSetup { plans_only: true, ..setup(&TEAM) }, &good());
+    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 0));
+    let turns: Vec<&str> = ended
+        .journal
+        .iter()
+        .filter(|event| matches!(event.body, Body::AgentReply { .. } | Body::Question { .. }))
+        .map(|event| event.part.as_str())
+        .collect();
+    assert_eq!(turns, ["crew/plan/1/planner"]);
 }
 
 #[test]

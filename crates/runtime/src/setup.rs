@@ -85,6 +85,7 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Crew
         agents: options.role_agents.keys().filter_map(own).collect(),
         retries_max: options.retries_max.unwrap_or(RETRIES_DEFAULT),
         is_blind: options.blind_critic,
+        plans_only: options.plans_only,
     }
 }
 

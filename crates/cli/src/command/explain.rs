@@ -1,7 +1,11 @@
 //! `adjutant explain`: why the gate let a call through, held it or refused it.
 
+use adjutant_core::brief::Brief;
+use adjutant_core::crew::authority::Authority;
+use adjutant_core::gate::Category;
 use adjutant_core::session::explain;
-use adjutant_core::view;
+use adjutant_core::trace::RunOptions;
+use adjutant_core::view::{self, visible_text};
 use adjutant_store::journal;
 use adjutant_store::runs::{self, Found};
 
@@ -19,9 +23,12 @@ use crate::sitting;
 pub struct ExplainArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
-    /// The call's number in the run, as in its journal; from 1
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    call: u32,
+    /// The call's number in the run, counted over all its sessions; from 1
+    #[arg(value_parser = clap::value_parser!(u32).range(1..), required_unless_present = "authority")]
+    call: Option<u32>,
+    /// Show what each role may do instead, and why
+    #[arg(long, conflicts_with = "call")]
+    authority: bool,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
@@ -41,9 +48,11 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let reading = journal::read_only(&home, &run_id)?;
     let start = resume::start(&reading.events)?;
     let options = resume::latest_options(&reading.events, &start.options);
-    let procedure = sitting::procedure(&sitting::recorded_brief(&start.brief)?, options);
-    let Some(explanation) = explain::explain(&reading.events, procedure.child().clone(), args.call) else {
-        return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {}", args.call))
+    let brief = sitting::recorded_brief(&start.brief)?;
+    let Some(call) = args.call else { return authority(&brief, options, args.json) };
+    let procedure = sitting::procedure(&brief, options);
+    let Some(explanation) = explain::explain(&reading.events, procedure.child().clone(), call) else {
+        return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))
             .hint(format!("`adjutant inspect {run_id} --tools` shows its calls in order, from 1"))
             .into());
     };
@@ -52,5 +61,27 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     } else {
         super::print(&view::explain::text(&explanation))?;
     }
+    Ok(Ending::Done)
+}
+
+/// What each role of the run may do; of a run by one agent, what the brief authorizes.
+fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<Ending> {
+    let roles: Vec<Authority> =
+        options.roles.iter().map(|role| Authority::of(*role, &brief.authorized_costs)).collect();
+    if json {
+        super::print_json(&serde_json::json!({ "brief": brief.authorized_costs, "roles": roles }))?;
+        return Ok(Ending::Done);
+    }
+    let list = |categories: &[Category]| match categories {
+        [] => "nothing".to_owned(),
+        some => some.iter().map(Category::as_str).collect::<Vec<_>>().join(", "),
+    };
+    let mut text = format!("the brief authorizes: {}\n", list(&brief.authorized_costs));
+    for role in &roles {
+        let reads = if role.may_read { "may read; " } else { "" };
+        let (limit, both) = (list(&role.role_limit), list(&role.effective));
+        text.push_str(&format!("{:<10} {reads}may ever hold: {limit}; holds here: {both}\n", role.role.as_str()));
+    }
+    super::print(&visible_text(&text))?;
     Ok(Ending::Done)
 }

@@ -2,10 +2,12 @@
 
 pub mod new;
 pub mod validate;
+pub mod roles;
 pub mod run;
 pub mod resume;
 pub mod list;
 pub mod inspect;
+pub mod plan;
 pub mod replay;
 pub mod undo;
 pub mod decide;

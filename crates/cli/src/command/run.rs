@@ -35,81 +35,84 @@ use crate::sitting::{self, Sitting};
 /// The agent first restates the brief and waits for your word; then it works step by step, asking before
 /// anything that the brief does not authorize. Everything is recorded in a journal, so that a run that is
 /// interrupted or killed goes on with `adjutant resume`. Files are changed in the working folder only.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct RunArgs {
     /// The brief: a markdown file with YAML front matter, or `-` for stdin
-    brief: PathBuf,
+    pub(super) brief: PathBuf,
     /// The folder that tools work in [default: the brief's `workdir`, else the current folder]
     #[arg(long, value_name = "DIR")]
-    workdir: Option<PathBuf>,
+    pub(super) workdir: Option<PathBuf>,
     /// Work on a fresh copy of the working folder and leave the original as it is
     #[arg(long)]
-    copy: bool,
+    pub(super) copy: bool,
     /// How far the agent goes on its own: `gated` or `auto` [default: the brief's, else you are asked]
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
-    mode: Option<Mode>,
+    pub(super) mode: Option<Mode>,
     /// Switch `shell_exec` off, whatever the brief authorizes
     #[arg(long)]
-    no_shell: bool,
+    pub(super) no_shell: bool,
     /// Keep no journal once the run is over; such a run can't be resumed
     #[arg(long)]
-    ephemeral: bool,
+    pub(super) ephemeral: bool,
     /// How many steps the agent may take before you are asked [default: 30]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_steps: Option<u32>,
+    pub(super) max_steps: Option<u32>,
     /// Who takes the turns [default: the brief's, else `scripted`]
     #[arg(long, value_name = "ID")]
-    adapter: Option<String>,
+    pub(super) adapter: Option<String>,
     /// The adapter's model
     #[arg(long, value_name = "NAME")]
-    model: Option<String>,
+    pub(super) model: Option<String>,
     /// Where the adapter's API is [default: the configured address, else the provider's]
     #[arg(long, value_name = "URL")]
-    base_url: Option<String>,
+    pub(super) base_url: Option<String>,
     /// Who takes the turns when the adapter can't: a list of adapters, each with or without `:model` [default: the
     /// brief's, else nobody]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    fallback: Option<Vec<String>>,
+    pub(super) fallback: Option<Vec<String>>,
     /// How many tokens the run may use [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
+    pub(super) max_tokens: Option<u64>,
     /// How many minutes the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_minutes: Option<u64>,
+    pub(super) max_minutes: Option<u64>,
     /// What the run may cost, such as 2.50, by the configured prices [default: the brief's, else no
     /// limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
-    max_dollars: Option<u64>,
+    pub(super) max_dollars: Option<u64>,
     /// How many turns the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_turns: Option<u64>,
+    pub(super) max_turns: Option<u64>,
     /// Work as a crew of these roles: a list of planner, executor, reviewer, critic [default: the brief's]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_role, conflicts_with = "single")]
-    roles: Option<Vec<Role>>,
+    pub(super) roles: Option<Vec<Role>>,
     /// Work with one agent alone, whatever roles the brief names
     #[arg(long)]
-    single: bool,
+    pub(super) single: bool,
     /// Who plays a role, as `reviewer=anthropic` or `reviewer=anthropic:MODEL` (may be given several times)
     #[arg(long, value_name = "ROLE=ADAPTER", value_parser = parse_role_adapter)]
-    role_adapter: Vec<(Role, String)>,
+    pub(super) role_adapter: Vec<(Role, String)>,
     /// Have the critic judge without the executor's account of its work
     #[arg(long)]
-    blind_critic: bool,
+    pub(super) blind_critic: bool,
     /// The script that the scripted agent plays, or the recording that `recorded` plays
     #[arg(long, value_name = "FILE")]
-    script: Option<PathBuf>,
+    pub(super) script: Option<PathBuf>,
     /// Record every exchange with the agent in a new file, for `--adapter recorded`; secrets are masked
     #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
+    pub(super) record: Option<PathBuf>,
     /// Take answers to questions from a file, in order
     #[arg(long, value_name = "FILE")]
-    answers: Option<PathBuf>,
+    pub(super) answers: Option<PathBuf>,
     /// Start another run even if one of the same brief is unfinished
     #[arg(long)]
-    new: bool,
+    pub(super) new: bool,
     /// Print every event as a line of JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+    /// Only plan: `adjutant plan`.
+    #[arg(skip)]
+    pub(super) plans_only: bool,
 }
 
 fn parse_mode(text: &str) -> Result<Mode, String> {
@@ -120,7 +123,7 @@ fn parse_role(text: &str) -> Result<Role, String> {
     Role::from_word(text.trim()).ok_or_else(|| format!("a role is one of {}", Role::WORDS.join(", ")))
 }
 
-fn parse_role_adapter(text: &str) -> Result<(Role, String), String> {
+pub fn parse_role_adapter(text: &str) -> Result<(Role, String), String> {
     let (role, adapter) = text.split_once('=').ok_or("write it as `reviewer=anthropic:MODEL`")?;
     Ok((parse_role(role)?, adapter.trim().to_owned()))
 }
@@ -176,6 +179,11 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let kept_in = temporary.as_ref().map_or_else(|| home.clone(), |folder| Home::new(folder.path(), None));
 
     let mut options = settings.options();
+    if args.plans_only {
+        options.plans_only = true;
+        options.roles = vec![Role::Planner, Role::Executor];
+        options.role_agents.retain(|role, _| *role == Role::Planner);
+    }
     let now = Timestamp::now();
     let copied = if args.copy { Some(copy_workdir(&kept_in, &brief_id, &settings.workdir.value, now)?) } else { None };
     if let Some(copy) = &copied {
@@ -198,6 +206,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         let console = sitting.console(&format!("run {run_id}"), args.json, answers)?;
         console.with_renderer(|renderer| {
             renderer.note(&format!("workdir: {}", sitting.options.workdir));
+            for line in sitting.crew() {
+                renderer.note(&line);
+            }
             if temporary.is_none() {
                 renderer.note(&format!("journal: {}", sitting::shown(&path).display()));
             }

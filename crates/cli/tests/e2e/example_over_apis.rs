@@ -24,9 +24,9 @@ const ADAPTERS: [(&str, &str, &str, Format); 6] = [
 ];
 
 /// A reply as the events of a stream.
-type Format = fn(text: &str, calls: &[Value]) -> Vec<Value>;
+pub type Format = fn(text: &str, calls: &[Value]) -> Vec<Value>;
 
-fn messages(text: &str, calls: &[Value]) -> Vec<Value> {
+pub fn messages(text: &str, calls: &[Value]) -> Vec<Value> {
     let mut events = vec![
         json!({ "type": "message_start", "message": { "usage": { "input_tokens": 5 } } }),
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
@@ -44,7 +44,7 @@ fn messages(text: &str, calls: &[Value]) -> Vec<Value> {
     events
 }
 
-fn responses(text: &str, calls: &[Value]) -> Vec<Value> {
+pub fn responses(text: &str, calls: &[Value]) -> Vec<Value> {
     let mut events = vec![
         json!({ "type": "response.created", "response": {} }),
         json!({ "type": "response.output_item.added", "output_index": 0, "item": { "type": "message", "content": [] } }),
@@ -88,7 +88,7 @@ fn gemini(text: &str, calls: &[Value]) -> Vec<Value> {
 }
 
 /// A server that gives these replies, one to each request.
-fn serve(replies: Vec<Vec<Value>>) -> String {
+pub fn serve(replies: Vec<Vec<Value>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {

@@ -6,6 +6,7 @@
 mod adapters;
 mod anthropic;
 mod attacks;
+mod crew;
 mod decide;
 mod example_over_apis;
 mod exit_codes;

@@ -27,7 +27,8 @@ impl Crew {
     /// A crew that lives in `part`.
     #[must_use]
     pub fn new(setup: Arc<CrewSetup>, part: Part) -> Self {
-        let state = State { mode: setup.base.mode, ..State::default() };
+        let confirmed = setup.plans_only.then_some(Outcome::Completed);
+        let state = State { mode: setup.base.mode, confirmed, ..State::default() };
         Self { setup, part, state }
     }
 
@@ -79,6 +80,9 @@ impl Crew {
             Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
             Some(Came::Failed(why)) => return self.signal(Signal::PlanInvalid, Some(why.clone())),
         };
+        if self.setup.plans_only {
+            return self.end(Outcome::Completed);
+        }
         if self.state.mode == Some(Mode::Auto) {
             return self.signal(Signal::PlanReady, None);
         }

@@ -30,6 +30,8 @@ pub struct CrewSetup {
     pub retries_max: u64,
     /// Whether the critic judges without the executor's account of its work.
     pub is_blind: bool,
+    /// Whether the crew is at its end once there is a plan; nothing is asked before it.
+    pub plans_only: bool,
 }
 
 impl CrewSetup {

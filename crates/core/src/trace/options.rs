@@ -69,6 +69,9 @@ pub struct RunOptions {
     /// Whether the critic judges without the executor's account of its work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blind_critic: bool,
+    /// Whether a crew is at its end once there is a plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plans_only: bool,
     /// What the run may use.
     #[serde(default, skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,

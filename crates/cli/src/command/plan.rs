@@ -1,0 +1,54 @@
+//! `adjutant plan`: what a planner would make of a brief.
+
+use std::path::PathBuf;
+
+use adjutant_core::role::Role;
+
+use super::run::{self, RunArgs, parse_role_adapter};
+use crate::exit::Ending;
+use crate::settings::Place;
+
+/// Have a planner divide a brief into sub-tasks, and do nothing
+///
+/// Asks the planner alone and prints the plan. Nothing is confirmed, no tool is called, no journal is kept.
+#[derive(Debug, clap::Args)]
+pub struct PlanArgs {
+    /// The brief's file; `-` reads standard input
+    brief: PathBuf,
+    /// Who plans [default: the brief's planner, else its adapter]
+    #[arg(long, value_name = "ADAPTER")]
+    adapter: Option<String>,
+    /// The adapter's model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Where the adapter's API is [default: the configured address, else the provider's]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Who plays a role, as `planner=anthropic` or `planner=anthropic:MODEL`
+    #[arg(long, value_name = "ROLE=ADAPTER", value_parser = parse_role_adapter)]
+    role_adapter: Vec<(Role, String)>,
+    /// The script that the scripted agent plays
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Plans.
+pub fn run(args: &PlanArgs, place: &Place) -> anyhow::Result<Ending> {
+    let args = RunArgs {
+        brief: args.brief.clone(),
+        adapter: args.adapter.clone(),
+        model: args.model.clone(),
+        base_url: args.base_url.clone(),
+        role_adapter: args.role_adapter.clone(),
+        script: args.script.clone(),
+        json: args.json,
+        ephemeral: true,
+        new: true,
+        plans_only: true,
+        ..RunArgs::default()
+    };
+    run::run(&args, place)
+}
