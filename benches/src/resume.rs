@@ -93,7 +93,7 @@ fn generate(home: &Home, run_id: &RunId, workdir: &Path) -> anyhow::Result<()> {
         match drive.step() {
             Step::Record(entry) => append(&mut drive, entry)?,
             Step::Begin(want) => {
-                append(&mut drive, want.intent(6))?;
+                append(&mut drive, want.intent())?;
                 let is_last = matches!(want.command, Wanted::Ask(_)) && drive.next_seq() >= EVENTS;
                 if is_last {
                     break;

@@ -167,6 +167,8 @@ fn agent(url: &str) -> anyhow::Result<ApiAgent> {
 fn open_ended() -> TurnRequest {
     let brief = OutgoingMessage { role: OutgoingRole::User, text: "open-ended".to_owned(), calls: Vec::new() };
     TurnRequest {
+        part: "session".to_owned(),
+        turns_before: 0,
         turn: 1,
         attempt: 1,
         turns_left_out: 0,

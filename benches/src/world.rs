@@ -139,7 +139,9 @@ pub fn agreed(question: &Question) -> Option<Choice> {
         | QuestionKind::Deadline
         | QuestionKind::Permission
         | QuestionKind::Scope
-        | QuestionKind::Failure => None,
+        | QuestionKind::Failure
+        | QuestionKind::Escalation
+        | QuestionKind::Disagreement => None,
     }
 }
 

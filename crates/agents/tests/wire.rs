@@ -80,6 +80,8 @@ fn turns() -> Vec<(&'static str, TurnRequest)> {
 
 fn turn(system: &str, messages: Vec<OutgoingMessage>, tools: &[ToolSpec]) -> TurnRequest {
     TurnRequest {
+        part: String::new(),
+        turns_before: 0,
         turn: 7,
         attempt: 1,
         turns_left_out: 0,
