@@ -78,6 +78,8 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
     let mut left = Left { texts: Vec::new(), calls: Vec::new(), build_is_there: true, tests_pass: false };
     for turn in 1..30 {
         let request = TurnRequest {
+            part: "session".to_owned(),
+            turns_before: 0,
             turn,
             attempt: 1,
             turns_left_out: 0,
@@ -201,6 +203,8 @@ fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
     let mut read = Vec::new();
     for turn in 1..=3 {
         let request = TurnRequest {
+            part: "session".to_owned(),
+            turns_before: 0,
             turn,
             attempt: 1,
             turns_left_out: 0,
