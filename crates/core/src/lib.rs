@@ -24,4 +24,5 @@ pub mod tool;
 pub mod price;
 pub mod patch;
 pub mod inbox;
+pub mod memory;
 pub mod view;
