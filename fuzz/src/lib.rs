@@ -8,6 +8,7 @@
 //! Begin with [`TARGETS`].
 
 mod brief;
+mod memory;
 mod patch;
 mod shell;
 mod trace;
@@ -29,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "brief", check: brief::check },
     Target { name: "shell", check: shell::check },
     Target { name: "trace", check: trace::check },
+    Target { name: "memory", check: memory::check },
 ];
 
 /// The target of that name.

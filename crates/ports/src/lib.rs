@@ -7,6 +7,7 @@ mod agent;
 mod grants;
 mod hooks;
 mod journal;
+mod memory;
 mod operator;
 mod tools;
 
@@ -19,6 +20,7 @@ pub use agent::{
 pub use grants::GrantStore;
 pub use hooks::Hooks;
 pub use journal::{AppendError, Durability, Holder, Journal};
+pub use memory::{Memory, NotWritten, Written};
 pub use operator::{Answered, Clock, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{Prepared, RescueName, Rescued, Settled, Tools};

@@ -8,7 +8,8 @@
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
 //! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
 //! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set, [`keys`] the keys
-//! of model APIs, [`grants`] the grants that outlive a run, [`trust`] which files of projects may run something.
+//! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`trust`] which files
+//! of projects may run something.
 
 pub mod home;
 pub mod journal;
@@ -22,6 +23,7 @@ pub mod scan;
 pub mod config;
 pub mod keys;
 pub mod grants;
+pub mod memory;
 mod plain_file;
 pub mod trust;
 
@@ -30,3 +32,4 @@ pub use grants::GrantFile;
 pub use home::Home;
 pub use journal::{CreateError, Damage, FileJournal, OpenError, Recovered};
 pub use lease::{Heartbeat, Owner};
+pub use memory::MemoryStore;

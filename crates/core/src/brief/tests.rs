@@ -719,3 +719,23 @@ proptest! {
         prop_assert_eq!(unix.front_matter, dos.front_matter);
     }
 }
+
+#[test]
+fn the_peers_slugs_are_ours() {
+    let vectors = include_str!("../../../../tests/vectors/openwar/aux/vectors.jsonl");
+    let mut compared = 0;
+    for line in vectors.lines() {
+        let vector: Value = serde_json::from_str(line).unwrap();
+        let (input, output) = (vector["input"].as_str().unwrap_or_default(), vector["output"].as_str());
+        let ours = match vector["fn"].as_str() {
+            Some("slugify") => slug_like(input),
+            Some("infer_slug") => slug_like(input.rsplit('/').next().unwrap_or_default()),
+            _ => continue,
+        };
+        // Where a name suggests nothing, each caller has a word of its own; the peer's chat says `chat-brief`.
+        let ours = ours.map_or_else(|| "chat-brief".to_owned(), |slug| slug.to_string());
+        assert_eq!(Some(ours.as_str()), output, "{input}");
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+}

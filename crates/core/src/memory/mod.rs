@@ -14,10 +14,12 @@ mod contradiction;
 mod inherited;
 mod render;
 pub mod search;
+mod query;
 
 pub use contradiction::{Contradiction, Rule, contradictions};
 pub use draft::{BadDraft, Draft, ENTRY_BYTES_MAX};
 pub use inherited::{INHERITED_BYTES_MAX, INHERITED_MAX, Inherited};
 pub use log::{Damaged, Log};
+pub use query::{Found, LIMIT_MAX, Query, since};
 pub use record::{BadRecordId, MemoryCategory, Record, RecordId, Said};
 pub use render::{View, block};
