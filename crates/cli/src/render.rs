@@ -206,6 +206,18 @@ impl Renderer {
             ),
             Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
             Body::SandboxReport { missing, layers, absent, .. } => self.sandbox(missing, layers, absent),
+            Body::MemoryInherited { project, records, left_out, contradictions } => {
+                let more = if *left_out > 0 { format!("; {left_out} older ones are not") } else { String::new() };
+                let count = records.len();
+                self.line(
+                    Tone::Dim,
+                    &format!("memory of {}: {count} entries are shown to the agent{more}", visible_line(project)),
+                );
+                for found in contradictions {
+                    let (newer, older) = (&found.newer, &found.older);
+                    self.line(Tone::Warning, &format!("! {newer} contradicts {older}: {}", found.rule.said()));
+                }
+            }
             Body::Error { error, .. } => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
             Body::AuthCheckFired { decision, tool, reason, answer, .. } if decision != "allow" => {
                 let answer = answer.as_deref().unwrap_or("deny");

@@ -14,11 +14,14 @@ use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::gate::secrets::SecretSet;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Grant, Lasts, Places};
+use adjutant_core::id::BriefId;
 use adjutant_core::inbox::{Question, QuestionKind};
+use adjutant_core::memory::{Inherited, Log, MemoryCategory};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::role::Role;
-use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions};
+use adjutant_core::trace::{AgentOptions, Body, Entry, Event, MessageKind, Outcome, RunOptions};
+use adjutant_core::view::visible_line;
 use adjutant_core::work::Work;
 use adjutant_host::environment;
 use adjutant_host::hooks::HookRunner;
@@ -28,8 +31,8 @@ use adjutant_ports::{Agent, Clock, GrantStore, Journal};
 use adjutant_runtime::{Driver, Ended, Masks, Ports, Results};
 use adjutant_store::config::{AdapterConfig, SandboxConfig, Setting};
 use adjutant_store::keys::Keys;
-use adjutant_store::{GrantFile, Home};
-use adjutant_tools::{NativeTools, Options, Shell};
+use adjutant_store::{GrantFile, Home, MemoryStore};
+use adjutant_tools::{NativeTools, Options, ProjectMemory, Shell};
 use anyhow::Context;
 use jiff::Timestamp;
 
@@ -62,6 +65,7 @@ pub struct Sitting {
     recording: Option<Recording>,
     sandbox: Option<SelfTest>,
     grants: Arc<GrantFile>,
+    memory: MemoryStore,
 }
 
 impl Sitting {
@@ -74,6 +78,7 @@ impl Sitting {
     pub fn open(
         home: &Home,
         brief: Brief,
+        brief_id: &BriefId,
         options: RunOptions,
         adapters: BTreeMap<String, Setting<AdapterConfig>>,
         config: &SandboxConfig,
@@ -112,11 +117,30 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?
-        .with_rescue(places(home, &options), Programs::recorded(&options.programs));
+        .with_rescue(places(home, &options), Programs::recorded(&options.programs))
+        .with_memory(ProjectMemory {
+            memory: Arc::new(MemoryStore::new(home.clone())),
+            clock: Arc::new(SystemClock),
+            project: brief.project.clone(),
+            brief_id: brief_id.to_string(),
+            secrets: own_secrets(&supplies.keys),
+        });
         let tools = Arc::new(tools);
         let grants = Arc::new(GrantFile::new(home.project(&brief.project)));
         let hooks = HookRunner::new(PathBuf::from(&options.runtime_home), std::env::vars_os());
-        Ok(Self { brief, options, agents, tools, hooks, keys: supplies.keys, recording: None, sandbox: found, grants })
+        let memory = MemoryStore::new(home.clone());
+        Ok(Self {
+            brief,
+            options,
+            agents,
+            tools,
+            hooks,
+            keys: supplies.keys,
+            recording: None,
+            sandbox: found,
+            grants,
+            memory,
+        })
     }
 
     /// What was found of the sandbox, to be put on record; nothing where commands are switched off.
@@ -175,6 +199,42 @@ impl Sitting {
         let now = Timestamp::now();
         let grants: Vec<Grant> = kept.grants.into_iter().filter(|grant| !grant.is_over(now)).collect();
         (is_known || !grants.is_empty()).then(|| Entry { part: Part::root(), body: Body::GrantsLoaded { grants } })
+    }
+
+    /// What the run takes from its project's memory, to be put on record; nothing if its brief does not say so, if
+    /// there is nothing, or if the agent has heard its orders already.
+    ///
+    /// `events` is what the journal of the run says so far. What can't be read of the memory is named and left out.
+    pub fn memory_inherited(&self, events: &[Event]) -> Option<Entry> {
+        let is_past = |event: &Event| {
+            matches!(event.body, Body::MemoryInherited { .. } | Body::Message { kind: MessageKind::StandingOrders, .. })
+        };
+        if !self.brief.inherit_memory || events.iter().any(is_past) {
+            return None;
+        }
+        let project = &self.brief.project;
+        let logs = MemoryCategory::ALL.map(|category| {
+            let path = self.memory.path(project, category);
+            let log = self.memory.log(project, category).unwrap_or_else(|error| {
+                let what = format!("can't read `{}`: {error}", path.display());
+                eprintln!("warning: the agent is shown no {category} of the project: {what}");
+                Log::default()
+            });
+            for damaged in log.damaged() {
+                let why = visible_line(&damaged.why).into_owned();
+                eprintln!("warning: {}:{} can't be read: {why}", path.display(), damaged.line);
+            }
+            (category, log)
+        });
+        let none = Log::default();
+        let log_of = |category| logs.iter().find(|(one, _)| *one == category).map_or(&none, |(_, log)| log);
+        let inherited = Inherited::of(project.as_str(), log_of);
+        if inherited.is_empty() {
+            return None;
+        }
+        let Inherited { project, records, left_out, contradictions } = inherited;
+        let body = Body::MemoryInherited { project, records, left_out, contradictions };
+        Some(Entry { part: Part::root(), body })
     }
 
     /// Says so if the recording is not whole.
@@ -246,6 +306,7 @@ fn places(home: &Home, options: &RunOptions) -> Places {
         workdir: options.workdir.clone(),
         home: options.home.clone(),
         runtime_home: runtime_home.display().to_string(),
+        project: String::new(),
     }
 }
 

@@ -30,8 +30,22 @@ pub enum ToolEffect {
     /// Writes files whose hashes before and after are recorded with the intent, so that an
     /// interruption can be settled by looking.
     WritesFiles,
+    /// Adds something of which a second writing is recognised and changes nothing: repeated after an interruption,
+    /// but never beside another call.
+    WritesOnce,
     /// Anything else: an interrupted call has an unknown effect and is never repeated for the agent.
     Anything,
+}
+
+impl ToolEffect {
+    /// Whether a call that was interrupted may simply be made again.
+    #[must_use]
+    pub const fn is_repeatable(self) -> bool {
+        match self {
+            Self::Reads | Self::WritesOnce => true,
+            Self::WritesFiles | Self::Anything => false,
+        }
+    }
 }
 
 /// One call that an agent asked for in a turn.

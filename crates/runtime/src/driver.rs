@@ -162,8 +162,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// [`DriveError`] if the journal can't be written.
     pub fn recover(&mut self) -> Result<(), DriveError> {
         let specs = self.specs.clone();
-        let reads = |name: &str| specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
-        for (key, orphan) in self.drive.orphans(reads) {
+        let is_repeatable = |name: &str| specs.iter().any(|tool| tool.name == name && tool.effect.is_repeatable());
+        for (key, orphan) in self.drive.orphans(is_repeatable) {
             let slot = key.slot;
             let body = match orphan {
                 Orphan::Reattach => {

@@ -26,6 +26,12 @@ impl Masks {
     pub(crate) fn mask_entry(&self, mut entry: Entry) -> Entry {
         match &mut entry.body {
             Body::Message { text, .. } | Body::Answer { text: Some(text), .. } => *text = self.mask(text),
+            // What is remembered may have been written by anybody: the peer, an editor.
+            Body::MemoryInherited { records, .. } => {
+                for record in records {
+                    record.said = record.said.map(|text| self.mask(text));
+                }
+            }
             Body::RunStart(start) => start.brief = self.mask(&start.brief),
             _ => {}
         }

@@ -27,6 +27,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         workdir: options.workdir.clone(),
         home: options.home.clone(),
         runtime_home: options.runtime_home.clone(),
+        project: brief.project.to_string(),
     };
     Setup {
         standing_orders: standing_orders::text().to_owned(),

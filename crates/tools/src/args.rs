@@ -2,6 +2,7 @@
 //!
 //! The JSON Schemas are generated from these types, so that what is offered is what is read.
 
+use adjutant_core::memory::MemoryCategory;
 use adjutant_core::tool::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,6 +88,113 @@ pub(crate) struct ApplyPatch {
     /// A unified diff; it may change, create, delete, rename and copy several files. All of it is done or
     /// none.
     pub(crate) diff: String,
+}
+
+/// Arguments of `read_project_memory`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ReadMemory {
+    /// What to read.
+    pub(crate) category: MemoryKind,
+    /// The project; your own if absent. Another one needs an authorization.
+    #[serde(default)]
+    pub(crate) project: Option<String>,
+    /// Only the entry of this id.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    /// Only entries that hold this text, in any case.
+    #[serde(default)]
+    pub(crate) query: Option<String>,
+    /// Only entries that hold any of these words, best first.
+    #[serde(default)]
+    pub(crate) words: Option<String>,
+    /// Only entries from this day or time on, such as 2026-01-31.
+    #[serde(default)]
+    pub(crate) since: Option<String>,
+    /// The most entries, newest first; 50 if absent, 0 for as many as there may be: 500.
+    #[serde(default)]
+    pub(crate) limit: Option<Size>,
+}
+
+/// Arguments of `list_project_memory`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ListMemory {
+    /// The project; your own if absent. Another one needs an authorization.
+    #[serde(default)]
+    pub(crate) project: Option<String>,
+    /// Only this category.
+    #[serde(default)]
+    pub(crate) category: Option<MemoryKind>,
+    /// Only entries from this day or time on, such as 2026-01-31.
+    #[serde(default)]
+    pub(crate) since: Option<String>,
+    /// The most entries of each category, newest first; 100 if absent, 0 for as many as there may be: 500.
+    #[serde(default)]
+    pub(crate) limit: Option<Size>,
+}
+
+/// Arguments of `write_project_memory`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WriteMemory {
+    /// What kind of entry it is.
+    pub(crate) category: MemoryKind,
+    /// What to remember.
+    pub(crate) entry: MemoryEntry,
+}
+
+/// A category of what a project remembers.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct MemoryKind(pub(crate) MemoryCategory);
+
+impl TryFrom<String> for MemoryKind {
+    type Error = &'static str;
+
+    fn try_from(given: String) -> Result<Self, Self::Error> {
+        given.parse().map(Self)
+    }
+}
+
+impl JsonSchema for MemoryKind {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MemoryKind".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": MemoryCategory::ALL.map(MemoryCategory::as_str) })
+    }
+}
+
+/// The fields of an entry; which are needed depends on the category.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct MemoryEntry(pub(crate) serde_json::Map<String, Value>);
+
+impl JsonSchema for MemoryEntry {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MemoryEntry".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let text = |description: &str| serde_json::json!({ "type": "string", "description": description });
+        schemars::json_schema!({
+            "type": "object",
+            "properties": {
+                "summary": text("decisions: what was decided"),
+                "rationale": text("decisions: why; constraints: why, if you know"),
+                "content": text("knowledge: what was found out"),
+                "rule": text("constraints: what must hold"),
+                "supersedes": text("the id of the entry of this category that this one takes the place of"),
+            },
+        })
+    }
 }
 
 /// A number of at least 0; a fraction is cut, since agents write `100.0`.
@@ -213,6 +321,7 @@ fn expectation(property: &Value) -> String {
     match types(property).first() {
         Some(&"string") => "a string".to_owned(),
         Some(&"boolean") => "true or false".to_owned(),
+        Some(&"object") if property.get("properties").is_some() => "an object".to_owned(),
         Some(&"object") => "an object of strings".to_owned(),
         Some(&"number" | &"integer") => format!("a number{suffix}"),
         Some(other) => format!("of type {other}"),
@@ -223,7 +332,9 @@ fn expectation(property: &Value) -> String {
 fn fits(property: &Value, value: &Value) -> bool {
     types(property).iter().any(|name| match (*name, value) {
         ("string", Value::String(_)) | ("boolean", Value::Bool(_)) => true,
-        ("object", Value::Object(entries)) => entries.values().all(Value::is_string),
+        ("object", Value::Object(entries)) => {
+            property.get("properties").is_some() || entries.values().all(Value::is_string)
+        }
         ("number" | "integer", Value::Number(number)) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
             let above = bound(property, "exclusiveMinimum").and_then(Value::as_f64).is_none_or(|below| number > below);

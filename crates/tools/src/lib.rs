@@ -9,4 +9,4 @@ mod catalog;
 mod native;
 
 pub use catalog::catalog;
-pub use native::{NativeTools, Options, Shell};
+pub use native::{NativeTools, Options, ProjectMemory, Shell};

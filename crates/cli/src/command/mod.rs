@@ -13,6 +13,7 @@ pub mod undo;
 pub mod decide;
 pub mod explain;
 pub mod grants;
+pub mod memory;
 pub mod framework;
 pub mod tools;
 pub mod adapters;

@@ -101,7 +101,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         eprintln!("warning: {}", visible_text(&notice.to_string()));
     }
     let brief = sitting::recorded_brief(&start.brief)?;
-    let mut sitting = Sitting::open(&home, brief, options.clone(), settings.adapters, &settings.sandbox)?;
+    let brief_id = start.brief_id.clone();
+    let mut sitting = Sitting::open(&home, brief, &brief_id, options.clone(), settings.adapters, &settings.sandbox)?;
     if let Some(path) = &args.record {
         sitting.record(path, Existing::Append)?;
     }
@@ -116,6 +117,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             console.with_renderer(|renderer| renderer.note(&torn));
         }
         let loaded = sitting.grants_loaded(&recovered.events);
+        let inherited = sitting.memory_inherited(&recovered.events);
         let mut driver = sitting.driver(recovered.events, &mut journal, &console);
         let from_flags = answers_from_flags(args, &driver)?;
         let resume = Body::RunResume { options: (options != before).then(|| Box::new(options)), accepted_damage };
@@ -123,8 +125,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         if let Some(report) = sitting.sandbox_report() {
             driver.append(report)?;
         }
-        if let Some(loaded) = loaded {
-            driver.append(loaded)?;
+        for entry in [loaded, inherited].into_iter().flatten() {
+            driver.append(entry)?;
         }
         for entry in from_flags {
             driver.append(entry)?;

@@ -190,7 +190,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         options.workdir = copy.display().to_string();
     }
     sitting::can_hold(&options)?;
-    let mut sitting = Sitting::open(&home, brief, options, settings.adapters, &settings.sandbox)?;
+    let mut sitting = Sitting::open(&home, brief, &brief_id, options, settings.adapters, &settings.sandbox)?;
     if args.ephemeral {
         sitting.keep_nothing();
     }
@@ -240,6 +240,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         if let Some(loaded) = sitting.grants_loaded(&[]) {
             driver.append(loaded)?;
         }
+        if let Some(inherited) = sitting.memory_inherited(&[]) {
+            driver.append(inherited)?;
+        }
         sitting::drive(&mut driver, &console, run_id.as_str(), temporary.is_none().then_some(path.as_path())).await
     })?;
     // Whatever still waits for a line at the terminal must not keep the process.
@@ -277,11 +280,7 @@ fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
 
 /// The fields of a brief that are read and checked, and that nothing acts on yet.
 fn without_effect(brief: &Brief) -> Vec<&'static str> {
-    let fields = [
-        (!brief.mcp_servers.is_empty(), "mcp_servers"),
-        (brief.inherit_memory, "inherit_memory"),
-        (brief.learned_profile.is_some(), "learned_profile"),
-    ];
+    let fields = [(!brief.mcp_servers.is_empty(), "mcp_servers"), (brief.learned_profile.is_some(), "learned_profile")];
     fields.into_iter().filter_map(|(is_set, field)| is_set.then_some(field)).collect()
 }
 

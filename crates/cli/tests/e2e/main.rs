@@ -21,6 +21,7 @@ mod keys;
 mod killed;
 mod limits;
 mod loopback;
+mod memory;
 mod openai;
 mod readme;
 mod recorded;

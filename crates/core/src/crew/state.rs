@@ -142,6 +142,7 @@ impl State {
     pub(super) fn apply(&mut self, event: &Event, part: &Part) {
         match &event.body {
             Body::RunStart(_)
+            | Body::MemoryInherited { .. }
             | Body::SandboxReport { .. }
             | Body::GrantsLoaded { .. }
             | Body::PermissionRevoked { .. } => {

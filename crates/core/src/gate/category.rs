@@ -81,12 +81,14 @@ pub const PRIVILEGE: &str = "privilege";
 pub const OPAQUE_EXEC: &str = "opaque_exec";
 /// Arrange that something runs later, or at every start.
 pub const PERSISTENCE: &str = "persistence";
+/// Read what other projects remember.
+pub const OTHER_MEMORY_READ: &str = "other_memory_read";
 
 /// How the categories of MCP tools begin: `mcp_tool:<server>:<tool>`.
 pub const MCP_TOOL: &str = "mcp_tool";
 
 /// Every static category with its meaning, in the order in which they are shown.
-pub const STATIC: [(&str, &str); 18] = [
+pub const STATIC: [(&str, &str); 19] = [
     (FILESYSTEM_READ, "read files and folders of the workdir; always allowed"),
     (FILESYSTEM_WRITE, "create and change files"),
     (FILESYSTEM_DELETE, "delete files and folders"),
@@ -105,4 +107,5 @@ pub const STATIC: [(&str, &str); 18] = [
     (PRIVILEGE, "act with another user's rights"),
     (OPAQUE_EXEC, "run what can't be read beforehand: scripts, unknown programs, fetched code"),
     (PERSISTENCE, "arrange that something runs later, or at every start"),
+    (OTHER_MEMORY_READ, "read what other projects remember"),
 ];

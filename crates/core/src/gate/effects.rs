@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::category::{
     CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH, OPAQUE_EXEC,
+    OTHER_MEMORY_READ,
 };
 use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use super::places::Places;
@@ -21,7 +22,8 @@ use crate::patch::{self, Named};
 ///
 /// `apply_patch` with a file deleted needs `filesystem_delete`; `http_fetch` with a method other than
 /// GET, HEAD or OPTIONS needs `external_message`, since it may say or change something outside; a
-/// write to a CI file needs `ci_modify`, one to git's own folder `git_write`. Files written are effects too.
+/// write to a CI file needs `ci_modify`, one to git's own folder `git_write`; the memory of another project needs
+/// `other_memory_read`. Files written are effects too.
 /// What programs of a command line do is in `programs`.
 #[must_use]
 pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs) -> Vec<Effect> {
@@ -34,6 +36,7 @@ pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs
             command(text("cmd"), text("cwd"), shell, places, programs)
         }
         "http_fetch" => request(text("method"), text("url")),
+        "read_project_memory" | "list_project_memory" => others_memory(text("project"), places),
         _ => Vec::new(),
     }
 }
@@ -112,6 +115,20 @@ fn written(path: &str, places: &Places) -> Vec<Effect> {
         effects.push(effect(GIT_WRITE, Verdict::Ask, "changes git's own folder"));
     }
     effects
+}
+
+/// The memory of a project that is not the run's own. No project means the own one.
+fn others_memory(project: &str, places: &Places) -> Vec<Effect> {
+    if project.is_empty() || project == places.project {
+        return Vec::new();
+    }
+    vec![Effect {
+        verdict: Verdict::Ask,
+        category: Category::new(OTHER_MEMORY_READ),
+        act: Act::Other,
+        matched: project.chars().take(80).collect(),
+        reason: "reads what another project remembers".to_owned(),
+    }]
 }
 
 fn target(path: &str, places: &Places) -> Target {
@@ -284,6 +301,26 @@ mod tests {
         assert!(effects.iter().any(|effect| effect.verdict == Verdict::Opaque), "{effects:?}");
         let place = effects.iter().find_map(|effect| super::super::protected::protected(effect, &Places::default()));
         assert!(place.is_some(), "no wildcard covers it");
+    }
+
+    #[test]
+    fn s9_the_memory_of_another_project_needs_an_authorization_of_its_own() {
+        let own = Places { project: "orchard".to_owned(), ..Places::default() };
+        for tool in ["read_project_memory", "list_project_memory"] {
+            for (places, project, expected) in [
+                (&own, json!("orchard"), &[][..]),
+                (&own, json!(null), &[]),
+                (&own, json!("other"), &[OTHER_MEMORY_READ]),
+                (&own, json!("Orchard"), &[OTHER_MEMORY_READ]),
+                (&own, json!("../orchard"), &[OTHER_MEMORY_READ]),
+                (&Places::default(), json!("orchard"), &[OTHER_MEMORY_READ]),
+            ] {
+                let effects = effects_of(tool, &json!({"project": project}), places, Programs::builtin());
+                let names: Vec<_> = effects.iter().map(|effect| effect.category.as_str()).collect();
+                assert_eq!(names, expected, "{tool} {project}");
+            }
+        }
+        check("write_project_memory", json!({"category": "knowledge", "project": "other"}), &[]);
     }
 
     #[test]

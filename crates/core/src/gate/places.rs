@@ -1,4 +1,5 @@
-//! Where things are, as far as the gate has to know: the workdir, the operator's home, our own home.
+//! Where things are, as far as the gate has to know: the workdir, the operator's home, our own home, and whose
+//! memory is the run's own.
 //!
 //! Core looks at no disk: these paths come in as data, and paths are put into plain form by their text alone.
 //! Links are the business of whoever opens the file (the workdir's handle, the sandbox).
@@ -15,12 +16,20 @@ pub struct Places {
     pub home: String,
     /// Our own home, with journals, keys and profiles; empty if it is not known.
     pub runtime_home: String,
+    /// The run's project, whose memory is its own; empty if none is known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project: String,
 }
 
 impl Default for Places {
     /// A workdir that nobody has, for when none is known: relative paths are judged the same in each.
     fn default() -> Self {
-        Self { workdir: "/workdir".to_owned(), home: String::new(), runtime_home: String::new() }
+        Self {
+            workdir: "/workdir".to_owned(),
+            home: String::new(),
+            runtime_home: String::new(),
+            project: String::new(),
+        }
     }
 }
 

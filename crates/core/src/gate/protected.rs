@@ -310,6 +310,7 @@ mod tests {
             workdir: "/home/op/code/w".to_owned(),
             home: "/home/op".to_owned(),
             runtime_home: "/home/op/.adjutant".to_owned(),
+            ..Places::default()
         }
     }
 

@@ -125,11 +125,11 @@ impl<P: Procedure> Drive<P> {
 
     /// What is open from before, and what becomes of each: to be settled before the first step.
     ///
-    /// `reads` says whether a tool merely reads.
-    pub fn orphans(&self, reads: impl Fn(&str) -> bool) -> Vec<(Key, Orphan)> {
+    /// `is_repeatable` says whether a call to a tool may simply be made again.
+    pub fn orphans(&self, is_repeatable: impl Fn(&str) -> bool) -> Vec<(Key, Orphan)> {
         let becomes = |begun: &Begun| match begun {
             Begun::Question(_) | Begun::Timer => Orphan::Reattach,
-            Begun::Call { name, .. } if reads(name) => Orphan::Repeatable,
+            Begun::Call { name, .. } if is_repeatable(name) => Orphan::Repeatable,
             Begun::Call { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
             // A hook is anything that an operator wrote: it is not asked twice.
             Begun::Call { .. } | Begun::Hook => Orphan::Unknown,

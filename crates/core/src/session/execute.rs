@@ -139,7 +139,7 @@ impl Session {
             Task::Piece(_) if self.state.taken().is_some_and(|taken| self.holds_handoff(taken)) => return None,
             Task::Piece(piece) if piece.is_work => prompts::kick_off_piece(piece.handoff),
             Task::Piece(_) if self.state.said.is_none() => {
-                return Some(self.say(MessageKind::StandingOrders, 0, self.setup.standing_orders.clone()));
+                return Some(self.say(MessageKind::StandingOrders, 0, self.orders()));
             }
             Task::Piece(piece) => piece.request.clone(),
         };

@@ -8,6 +8,7 @@ use super::setup::{NUDGES_MAX, Task};
 use super::state::Taken;
 use crate::gate::authorization;
 use crate::inbox::{Choice, QuestionKind};
+use crate::memory::{self, View};
 use crate::procedure::Next;
 use crate::trace::{Body, MessageKind, PhaseName, Rejection};
 
@@ -20,7 +21,7 @@ const NO_UNKNOWNS: [&str; 9] = ["", "none", "(none)", "no", "nothing", "n/a", "-
 impl Session {
     pub(super) fn intake(&self) -> Next {
         match self.state.said {
-            None => return self.say(MessageKind::StandingOrders, 0, self.setup.standing_orders.clone()),
+            None => return self.say(MessageKind::StandingOrders, 0, self.orders()),
             Some(MessageKind::StandingOrders) => {
                 let text = match &self.setup.task {
                     Task::Piece(piece) => prompts::intake_of_piece(&piece.request),
@@ -38,6 +39,16 @@ impl Session {
             Some(taken) => self.confirm(taken),
             None if self.state.held => self.answer_to_summary(None),
             None => self.pursue(turn),
+        }
+    }
+
+    /// The standing orders; after them, once, what the role is shown of the project's memory.
+    pub(super) fn orders(&self) -> String {
+        let orders = &self.setup.standing_orders;
+        let view = View::of(self.setup.role.as_ref().map(|role| role.name.as_str()));
+        match memory::block(&self.state.memory, view) {
+            None => orders.clone(),
+            Some(block) => format!("{}\n\n---\n\n{block}\n", orders.trim_end()),
         }
     }
 

@@ -20,6 +20,7 @@ use super::retry::Failed;
 use crate::budget::{Metric, Spending};
 use crate::gate::{Category, HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
+use crate::memory::Inherited;
 use crate::procedure::{Slot, What};
 use crate::tool::ToolCall;
 use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Stop};
@@ -65,6 +66,8 @@ pub(super) struct State {
     /// What the operator said with it.
     pub(super) note: Option<String>,
     pub(super) approved_for_run: Vec<Category>,
+    /// What the run took from its project's memory.
+    pub(super) memory: Inherited,
     /// The walls of the sandbox that are missing on this machine.
     pub(super) missing_walls: Vec<String>,
     pub(super) approved_acts: Vec<String>,
@@ -417,6 +420,14 @@ impl State {
             Body::DeadlinePassed { .. } => self.deadline_told = true,
             Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
             Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
+            Body::MemoryInherited { project, records, left_out, contradictions } => {
+                self.memory = Inherited {
+                    project: project.clone(),
+                    records: records.clone(),
+                    left_out: *left_out,
+                    contradictions: contradictions.clone(),
+                };
+            }
             Body::TraceVersion { .. }
             | Body::RunStart(_)
             | Body::RunEnd { .. }

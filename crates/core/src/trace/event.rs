@@ -13,6 +13,7 @@ use crate::crew::states::{CrewState, Signal};
 use crate::gate::custody::Look;
 use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::inbox::{Choice, Question};
+use crate::memory::{Contradiction, Record};
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
 use crate::tool::FileChange;
@@ -299,6 +300,19 @@ pub enum Body {
     GrantsLoaded {
         /// Those that are neither revoked nor over.
         grants: Vec<Grant>,
+    },
+    /// What the run takes from its project's memory: it is shown after the standing orders.
+    MemoryInherited {
+        /// The project.
+        project: String,
+        /// The entries as they are shown, category by category, newest first.
+        records: Vec<Record>,
+        /// How many live entries there are besides.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: u64,
+        /// What contradicts what among them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        contradictions: Vec<Contradiction>,
     },
     /// The agent asked for a permission beforehand.
     PermissionRequested {
@@ -935,6 +949,7 @@ impl Body {
                     | Self::RunStart(_)
                     | Self::RunResume { .. }
                     | Self::GrantsLoaded { .. }
+                    | Self::MemoryInherited { .. }
                     | Self::PermissionRevoked { .. }
                     | Self::RescueMade { .. }
                     | Self::AnswerIgnored { .. }

@@ -12,6 +12,7 @@ use super::event::{
 use super::read::{Fields, items_of, number_of, object_of, text_of};
 use crate::gate::Grant;
 use crate::inbox::{Choice, Message, Question};
+use crate::memory::{Contradiction, Record};
 use crate::procedure::Slot;
 use crate::session::Mode;
 
@@ -258,6 +259,16 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
             const { &[text("grant_id"), text("consuming_tool_call_id"), number("call").or_absent()] }
         }
         "grants_loaded" => const { &[typed::<Vec<Grant>>("grants")] },
+        "memory_inherited" => {
+            const {
+                &[
+                    text("project"),
+                    typed::<Vec<Record>>("records"),
+                    number("left_out").or_absent(),
+                    typed::<Vec<Contradiction>>("contradictions").or_absent(),
+                ]
+            }
+        }
         "permission_revoked" => const { &[text("grant_id"), text("revoked_at")] },
         "bridged_tool_call" => const { &[text("call_id"), text("tool_name"), text("binary")] },
         "bridged_tool_result" => const { &[text("call_id"), flag("is_error"), text("binary")] },

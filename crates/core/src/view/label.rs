@@ -298,6 +298,10 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             ("operator", joined(&[&said, &format!("by={}", w("by"))]))
         }
         "handoff_read" => ("handoff", joined(&[&w("expected"), &f.texts("faults").join("; ")])),
+        "memory_inherited" => {
+            let detail = format!("{}  entries={}  left_out={}", w("project"), f.count("records"), n("left_out"));
+            ("memory", format!("{detail}  contradictions={}", f.count("contradictions")))
+        }
         "deadline_passed" => ("deadline", w("deadline").into_owned()),
         "sandbox_report" => {
             let listed = |name: &str| f.texts(name).join(",");

@@ -7,6 +7,7 @@ mod fetch;
 mod files;
 mod listing;
 mod looking;
+mod memory;
 mod patching;
 mod rescue;
 mod shell;
@@ -28,6 +29,9 @@ use adjutant_host::working_tree::Tree;
 use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
 
 use crate::args;
+use crate::catalog::{LIST_MEMORY, READ_MEMORY, WRITE_MEMORY};
+
+pub use memory::ProjectMemory;
 
 /// How the native tools are set up.
 #[derive(Debug, Clone)]
@@ -61,6 +65,9 @@ pub struct NativeTools {
     rescue_in: Option<(Places, Arc<Programs>)>,
     /// How the tree was before the first call, of a run of which nothing stays.
     passing: Arc<Mutex<Option<Tree>>>,
+    /// What the run's project remembers; the tools for it are offered only if there is any.
+    memory: Option<ProjectMemory>,
+    specs: ToolSpecs,
 }
 
 #[derive(Debug)]
@@ -72,7 +79,6 @@ struct Inner {
     sandbox: Arc<Sandbox>,
     /// Made at the first use, since most runs fetch nothing and reading certificates takes time.
     http: OnceLock<Result<HttpClient, String>>,
-    specs: ToolSpecs,
 }
 
 impl NativeTools {
@@ -93,10 +99,11 @@ impl NativeTools {
                 environment,
                 sandbox,
                 http: OnceLock::new(),
-                specs: crate::catalog(),
             }),
             rescue_in: None,
             passing: Arc::default(),
+            memory: None,
+            specs: crate::catalog::without_memory(),
         })
     }
 
@@ -106,11 +113,17 @@ impl NativeTools {
     pub fn with_rescue(self, places: Places, programs: Arc<Programs>) -> Self {
         Self { rescue_in: Some((places, programs)).filter(|(places, _)| !places.runtime_home.is_empty()), ..self }
     }
+
+    /// Offers the tools for what the run's project remembers.
+    #[must_use]
+    pub fn with_memory(self, memory: ProjectMemory) -> Self {
+        Self { memory: Some(memory), specs: crate::catalog(), ..self }
+    }
 }
 
 impl Tools for NativeTools {
     fn specs(&self) -> ToolSpecs {
-        self.inner.specs.clone()
+        self.specs.clone()
     }
 
     fn prepare(&self, call: &ToolCall) -> Prepared {
@@ -208,9 +221,27 @@ impl NativeTools {
                 let network = if prepared.network { Network::On } else { Network::Off };
                 self.inner.shell_exec(args::read(name, &call.args)?, network, cancel).await
             }
+            READ_MEMORY => {
+                let (memory, args) = (self.remembered()?, args::read(name, &call.args)?);
+                self.in_thread(cancel, move |_, _| memory.read(READ_MEMORY, &args)).await
+            }
+            LIST_MEMORY => {
+                let (memory, args) = (self.remembered()?, args::read(name, &call.args)?);
+                self.in_thread(cancel, move |_, _| memory.list(LIST_MEMORY, &args)).await
+            }
+            WRITE_MEMORY => {
+                let (memory, args) = (self.remembered()?, args::read(name, &call.args)?);
+                self.to_its_end(cancel, move |_, _| memory.write(&args)).await
+            }
             "http_fetch" => self.inner.http_fetch(args::read(name, &call.args)?, cancel).await,
             _ => Err(ToolOutput::failed("UNKNOWN_TOOL", format!("there is no tool `{name}`"))),
         }
+    }
+
+    fn remembered(&self) -> Result<ProjectMemory, ToolOutput> {
+        let none =
+            || ToolOutput::failed("NO_PROJECT", "this run belongs to no project, so there is nothing to remember");
+        self.memory.clone().ok_or_else(none)
     }
 
     /// Runs reading work in a blocking thread; on cancel it is no longer waited for.

@@ -2,6 +2,7 @@
 //! agent or folder may try.
 
 mod hostile;
+mod memory;
 mod patching;
 mod place;
 mod recorded;

@@ -80,6 +80,22 @@ pub const BLOCKER: Case = Case {
     ..USUAL
 };
 
+pub const MEMORY: Case = Case {
+    name: "memory",
+    prepare: || {
+        scripted(AUTHORIZED, |_| {
+            let write = |content: &str| json!({"tool": "write_project_memory", "args": {"category": "knowledge", "entry": {"content": content}}});
+            json!([
+                SUMMARY,
+                {"text": "Remembered.", "calls": [write("one"), write("two")]},
+                {"text": "Looked at.", "calls": [{"tool": "list_project_memory", "args": {}}, write("three")]},
+                {"repeat": 3, "text": REPORT},
+            ])
+        })
+    },
+    ..USUAL
+};
+
 pub const DENIAL: Case = Case {
     name: "denial",
     prepare: || {

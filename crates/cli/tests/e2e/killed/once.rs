@@ -23,6 +23,11 @@ fn a_blocked_run_survives_a_kill_after_every_event() {
 }
 
 #[test]
+fn what_is_remembered_in_a_run_that_is_killed_after_every_event_is_remembered_once() {
+    check_everywhere(&cases::MEMORY);
+}
+
+#[test]
 fn a_denied_run_survives_a_kill_after_every_event() {
     check_everywhere(&cases::DENIAL);
 }

@@ -162,7 +162,12 @@ pub fn left(home: &TestHome, case: &Case, code: i32) -> Left {
     let phases = journal.iter().filter(|event| event["type"] == "phase_enter");
     let phases = phases.map(|event| event["phase"].as_str().expect("a phase").to_owned()).collect();
     let files = files(&first_run::workdir(home, case.run_id));
-    let effects = home.read("shared/effects").lines().map(str::to_owned).collect();
+    let remembered = home.read("home/projects/e2e/knowledge.jsonl");
+    let remembered = remembered.lines().map(|line| {
+        let entry: Value = serde_json::from_str(line).expect("a whole line");
+        entry["content"].to_string()
+    });
+    let effects = home.read("shared/effects").lines().map(str::to_owned).chain(remembered).collect();
     let cancelled = journal.iter().filter(|event| event["type"] == "tool_cancelled").count();
     Left { code, outcome, phases, files, effects, cancelled }
 }

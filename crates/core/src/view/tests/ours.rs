@@ -235,6 +235,17 @@ fn ending() -> Vec<Body> {
         Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30 },
         Body::DeadlinePassed { deadline: "2026-01-03".into() },
         Body::Warning { text: "no sandbox\nhere".into() },
+        Body::MemoryInherited {
+            project: "orchard".into(),
+            records: vec![
+                serde_json::from_str(
+                    r#"{"id":"mem-a-000001","at":"2026-01-01T00:00:00Z","category":"knowledge","content":"c"}"#,
+                )
+                .expect("a record"),
+            ],
+            left_out: 2,
+            contradictions: Vec::new(),
+        },
         Body::SandboxReport {
             mode: "best".into(),
             held: vec!["tcp".into()],
