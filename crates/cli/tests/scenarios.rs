@@ -1,6 +1,7 @@
 //! The peer's scripted runs by one agent, played by the binary: same prompts, phases, events and files,
 //! except where ours is better on purpose; each such place is named by its row.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -77,6 +78,13 @@ fn ours(home: &Path) -> Vec<Value> {
     kept
 }
 
+/// How many tools were offered in the requests of a run: each number once.
+fn offered(home: &Path) -> BTreeSet<u64> {
+    let journal = fs::read_to_string(home.join("sessions/2024-05-05-P1.trace.ndjson")).expect("a journal");
+    let events = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line"));
+    events.filter(|event| event["type"] == "agent_request").filter_map(|event| event["tools"].as_u64()).collect()
+}
+
 /// What both say of an event. The words of a result are ours, and so are its bytes.
 fn reduced(event: &Value) -> Option<Value> {
     let fields: &[&str] = match event["type"].as_str()? {
@@ -140,6 +148,10 @@ fn the_peers_runs_by_one_agent_go_the_same_way() {
             assert_eq!(Value::from(there), *content, "{name}: {path}");
         }
         let legs = scenario["expected"]["legs"].as_array().cloned().unwrap_or_default();
+        // The three for the project's memory among them.
+        let by_peer = legs.iter().flat_map(|leg| leg["tools_offered"].as_array().cloned().unwrap_or_default());
+        let by_peer: BTreeSet<u64> = by_peer.filter_map(|count| count.as_u64()).collect();
+        assert_eq!(offered(played.home.path()), by_peer, "{name}");
         let code =
             |leg: &Value| match (name, leg["result"]["completed"].as_bool(), leg["result"]["final_phase"].as_str()) {
                 // C24: a reply that does not accept is a correction; the agent has no other summary, so the run waits.

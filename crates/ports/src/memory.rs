@@ -15,7 +15,7 @@ pub trait Memory: Send + Sync {
     fn read(&self, project: &Slug, category: MemoryCategory) -> Result<Log, String>;
 
     /// Writes an entry, at the time `at`; on the disk when this returns. An entry that is there already, word by word
-    /// and from the same brief, is not written again.
+    /// and from the same brief, is not written again; an operator's is, if it was superseded.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ pub trait Memory: Send + Sync {
 /// An entry that is on the disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// The entry.
+    /// The entry; in `superseded_by` what took its place, if it was there before.
     pub record: Record,
     /// Whether it was there before.
     pub was_there: bool,

@@ -94,8 +94,12 @@ impl MemoryStore {
         let mut file = locked(&path)?;
         let content = content(&mut file)?;
         let log = Log::read(category, &content);
-        if let Some(record) = log.records().iter().find(|record| draft.is_written_as(record)) {
-            return Ok(Written { record: record.clone(), was_there: true });
+        // An operator who says again what was superseded wants it to hold again; an agent's call may be one that was
+        // interrupted, whatever happened since.
+        let counts = |record: &&Record| draft.brief_id.is_some() || log.superseded_by(&record.id).is_none();
+        if let Some(record) = log.records().iter().filter(counts).find(|record| draft.is_written_as(record)) {
+            let superseded_by = log.superseded_by(&record.id).cloned();
+            return Ok(Written { record: Record { superseded_by, ..record.clone() }, was_there: true });
         }
         if let Some(older) = &draft.supersedes {
             may_supersede(&log, older, draft)?;
@@ -279,9 +283,12 @@ mod tests {
         let newer = append(&instead(of_a_run("x"), &agents)).expect("written").record.id;
         assert!(append(&instead(of_a_run("x"), &agents)).expect("recognised").was_there);
         let refused = append(&instead(draft("y"), &agents));
-        assert_eq!(refused, Err(NotWritten::Superseded { older: agents, by: newer }));
-        append(&instead(draft("z"), &operators)).expect("the operator may");
-        assert_eq!(texts(&store, &project), ["operator's", "agent's", "x", "z"]);
+        assert_eq!(refused, Err(NotWritten::Superseded { older: agents, by: newer.clone() }));
+        let z = append(&instead(draft("z"), &operators)).expect("the operator may").record.id;
+        let again = append(&of_a_run("agent's")).expect("recognised");
+        assert_eq!((again.was_there, again.record.superseded_by), (true, Some(newer)));
+        assert!(!append(&instead(draft("operator's"), &z)).expect("it holds again").was_there);
+        assert_eq!(texts(&store, &project), ["operator's", "agent's", "x", "z", "operator's"]);
     }
 
     #[test]

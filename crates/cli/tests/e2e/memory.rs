@@ -258,6 +258,8 @@ fn a_write_that_was_made_and_not_recorded_is_recognised_when_the_run_goes_on() {
     let intent = journal.find("\"type\":\"tool_call\"").expect("a call");
     let end = intent + journal[intent..].find('\n').expect("a whole line") + 1;
     fs::write(home.journal_path(RUN), &journal[..end]).expect("written");
+    // The lease knows how far the journal had come.
+    fs::remove_file(home.path(&format!("home/sessions/{RUN}.lease"))).expect("removed");
     home.run(&["resume", RUN]).expect_code(0);
 
     assert_eq!(home.read("home/projects/e2e/knowledge.jsonl"), remembered);

@@ -209,7 +209,8 @@ fn used_for(sentence: &str) -> Option<(&str, &str)> {
     Some((key, value))
 }
 
-/// The words of a text in lower case; an apostrophe, a hyphen, a dot, a slash or an underscore within a word belongs to it.
+/// The words of a text in lower case; an apostrophe, a hyphen, a dot, a slash or an underscore within a word belongs
+/// to it.
 fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('\u{2019}', "'");
     let is_part = |c: char| c.is_alphanumeric() || "'-._/".contains(c);

@@ -50,7 +50,7 @@ pub enum BadDraft {
     Supersedes(#[from] BadRecordId),
     /// Too long.
     #[error(
-        "the entry has {bytes} bytes, and at most {ENTRY_BYTES_MAX} are remembered; put the text into a file and remember where it is"
+        "the entry has {bytes} bytes, and at most {ENTRY_BYTES_MAX} are remembered: put the text into a file and remember its path"
     )]
     TooLong {
         /// How long it is.

@@ -5,15 +5,14 @@
 use super::contradiction::{Contradiction, contradictions};
 use super::log::Log;
 use super::record::{MemoryCategory, Record};
+use super::render::entry;
 
 /// How many entries of a category a run takes (the peer's number).
 pub const INHERITED_MAX: usize = 20;
-/// How many bytes of texts it takes in all: some 8000 tokens, a small part of any window of today.
+/// How many bytes it takes in all, as an agent is shown them: some 8000 tokens, a small part of any window of today.
 pub const INHERITED_BYTES_MAX: usize = 32 * 1024;
 /// How much of one text is taken, in characters. The whole can be read with a tool.
 const TEXT_CHARS_MAX: usize = 2_000;
-/// What id, time and names of fields add to an entry, in bytes.
-const FRAME_BYTES: usize = 100;
 
 /// What a run took from its project's memory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,9 +43,8 @@ impl Inherited {
             let shown: Vec<Record> = live.iter().take(INHERITED_MAX).map(|record| shortened(record)).collect();
             let mut count = 0;
             for record in shown {
-                let bytes = FRAME_BYTES + record.said.fields().iter().map(|(_, text)| text.len()).sum::<usize>();
                 // Newest first without gaps: what comes after one that does not fit is older.
-                let Some(rest) = room.checked_sub(bytes) else { break };
+                let Some(rest) = room.checked_sub(entry(&record).len()) else { break };
                 room = rest;
                 count += 1;
                 taken.push(record);
@@ -122,6 +120,14 @@ mod tests {
         assert!(bytes <= INHERITED_BYTES_MAX, "{bytes}");
         let first = inherited.records[0].said.text();
         assert!(first.ends_with("\u{2026} (4000 bytes in all)"), "{first}");
+    }
+
+    #[test]
+    fn what_is_longer_when_it_is_shown_counts_as_it_is_shown() {
+        let inherited = inherited([0, 0, 20], &"\\n\\u001bx".repeat(600));
+        let shown: usize = inherited.records.iter().map(|record| entry(record).len()).sum();
+        assert!(shown <= INHERITED_BYTES_MAX && !inherited.records.is_empty(), "{shown}");
+        assert!(shown > 3 * inherited.records.iter().map(|record| record.said.text().len()).sum::<usize>(), "{shown}");
     }
 
     #[test]

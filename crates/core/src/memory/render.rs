@@ -95,7 +95,7 @@ const fn heading(category: MemoryCategory) -> &'static str {
 }
 
 /// An entry as a bullet, with a line for each field.
-fn entry(record: &Record) -> String {
+pub(super) fn entry(record: &Record) -> String {
     let mut text = format!("- [{}] {}\n", record.id, wire::timestamp(record.at));
     for (name, value) in record.said.fields() {
         let mut lines = value.trim().lines();
