@@ -72,6 +72,7 @@ fn a_kept_grant_holds_in_later_runs_until_it_is_revoked() {
         assert_eq!(kinds.iter().filter(|found| *found == kind).count(), 1, "{kind} in {kinds:?}");
     }
     home.run(&["replay", &second]).expect_code(0);
+    home.run(&["inspect", &second, "--trace"]).expect_code(0).expect_text("grants       1 kept by the project");
     assert_eq!(kept(&home), Vec::<Value>::new());
     home.run(&["grants", "revoke", &id]).expect_code(1).expect_text("`adjutant grants list`");
     // A third one begins without it.

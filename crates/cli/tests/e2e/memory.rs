@@ -242,7 +242,9 @@ fn a_run_goes_on_and_is_replayed_with_the_memory_that_it_began_with() {
     assert!(!journal.iter().any(|event| event.to_string().contains("Something new.")));
     fs::remove_dir_all(home.path("home/projects")).expect("removed");
     home.run(&["replay", RUN]).expect_code(0);
-    home.run(&["inspect", RUN, "--trace"]).expect_code(0).expect_text("memory");
+    home.run(&["inspect", RUN, "--trace"])
+        .expect_code(0)
+        .expect_text("memory       e2e  entries=2  left_out=0  contradictions=1");
 }
 
 #[test]

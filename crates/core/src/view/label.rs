@@ -114,7 +114,7 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
         "chat_session_compiled" => ("chat_compile", format!("chat={}  brief={}", w("chat_id"), w("brief_id"))),
         "chat_session_resumed" => ("chat_resume", format!("chat={}", w("chat_id"))),
         "chat_brief_saved" => ("chat_saved", format!("chat={}  path={}", w("chat_id"), w("path"))),
-        "grants_loaded" => ("grants", format!("{} kept by the project", f.count("grants"))),
+        "grants_loaded" => ("grants", format!("{} kept by the project", f.objects("grants").len())),
         "permission_requested" => {
             let category = f.text("category").unwrap_or(Cow::Borrowed("-"));
             let (grant, scope, action) = (w("grant_id"), w("scope_requested"), cut(&w("action"), ACTION_UNITS_MAX));
@@ -299,8 +299,9 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
         }
         "handoff_read" => ("handoff", joined(&[&w("expected"), &f.texts("faults").join("; ")])),
         "memory_inherited" => {
-            let detail = format!("{}  entries={}  left_out={}", w("project"), f.count("records"), n("left_out"));
-            ("memory", format!("{detail}  contradictions={}", f.count("contradictions")))
+            let (records, found) = (f.objects("records").len(), f.objects("contradictions").len());
+            let detail = format!("{}  entries={records}  left_out={}", w("project"), n("left_out"));
+            ("memory", format!("{detail}  contradictions={found}"))
         }
         "deadline_passed" => ("deadline", w("deadline").into_owned()),
         "sandbox_report" => {
