@@ -10,12 +10,12 @@ use adjutant_core::crew::states::CrewState;
 use adjutant_core::crew::{Crew, CrewSetup};
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::QuestionKind;
-use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
+use adjutant_core::procedure::{Next, Part, Procedure};
 use adjutant_core::role::Role;
 use adjutant_core::session::{Mode, Setup};
 use adjutant_core::tool::{ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, MessageKind, Outcome};
+use adjutant_core::trace::{Body, Entry, Event, MessageKind, Outcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use simulator::{Ended, Plan, Said, World, call, simulate};
@@ -295,6 +295,39 @@ fn a_blind_critic_does_not_see_the_executors_account_and_the_journal_shows_it() 
         assert!(asked.contains("a.txt"), "what was changed is there");
         assert!(told(&ended, "subtask/1.1/reviewer", MessageKind::KickOff).concat().contains("out a"));
     }
+}
+
+#[test]
+fn c22_each_role_sees_the_projects_memory_once_and_an_executor_no_decisions() {
+    let record = |json: Value| serde_json::from_value(json).expect("a record");
+    let records = vec![
+        record(
+            json!({"id": "d1", "at": "2026-01-02T00:00:00Z", "category": "decisions", "summary": "port 80", "rationale": "r"}),
+        ),
+        record(json!({"id": "k1", "at": "2026-01-02T00:00:00Z", "category": "knowledge", "content": "it is slow"})),
+    ];
+    let inherited = Body::MemoryInherited { project: "p".to_owned(), records, left_out: 0, contradictions: Vec::new() };
+    let setup = Arc::new(setup(&TEAM));
+    let mut crew = make(&setup);
+    let world = good();
+    // The journal of a run that begins with what it inherits.
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let first = whole.journal[0].clone();
+    crew.apply(&Event { part: Part::root(), body: inherited, ..first });
+    let mut told: BTreeMap<String, String> = BTreeMap::new();
+    for event in &whole.journal {
+        if let Next::Record(Entry { part, body: Body::Message { kind: MessageKind::StandingOrders, text, .. } }) =
+            crew.next()
+        {
+            told.insert(part.to_string(), text);
+        }
+        crew.apply(event);
+    }
+    let count = |part: &str, text: &str| told[&format!("crew/{part}")].matches(text).count();
+    for part in ["plan/1/planner", "subtask/1.1/reviewer", "intake"] {
+        assert_eq!((count(part, "port 80"), count(part, "it is slow")), (1, 1), "{part}");
+    }
+    assert_eq!((count("subtask/1.1/executor", "port 80"), count("subtask/1.1/executor", "it is slow")), (0, 1));
 }
 
 #[test]

@@ -10,10 +10,21 @@ fn check(script: &str, expected: &str) {
 }
 
 #[test]
+fn a_part_of_a_run_has_turns_of_its_own() {
+    let text = "parts:\n  executor: [a, b]\n  subtask/2.1/executor: [c]\nturns: [d, e, f]\n";
+    let script = Script::parse(text, "play.yaml").expect("a script");
+    let first = |part: &str| script.of_part(part).map(|own| own.turns[0].text.clone());
+    assert_eq!(first("crew/subtask/1.1/executor").as_deref(), Some("a"));
+    assert_eq!(first("crew/subtask/2.1/executor").as_deref(), Some("c"));
+    assert_eq!(first("executor").as_deref(), Some("a"));
+    assert_eq!((first("crew/plan/1/planner"), first("crew/otherexecutor")), (None, None));
+}
+
+#[test]
 fn every_mistake_says_where_it_is_and_what_was_expected() {
     check("just text", "play.yaml:1: a script must be a list of turns, or a map with `turns`, not `just text`");
     check("turn: []", "play.yaml:1: a script has no `turn` | did you mean `turns`?");
-    check("{}", "play.yaml:1: a script needs `turns`");
+    check("{}", "play.yaml:1: a script needs `turns` or `parts`");
     check("turns: 3", "play.yaml:1: `turns` must be a list, not `3`");
     check("- 42", "play.yaml:1, turn 1: a turn must be text or a map, not `42`");
     check("- one\n- - two", "play.yaml:2, turn 2: a turn must be text or a map, not a list");

@@ -232,6 +232,19 @@ mod tests {
             check(QuestionKind::Scope, typed, Some(Choice::Say), Some(typed));
         }
         check(QuestionKind::Scope, "  ", None, None);
+        for kind in [QuestionKind::Escalation, QuestionKind::Disagreement] {
+            for (typed, choice, text) in [
+                (" Pass ", Some(Choice::Accept), None),
+                ("retry", Some(Choice::Retry), None),
+                ("retry: use 8080", Some(Choice::Retry), Some("use 8080")),
+                ("use 8080", Some(Choice::Retry), Some("use 8080")),
+                ("no", Some(Choice::Decline), None),
+                ("stop", Some(Choice::Decline), None),
+                ("", None, None),
+            ] {
+                check(kind, typed, choice, text);
+            }
+        }
     }
 
     #[test]
