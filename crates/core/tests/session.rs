@@ -5,16 +5,18 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use adjutant_core::budget::Budget;
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
+use adjutant_core::session::amendment::Amendment;
 use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::session::{Mode, Session, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
+use adjutant_core::trace::{Body, Event, FailureKind, MessageKind, Outcome, PhaseName, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use simulator::{Ended, Plan, Said, Violation, World, call, simulate};
@@ -858,4 +860,71 @@ fn a_gate_that_allows_everything_is_caught_by_the_oracle() {
     );
     let ended = simulate(&|| make(&lenient), &world, &Plan::default()).expect("no rule is broken");
     assert!(unauthorized_call(&ended.journal, &[]).is_some());
+}
+
+/// Runs `world` with a message that comes once the journal is so long, whole and killed at every tick.
+#[track_caller]
+fn with_message(authorized: &[&str], mut world: World, at: usize, message: Message) -> Ended {
+    world.messages.push((at, message));
+    let setup = Arc::new(setup(authorized));
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    for tick in 1..=whole.ticks {
+        let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
+        let ended = simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|caught| panic!("{tick}: {caught:?}"));
+        assert_eq!((ended.outcome, &ended.files), (whole.outcome, &whole.files), "killed at {tick}");
+    }
+    whole
+}
+
+/// The place of the first event of this kind.
+fn place(ended: &Ended, is_it: impl Fn(&Body) -> bool) -> usize {
+    ended.journal.iter().position(|event| is_it(&event.body)).expect("it is there")
+}
+
+#[test]
+fn what_the_operator_says_reaches_the_agent_at_its_next_turn_and_only_once() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("writes", vec![write("a", "a.txt", "x"), write("b", "b.txt", "x")]),
+        Said::text("## Phase 4\nAll deliverables are complete."),
+        Said::text("Delivered."),
+    ];
+    let world = world(&script, &[("confirmation", &["go"])]);
+    let quiet = run(setup(&["filesystem_write"]), &world);
+    let first_call = place(&quiet, |body| matches!(body, Body::ToolCall { .. }));
+    let ended = with_message(&["filesystem_write"], world, first_call, Message::Steer("mind the gap".to_owned()));
+    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 2));
+    let told: Vec<usize> = (0..ended.journal.len())
+        .filter(|at| matches!(&ended.journal[*at].body, Body::Message { kind: MessageKind::Steer, text, .. } if text.contains("mind the gap")))
+        .collect();
+    let [told] = told[..] else { panic!("told once: {told:?}") };
+    // Not between a call and its result, and before the turn that follows.
+    let results: Vec<usize> = (0..told).filter(|at| matches!(ended.journal[*at].body, Body::ToolResult { .. })).collect();
+    assert_eq!(results.len(), 2);
+    assert!(matches!(ended.journal[told + 1].body, Body::AgentRequest { .. }));
+}
+
+#[test]
+fn an_amended_brief_holds_from_the_next_judgement_on() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::text("One step."),
+        Said::calls("writes", vec![write("a", "a.txt", "x")]),
+        Said::text("## Phase 4\nAll deliverables are complete."),
+        Said::text("Delivered."),
+    ];
+    let world = world(&script, &[("confirmation", &["go"])]);
+    let asked = run(setup(&[]), &world);
+    assert_eq!(asked.open.len(), 1, "nothing authorizes it");
+    let early = place(&asked, |body| matches!(body, Body::Message { kind: MessageKind::KickOff, .. }));
+    let amend = |amendment: Amendment| Message::Amend(Box::new(amendment));
+    let wider = Amendment { authorize: vec![Category::new("filesystem_write")], ..Amendment::default() };
+    let ended = with_message(&[], world.clone(), early, amend(wider));
+    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 1));
+    let narrower = Amendment { withdraw: vec![Category::new("filesystem_write")], ..Amendment::default() };
+    let ended = with_message(&["filesystem_write"], world.clone(), early, amend(narrower));
+    assert_eq!((ended.open.len(), ended.files.len()), (1, 0));
+    let limit = Amendment { budget: Budget { max_turns: Some(2), ..Budget::default() }, ..Amendment::default() };
+    let ended = with_message(&["filesystem_write"], world, early, amend(limit));
+    assert_eq!(ended.open[0].1, QuestionKind::Limit);
 }

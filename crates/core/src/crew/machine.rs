@@ -10,7 +10,7 @@ use super::questions;
 use super::setup::CrewSetup;
 use super::state::{Came, State};
 use super::states::{CrewState, Signal, step};
-use crate::inbox::{Choice, Question, QuestionKind};
+use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
 use crate::session::{Mode, Session};
 use crate::trace::{Body, Entry, Event, Outcome};
@@ -161,6 +161,11 @@ impl Crew {
 
 impl Procedure for Crew {
     fn apply(&mut self, event: &Event) {
+        if let (true, Body::OperatorMessage { message: Message::Amend(amendment), .. }) =
+            (event.part.is_root(), &event.body)
+        {
+            Arc::make_mut(&mut self.setup).base.amend(amendment);
+        }
         self.state.apply(event, &self.part);
         self.state.call_in(&self.setup, &self.part);
     }

@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) approved: Vec<Category>,
     /// What a session that begins later must know too.
     pub(super) standing: Vec<Event>,
+    /// What the operator said while nobody was at work.
+    pub(super) unheard: Vec<Event>,
 }
 
 impl Default for State {
@@ -62,6 +64,7 @@ impl Default for State {
             spending: Spending::default(),
             approved: Vec::new(),
             standing: Vec::new(),
+            unheard: Vec::new(),
         }
     }
 }
@@ -230,6 +233,10 @@ impl State {
     fn hear(&mut self, event: &Event) {
         let Some(child) = &mut self.child else {
             self.spending.apply(event);
+            // Nobody is at work: whoever is next is told.
+            if let Body::OperatorMessage { message: Message::Steer(_), .. } = event.body {
+                self.unheard.push(event.clone());
+            }
             return;
         };
         if event.part.is_within(&child.part) || event.part.is_root() {
@@ -284,6 +291,9 @@ impl State {
         let mut session = Session::new(setup.session(role, self), part.clone());
         for event in &self.standing {
             session.recall(event);
+        }
+        for event in std::mem::take(&mut self.unheard) {
+            session.recall(&event);
         }
         session.carry(self.spending.clone());
         self.child = Some(Child { part, role, session });

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::session::Mode;
+use crate::session::amendment::Amendment;
 
 /// Something that waits for the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,4 +140,8 @@ pub enum Message {
     Stop,
     /// From here on work in this mode.
     Mode(Mode),
+    /// Tell the agent this at its next turn.
+    Steer(String),
+    /// From here on the brief says otherwise.
+    Amend(Box<Amendment>),
 }

@@ -172,6 +172,37 @@ mod tests {
     }
 
     #[test]
+    fn replies_to_a_permission_are_those_of_the_vectors() {
+        let vectors =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
+        let mut checked = 0;
+        for line in vectors.lines() {
+            let vector: serde_json::Value = serde_json::from_str(line).expect("a vector");
+            if vector["fn"] != "permission_reply" {
+                continue;
+            }
+            checked += 1;
+            let (typed, expected) = (vector["input"]["reply"].as_str().expect("text"), &vector["output"]);
+            let reply = read(QuestionKind::Permission, typed).expect("every reply is one");
+            let lasts = match reply.choice {
+                Choice::AsAsked => vector["input"]["requested"].as_str(),
+                Choice::Once => Some("this_call"),
+                Choice::ForRun => Some("this_session"),
+                Choice::Persistent => Some("persistent"),
+                _ => None,
+            };
+            assert_eq!(expected["granted"], lasts.is_some(), "{line}");
+            assert_eq!(expected["scope_granted"].as_str(), lasts, "{line}");
+            let note = reply.text.unwrap_or_default();
+            match expected["operator_note"].as_str() {
+                Some(quoted) if quoted.starts_with('<') => assert!(note.contains(typed), "{line}"),
+                expected => assert_eq!(expected, Some(note.as_str()), "{line}"),
+            }
+        }
+        assert_eq!(checked, 4);
+    }
+
+    #[test]
     fn only_whole_replies_accept_a_summary() {
         for typed in ACCEPTING {
             check(QuestionKind::Confirmation, &format!("  {} ", typed.to_uppercase()), Some(Choice::Accept), None);

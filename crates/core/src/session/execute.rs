@@ -87,7 +87,7 @@ impl Session {
             return begun;
         }
         if state.owed {
-            return self.new_turn();
+            return self.steered().unwrap_or_else(|| self.new_turn());
         }
         let Some(turn) = &state.turn else { return self.new_turn() };
         let Some(taken) = &turn.taken else {
@@ -117,6 +117,9 @@ impl Session {
         if let Some(calls) = self.run_calls(taken) {
             return calls;
         }
+        if let Some(steered) = self.steered() {
+            return steered;
+        }
         if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
             return self.new_turn();
         }
@@ -144,6 +147,12 @@ impl Session {
             Task::Piece(piece) => piece.request.clone(),
         };
         Some(self.look_before().unwrap_or_else(|| self.say(MessageKind::KickOff, 1, text)))
+    }
+
+    /// Tells the agent what the operator wants it told, one thing after another.
+    fn steered(&self) -> Option<Next> {
+        let text = self.state.steers.front()?;
+        Some(self.say(MessageKind::Steer, self.state.step, text.clone()))
     }
 
     /// Whether what the agent announces is an act: who can only read announces none.

@@ -14,7 +14,7 @@ use super::setup::{Setup, Task};
 use super::state::{Asked, Stand, State, Taken, Word};
 use crate::budget::Spending;
 use crate::gate::Category;
-use crate::inbox::{Choice, Question, QuestionKind};
+use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
 use crate::trace::{Body, Entry, Event, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
 
@@ -37,6 +37,11 @@ impl Procedure for Session {
     fn apply(&mut self, event: &Event) {
         if event.part == self.part || event.part.is_root() {
             self.state.apply(event);
+        }
+        if let (true, Body::OperatorMessage { message: Message::Amend(amendment), .. }) =
+            (event.part.is_root(), &event.body)
+        {
+            Arc::make_mut(&mut self.setup).amend(amendment);
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Begin with [`Session`].
 
+pub mod amendment;
 mod context;
 mod custody;
 pub mod detect;

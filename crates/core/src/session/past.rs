@@ -40,7 +40,11 @@ impl Past {
     /// Takes note of what was said to the agent, if the operator said it.
     pub(super) fn hear(&mut self, kind: MessageKind, text: &str) {
         match kind {
-            MessageKind::Redirect | MessageKind::Context | MessageKind::Approval | MessageKind::Denial => {
+            MessageKind::Redirect
+            | MessageKind::Steer
+            | MessageKind::Context
+            | MessageKind::Approval
+            | MessageKind::Denial => {
                 self.words.push(text.to_owned());
             }
             MessageKind::StandingOrders

@@ -184,3 +184,105 @@ fn bound(request: &PermissionRequest) -> Option<Box<Bound>> {
     let bound = Bound { tool, command, path, uses };
     (bound != Bound::default()).then(|| Box::new(bound))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::super::state::Progress;
+    use super::*;
+    use crate::gate::Category;
+    use crate::tool::ToolCall;
+
+    fn at_root(body: Body) -> Event {
+        Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: Part::root(), body }
+    }
+
+    fn grant(id: usize, tool: Option<&str>, lasts: Lasts) -> Grant {
+        Grant {
+            grant_id: id.to_string(),
+            action: "act".to_owned(),
+            reasoning: String::new(),
+            categories: vec![Category::new("shell_exec")],
+            tool: tool.map(str::to_owned),
+            command: None,
+            path: None,
+            lasts,
+            until: None,
+            uses: (lasts == Lasts::ThisCall).then_some(1),
+            granted_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn call(tool: &str) -> Call {
+        Call {
+            number: 1,
+            call: Arc::new(ToolCall {
+                call_id: "c".to_owned(),
+                name: tool.to_owned(),
+                args: json!({}),
+                malformed: None,
+                masked: false,
+            }),
+            verdict: None,
+            progress: Progress::Waiting { attempts: 0 },
+            asking: Asking::Not,
+            paid: Vec::new(),
+            hooks: Vec::new(),
+            brings_untrusted: false,
+        }
+    }
+
+    #[test]
+    fn grants_are_used_and_taken_back_as_in_the_vectors() {
+        let vectors =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
+        let mut checked = 0;
+        for line in vectors.lines() {
+            let vector: Value = serde_json::from_str(line).expect("a vector");
+            if vector["fn"] != "grants" {
+                continue;
+            }
+            checked += 1;
+            let mut grants = Grants::default();
+            let mut added = 0;
+            for (step, expected) in
+                vector["input"].as_array().expect("steps").iter().zip(vector["output"].as_array().expect("results"))
+            {
+                if let Some(add) = step["add"].as_array() {
+                    let lasts = if add[1] == "this_call" { Lasts::ThisCall } else { Lasts::ThisRun };
+                    assert_eq!(expected["scope"], lasts.as_str(), "{line}");
+                    let given = Box::new(grant(added, add[0].as_str(), lasts));
+                    added += 1;
+                    grants.apply(&at_root(Body::PermissionGranted {
+                        grant_id: given.grant_id.clone(),
+                        scope_granted: lasts,
+                        operator_note: None,
+                        call: 1,
+                        grant: Some(given),
+                    }));
+                } else if let Some(use_of) = step["use"].as_array() {
+                    let call = call(use_of[0].as_str().expect("a tool"));
+                    let args = json!({});
+                    let subject = Subject { tool: &call.call.name, args: &args, effects: &[] };
+                    let found = grants.for_call(&call, &subject, Timestamp::UNIX_EPOCH);
+                    let id = found.first().map(|grant| grant.grant_id.clone());
+                    assert_eq!(expected["match"].as_u64().map(|id| id.to_string()), id, "{line}");
+                    if let Some(grant_id) = id {
+                        grants.apply(&at_root(Body::PermissionGrantConsumed {
+                            grant_id,
+                            consuming_tool_call_id: "c".to_owned(),
+                            call: 1,
+                        }));
+                    }
+                } else if let Some(place) = step["revoke"].as_u64() {
+                    let (grant_id, revoked_at) = (place.to_string(), Timestamp::UNIX_EPOCH);
+                    grants.apply(&at_root(Body::PermissionRevoked { grant_id, revoked_at }));
+                }
+            }
+        }
+        assert_eq!(checked, 2);
+    }
+}

@@ -154,6 +154,17 @@ pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
     text.to_owned()
 }
 
+/// What the operator says without being asked.
+pub(super) fn steered(text: &str) -> String {
+    format!("The operator says:\n\n{}", text.trim())
+}
+
+/// What the operator changed in the brief.
+pub(super) fn amended(lines: &[String]) -> String {
+    let lines: String = lines.iter().map(|line| format!("\n- {line}")).collect();
+    format!("The operator changed the brief:{lines}\n\nGo on under the brief as it is now.")
+}
+
 /// What was announced may be done.
 pub(super) fn approved() -> String {
     "The operator approved what you announced. Do that, and nothing beyond it.".to_owned()

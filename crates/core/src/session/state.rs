@@ -3,7 +3,7 @@
 //! `apply` takes facts; it decides nothing. Whatever could be decided otherwise by another version is
 //! decided in `machine.rs` and comes back here as an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use super::detect::Reading;
 use super::hand_off::HandedOff;
 use super::past::Past;
 use super::permission::{Asking, Grants};
+use super::prompts;
 use super::retry::Failed;
 use crate::budget::{Metric, Spending};
 use crate::gate::{Category, HookAnswer, HookFault};
@@ -86,6 +87,8 @@ pub(super) struct State {
     pub(super) spending: Spending,
     pub(super) tree: Tree,
     pub(super) handed_off: HandedOff,
+    /// What the operator wants the agent told at its next turn.
+    pub(super) steers: VecDeque<String>,
 }
 
 /// Between phases, or in one.
@@ -480,6 +483,12 @@ impl State {
                 self.failures.clear();
                 self.held = false;
             }
+            MessageKind::Steer => {
+                self.steers.pop_front();
+                self.rounds = 0;
+                self.failures.clear();
+                self.held = false;
+            }
             MessageKind::Context => {
                 self.held = false;
                 self.rounds = 0;
@@ -739,6 +748,11 @@ impl State {
     fn taken_over(&mut self) {
         self.agent = 0;
         self.forgive();
+        self.judge_again();
+    }
+
+    /// What was allowed and has not begun is judged by what holds now.
+    fn judge_again(&mut self) {
         if let Some(taken) = self.taken_mut() {
             for call in &mut taken.calls {
                 if call.verdict == Some(Verdict::Allowed) && matches!(call.progress, Progress::Waiting { .. }) {
@@ -779,6 +793,12 @@ impl State {
                         *cancelled = true;
                     }
                 }
+            }
+            Message::Steer(text) => self.steers.push_back(prompts::steered(text)),
+            Message::Amend(amendment) => {
+                self.approved_for_run.retain(|category| !amendment.withdraw.contains(category));
+                self.judge_again();
+                self.steers.push_back(prompts::amended(&amendment.lines()));
             }
             Message::Interrupt | Message::Stop => {}
         }

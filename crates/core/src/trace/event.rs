@@ -784,6 +784,8 @@ pub enum MessageKind {
     Continue,
     /// What the operator says between steps.
     Redirect,
+    /// What the operator says without being asked.
+    Steer,
     /// What was announced may be done.
     Approval,
     /// What was announced may not be done.

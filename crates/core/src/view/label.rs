@@ -293,6 +293,8 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
                 Some(Message::Interrupt) => "interrupt".to_owned(),
                 Some(Message::Stop) => "stop".to_owned(),
                 Some(Message::Mode(mode)) => format!("mode={mode}"),
+                Some(Message::Steer(text)) => format!("steer={text}"),
+                Some(Message::Amend(amendment)) => format!("amend: {}", amendment.lines().join("; ")),
                 None => String::new(),
             };
             ("operator", joined(&[&said, &format!("by={}", w("by"))]))

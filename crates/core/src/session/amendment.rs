@@ -1,0 +1,105 @@
+//! The operator widens or narrows a brief while it is worked on: what it authorizes, its scope, its limits.
+//!
+//! What was allowed and has not begun is judged again; what was done stays done. The agent is told.
+
+use serde::{Deserialize, Serialize};
+
+use super::Setup;
+use crate::budget::{Budget, Metric};
+use crate::crew::authority;
+use crate::gate::{Category, Scope};
+
+/// What changes in a brief from here on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Amendment {
+    /// Categories that are authorized too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub authorize: Vec<Category>,
+    /// Categories that are authorized no more, as they stand in the list; an approval for the run goes with them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withdraw: Vec<Category>,
+    /// Paths that the brief is about too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
+    /// Paths that it is about no more, as they stand in its scope.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unscope: Vec<String>,
+    /// Limits that hold in place of those before, in whole.
+    #[serde(skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
+}
+
+impl Amendment {
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What it changes, in a sentence for each, for agent and operator.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let listed = |categories: &[Category]| categories.iter().map(Category::as_str).collect::<Vec<_>>().join(", ");
+        let mut lines = Vec::new();
+        if !self.authorize.is_empty() {
+            lines.push(format!("authorized from here on: {}", listed(&self.authorize)));
+        }
+        if !self.withdraw.is_empty() {
+            lines.push(format!("authorized no more: {}", listed(&self.withdraw)));
+        }
+        if !self.scope.is_empty() {
+            lines.push(format!("within the scope from here on: {}", self.scope.join(", ")));
+        }
+        if !self.unscope.is_empty() {
+            lines.push(format!("outside the scope from here on: {}", self.unscope.join(", ")));
+        }
+        for metric in Metric::ALL {
+            if let Some(limit) = self.budget.limit(metric) {
+                lines.push(format!("limit from here on: {}", metric.shown(limit)));
+            }
+        }
+        lines
+    }
+}
+
+impl Setup {
+    /// Takes an amendment in. Under a role nothing is authorized that the role may not hold.
+    pub fn amend(&mut self, amendment: &Amendment) {
+        let added = match &self.role {
+            Some(role) => authority::effective(&amendment.authorize, role),
+            None => amendment.authorize.clone(),
+        };
+        self.authorized.retain(|category| !amendment.withdraw.contains(category));
+        self.approved.retain(|category| !amendment.withdraw.contains(category));
+        for category in added {
+            if !self.authorized.contains(&category) {
+                self.authorized.push(category);
+            }
+        }
+        if !amendment.scope.is_empty() || !amendment.unscope.is_empty() {
+            self.rescope(amendment);
+        }
+        let Budget { max_tokens, max_minutes, max_nano_dollars, max_turns, max_tool_calls } = amendment.budget;
+        let budget = &mut self.budget;
+        budget.max_tokens = max_tokens.or(budget.max_tokens);
+        budget.max_minutes = max_minutes.or(budget.max_minutes);
+        budget.max_nano_dollars = max_nano_dollars.or(budget.max_nano_dollars);
+        budget.max_turns = max_turns.or(budget.max_turns);
+        budget.max_tool_calls = max_tool_calls.or(budget.max_tool_calls);
+    }
+
+    /// A scope without paths says nothing of paths: there is nothing to widen.
+    fn rescope(&mut self, amendment: &Amendment) {
+        let mut words = self.scope.words().clone();
+        let mut names_paths = false;
+        for list in [&mut words.paths, &mut words.files, &mut words.folders].into_iter().flatten() {
+            names_paths = true;
+            list.retain(|entry| !amendment.unscope.contains(entry));
+        }
+        if names_paths {
+            words.paths.get_or_insert_default().extend(amendment.scope.iter().cloned());
+            self.scope = Scope::new(&words).placed(&self.places);
+        }
+    }
+}
