@@ -281,8 +281,9 @@ impl Renderer {
             Body::BudgetWarn { metric, used, limit } => {
                 self.line(Tone::Warning, &format!("! {} used", of_limit(metric, *used, *limit)));
             }
-            Body::BudgetHalt { metric, used, limit } => {
-                self.line(Tone::Warning, &format!("! limit reached: {}", of_limit(metric, *used, *limit)));
+            Body::BudgetHalt { metric, used, limit, role } => {
+                let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
+                self.line(Tone::Warning, &format!("! limit{whose} reached: {}", of_limit(metric, *used, *limit)));
             }
             Body::PartStart { .. } => {
                 if let Some(role) = event.part.as_str().rsplit('/').next().and_then(Role::from_word) {

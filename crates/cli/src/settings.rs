@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::Adapter;
-use adjutant_core::brief::Brief;
+use adjutant_core::brief::{
+    BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, BUDGET_MAX_WALL_CLOCK_MINUTES, Brief,
+};
 use adjutant_core::budget::Budget;
-use adjutant_core::crew::TOOL_CALLS_DEFAULT;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::did_you_mean;
@@ -143,6 +144,8 @@ pub struct CrewSettings {
     pub roles: Vec<Role>,
     /// Who plays a role of its own: adapter and model.
     pub adapters: BTreeMap<Role, (String, Option<String>)>,
+    /// What single roles may use.
+    pub role_budgets: BTreeMap<Role, Budget>,
     /// How often a sub-task is done again, where that is not the default.
     pub retries_max: Option<u64>,
     /// How many calls of tools a sub-task may take.
@@ -186,8 +189,22 @@ impl CrewSettings {
         Ok(Self {
             roles,
             adapters,
+            role_budgets: brief
+                .into_iter()
+                .flat_map(|brief| &brief.role_budgets)
+                .map(|(role, budgets)| {
+                    let budget = Budget {
+                        max_tokens: budgets.max_tokens,
+                        max_minutes: budgets.max_wall_clock_minutes,
+                        max_nano_dollars: budgets.max_dollars,
+                        max_turns: budgets.max_turns,
+                        max_tool_calls: None,
+                    };
+                    (*role, budget)
+                })
+                .collect(),
             retries_max: budgets.max_retries_per_subtask,
-            tool_calls_max: budgets.max_tool_calls_per_subtask.unwrap_or(TOOL_CALLS_DEFAULT),
+            tool_calls_max: budgets.max_tool_calls_per_subtask.unwrap_or(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK),
             is_blind: typed.blind_critic,
         })
     }
@@ -451,6 +468,7 @@ impl Settings {
         let model = self.model.as_ref().map(|model| model.value.clone());
         let base_url = self.base_url.as_ref().map(|url| url.value.clone());
         let own = self.agent_options(&self.adapter.value, model, base_url);
+        let is_crew = !self.crew.roles.is_empty();
         RunOptions {
             mode: self.mode.as_ref().map(|mode| mode.value),
             workdir: path(&self.workdir.value),
@@ -466,14 +484,22 @@ impl Settings {
                 .map(|entry| self.entry(entry))
                 .collect(),
             budget: Budget {
-                max_tokens: value(&self.max_tokens),
-                max_minutes: value(&self.max_minutes),
+                // A crew that nobody limited has the peer's limits.
+                max_tokens: value(&self.max_tokens).or(is_crew.then_some(BUDGET_MAX_TOKENS)),
+                max_minutes: value(&self.max_minutes).or(is_crew.then_some(BUDGET_MAX_WALL_CLOCK_MINUTES)),
                 max_nano_dollars: value(&self.max_nano_dollars),
                 max_turns: value(&self.max_turns),
-                max_tool_calls: (!self.crew.roles.is_empty()).then_some(self.crew.tool_calls_max),
+                max_tool_calls: is_crew.then_some(self.crew.tool_calls_max),
             },
             roles: self.crew.roles.clone(),
             role_agents: self.role_agents(),
+            role_budgets: self
+                .crew
+                .role_budgets
+                .iter()
+                .filter(|(role, _)| self.crew.roles.contains(role))
+                .map(|(role, budget)| (*role, *budget))
+                .collect(),
             retries_max: self.crew.retries_max.filter(|_| !self.crew.roles.is_empty()),
             blind_critic: self.crew.is_blind && self.crew.roles.contains(&Role::Critic),
             plans_only: false,

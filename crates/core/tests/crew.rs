@@ -67,6 +67,7 @@ fn setup(roles: &[Role]) -> CrewSetup {
         },
         roles: roles.to_vec(),
         agents: BTreeMap::new(),
+        role_budgets: BTreeMap::new(),
         retries_max: 1,
         is_blind: false,
         plans_only: false,
@@ -390,6 +391,23 @@ fn calls_are_limited_for_each_subtask_over_its_attempts() {
     world.answers.insert("limit", vec!["1".to_owned()]);
     let ended = run(&limited, &world);
     assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 3));
+}
+
+#[test]
+fn a_role_has_a_limit_of_its_own_over_all_its_sessions() {
+    let mut limited = setup(&TEAM);
+    let budget = adjutant_core::budget::Budget { max_turns: Some(1), ..Default::default() };
+    limited.role_budgets.insert(Role::Reviewer, budget);
+    let mut world = good();
+    let ended = run(&limited, &world);
+    assert_eq!((ended.open[0].0.part.as_str(), ended.open[0].1), ("crew/subtask/2.1/reviewer", QuestionKind::Limit));
+    let halt = ended.journal.iter().find_map(|event| match &event.body {
+        Body::BudgetHalt { role, used, limit, .. } => Some((role.clone(), *used, *limit)),
+        _ => None,
+    });
+    assert_eq!(halt, Some((Some("reviewer".to_owned()), 1, 1)));
+    world.answers.insert("limit", vec!["1".to_owned()]);
+    assert_eq!(run(&limited, &world).outcome, Some(Outcome::Completed));
 }
 
 #[test]

@@ -899,7 +899,8 @@ fn what_the_operator_says_reaches_the_agent_at_its_next_turn_and_only_once() {
         .collect();
     let [told] = told[..] else { panic!("told once: {told:?}") };
     // Not between a call and its result, and before the turn that follows.
-    let results: Vec<usize> = (0..told).filter(|at| matches!(ended.journal[*at].body, Body::ToolResult { .. })).collect();
+    let results: Vec<usize> =
+        (0..told).filter(|at| matches!(ended.journal[*at].body, Body::ToolResult { .. })).collect();
     assert_eq!(results.len(), 2);
     assert!(matches!(ended.journal[told + 1].body, Body::AgentRequest { .. }));
 }

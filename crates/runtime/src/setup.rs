@@ -3,8 +3,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use adjutant_core::brief::Brief;
-use adjutant_core::crew::{Crew, CrewSetup, RETRIES_DEFAULT};
+use adjutant_core::brief::{BUDGET_MAX_RETRIES_PER_SUBTASK, Brief};
+use adjutant_core::budget::Budget;
+use adjutant_core::crew::{Crew, CrewSetup};
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::procedure::Part;
@@ -53,6 +54,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         tools,
         agents: (0..).zip(&options.agents()).take(1 + options.fallback.len()).map(limits).collect(),
         budget: options.budget,
+        role_budget: Budget::default(),
     }
 }
 
@@ -84,7 +86,8 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Crew
         base: session_setup(brief, options, tools),
         roles: options.roles.clone(),
         agents: options.role_agents.keys().filter_map(own).collect(),
-        retries_max: options.retries_max.unwrap_or(RETRIES_DEFAULT),
+        role_budgets: options.role_budgets.clone(),
+        retries_max: options.retries_max.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
         is_blind: options.blind_critic,
         plans_only: options.plans_only,
     }

@@ -11,7 +11,7 @@ use super::node::{Map, Node, Value};
 use super::problem::{Problem, Problems};
 use super::role_fields;
 use super::scope_field::scope;
-use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, RoleAdapter};
+use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, ROLE_BUDGET_FIELDS, RoleAdapter};
 use super::whitespace::trim;
 use crate::gate::ScopeWords;
 use crate::nearest::did_you_mean;
@@ -63,13 +63,15 @@ pub struct FrontMatter {
     pub role_adapters: IndexMap<String, RoleAdapter>,
     /// What the run may use; absent if the brief does not say.
     pub budgets: Option<Budgets>,
+    /// What each role may use of it. Ours.
+    pub role_budgets: IndexMap<String, Budgets>,
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
     "model", "fallback", "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli",
-    "roles", "role_adapters", "budgets",
+    "roles", "role_adapters", "budgets", "role_budgets",
 ];
 
 impl FrontMatter {
@@ -100,6 +102,7 @@ impl FrontMatter {
             role_adapters: role_fields::role_adapters(map, roles.adapters, problems),
             roles: roles.ids,
             budgets: budgets(map, problems),
+            role_budgets: role_budgets(map, problems),
         }
     }
 }
@@ -285,21 +288,43 @@ fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Opti
 fn budgets(map: &Map, problems: &mut Problems<'_>) -> Option<Budgets> {
     let budgets = map_at(map, "budgets", problems)?;
     warn_of_unknown(budgets, "budgets", &BUDGET_FIELDS, problems);
+    Some(budgets_in(budgets, "budgets", problems))
+}
+
+fn budgets_in(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Budgets {
     let [max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask, max_turns, _] =
-        BUDGET_FIELDS
-            .map(|key| if key == "max_dollars" { None } else { whole_number(budgets, "budgets", key, problems) });
-    Some(Budgets {
+        BUDGET_FIELDS.map(|key| if key == "max_dollars" { None } else { whole_number(map, parent, key, problems) });
+    Budgets {
         max_tokens,
         max_wall_clock_minutes,
         max_tool_calls_per_subtask,
         max_retries_per_subtask,
         max_turns,
-        max_dollars: dollars(budgets, problems),
-    })
+        max_dollars: dollars(map, parent, problems),
+    }
+}
+
+/// A map from role to what it may use; what concerns sub-tasks is no role's.
+fn role_budgets(map: &Map, problems: &mut Problems<'_>) -> IndexMap<String, Budgets> {
+    let mut budgets = IndexMap::new();
+    for (role, field) in map_at(map, "role_budgets", problems).into_iter().flatten() {
+        let path = format!("role_budgets.{role}");
+        match field.node.map() {
+            Some(entry) => {
+                warn_of_unknown(entry, &path, &ROLE_BUDGET_FIELDS, problems);
+                budgets.insert(role.clone(), budgets_in(entry, &path, problems));
+            }
+            None => {
+                let warning = dropped(&path, &field.node, "a map such as `max_turns: 10`, indented", problems);
+                problems.push(warning, Some(field.node.at));
+            }
+        }
+    }
+    budgets
 }
 
 /// A sum in dollars, as nano-dollars; 0 is for the rules to refuse, anything else that is none is dropped.
-fn dollars(map: &Map, problems: &mut Problems<'_>) -> Option<u64> {
+fn dollars(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Option<u64> {
     let node = &map.get("max_dollars")?.node;
     if node.is_blank() {
         return None;
@@ -312,9 +337,10 @@ fn dollars(map: &Map, problems: &mut Problems<'_>) -> Option<u64> {
     let is_nothing = !written.is_empty() && written.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     let sum = if is_nothing { Some(0) } else { crate::price::sum(&written) };
     if sum.is_none() {
-        let warning = Problem::warning("budgets.max_dollars", "this is no sum of dollars, so there is no limit")
-            .expected("a number above 0, such as `2.50`")
-            .found(problems.text_at(node.at));
+        let warning =
+            Problem::warning(format!("{parent}.max_dollars"), "this is no sum of dollars, so there is no limit")
+                .expected("a number above 0, such as `2.50`")
+                .found(problems.text_at(node.at));
         problems.push(warning, Some(node.at));
     }
     sum

@@ -63,6 +63,8 @@ pub struct Brief {
     pub role_adapters: IndexMap<Role, RoleAdapter>,
     /// What the run may use, as far as the brief says so.
     pub budgets: Budgets,
+    /// What each role may use of it.
+    pub role_budgets: IndexMap<Role, Budgets>,
     /// The sections.
     pub sections: Sections,
 }
@@ -163,6 +165,7 @@ impl Brief {
     fn of(front: &FrontMatter, sections: &Sections) -> Option<Self> {
         let role = |id: &String| Role::from_word(id);
         let role_adapters = front.role_adapters.iter().map(|(id, adapter)| Some((role(id)?, adapter.clone())));
+        let role_budgets = front.role_budgets.iter().map(|(id, budgets)| Some((role(id)?, *budgets)));
         Some(Self {
             project: front.project.as_ref()?.parse().ok()?,
             brief_id: front.brief_id.as_ref().map(|id| id.parse()).transpose().ok()?,
@@ -185,6 +188,7 @@ impl Brief {
             roles: front.roles.iter().flatten().map(role).collect::<Option<_>>()?,
             role_adapters: role_adapters.collect::<Option<_>>()?,
             budgets: front.budgets.unwrap_or_default(),
+            role_budgets: role_budgets.collect::<Option<_>>()?,
             sections: sections.clone(),
         })
     }

@@ -217,6 +217,17 @@ fn budgets(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     {
         problems.push(zero(format!("budgets.{field}")), value_at(map, &["budgets", field]));
     }
+    let known = front.roles.iter().flatten();
+    for (role, budgets) in &front.role_budgets {
+        if !known.clone().any(|known| known == role) {
+            let idle = Problem::error(format!("role_budgets.{role}"), "this is no role of the crew")
+                .fix(format!("add `{role}` to `roles`, or leave the entry out"));
+            problems.push(idle, value_at(map, &["role_budgets", role]));
+        }
+        for (field, _) in budgets.given().filter(|(_, value)| *value == 0) {
+            problems.push(zero(format!("role_budgets.{role}.{field}")), value_at(map, &["role_budgets", role, field]));
+        }
+    }
     if front.max_steps == Some(0) {
         problems.push(zero("max_steps".to_owned()), value_at(map, &["max_steps"]));
     }

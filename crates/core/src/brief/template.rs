@@ -64,6 +64,10 @@ authorized_costs: []
 #   max_wall_clock_minutes: {minutes}
 #   max_tool_calls_per_subtask: {calls}
 #   max_retries_per_subtask: {retries}
+# What single roles of a crew may use of it.
+# role_budgets:
+#   reviewer:
+#     max_turns: 20
 
 # Tool servers to connect.
 # mcp_servers:

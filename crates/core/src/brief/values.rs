@@ -244,3 +244,6 @@ mod tests {
         }
     }
 }
+
+/// Those that a role may have of its own.
+pub(super) const ROLE_BUDGET_FIELDS: [&str; 4] = ["max_tokens", "max_wall_clock_minutes", "max_turns", "max_dollars"];

@@ -16,4 +16,4 @@ mod state;
 pub mod states;
 
 pub use machine::Crew;
-pub use setup::{CrewSetup, RETRIES_DEFAULT, TOOL_CALLS_DEFAULT};
+pub use setup::CrewSetup;

@@ -7,15 +7,11 @@ use super::authority;
 use super::handoff::HandoffKind;
 use super::prompts;
 use super::state::State;
+use crate::budget::Budget;
 use crate::gate::RoleLimit;
 use crate::role::Role;
 use crate::session::{AgentLimits, Piece, Setup, Task};
 use crate::tool::{ToolEffect, ToolSpecs};
-
-/// How often a sub-task is done again if nothing else is said (the peer's number).
-pub const RETRIES_DEFAULT: u64 = 3;
-/// How many calls of tools a sub-task may take if nothing else is said (the peer's number).
-pub const TOOL_CALLS_DEFAULT: u64 = 15;
 
 /// What a crew is made with.
 #[derive(Debug, Clone)]
@@ -26,6 +22,8 @@ pub struct CrewSetup {
     pub roles: Vec<Role>,
     /// Who plays a role, where that is not whoever plays the others.
     pub agents: BTreeMap<Role, Vec<AgentLimits>>,
+    /// What single roles may use.
+    pub role_budgets: BTreeMap<Role, Budget>,
     /// How often a sub-task is done again before a person is asked.
     pub retries_max: u64,
     /// Whether the critic judges without the executor's account of its work.
@@ -52,6 +50,7 @@ impl CrewSetup {
         if let Some(agents) = self.agents.get(&role) {
             setup.agents.clone_from(agents);
         }
+        setup.role_budget = self.role_budgets.get(&role).copied().unwrap_or_default();
         if role != Role::Executor {
             setup.budget.max_tool_calls = None;
         }

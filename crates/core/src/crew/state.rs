@@ -1,6 +1,6 @@
 //! What the events say of a crew: where it stands, its plan, what each role left, and who is at work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::handoff::{Handoff, Plan, SubTask};
 use super::machine::Questions;
@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) child: Option<Child>,
     pub(super) asked: Questions,
     pub(super) spending: Spending,
+    /// What each role has used.
+    pub(super) roles: BTreeMap<Role, Spending>,
     /// What the operator approved for the run.
     pub(super) approved: Vec<Category>,
     /// What a session that begins later must know too.
@@ -62,6 +64,7 @@ impl Default for State {
             child: None,
             asked: Questions::default(),
             spending: Spending::default(),
+            roles: BTreeMap::new(),
             approved: Vec::new(),
             standing: Vec::new(),
             unheard: Vec::new(),
@@ -261,6 +264,9 @@ impl State {
     fn came(&mut self, outcome: Outcome) {
         let Some(Child { role, session, .. }) = self.child.take() else { return };
         self.spending = session.spending().clone();
+        if let Some(role) = role {
+            self.roles.insert(role, session.role_spending().clone());
+        }
         self.approved = session.approved_for_run().to_vec();
         self.mode = session.settled_mode().or(self.mode);
         let came = match (session.handoff(), outcome) {
@@ -295,7 +301,7 @@ impl State {
         for event in std::mem::take(&mut self.unheard) {
             session.recall(&event);
         }
-        session.carry(self.spending.clone());
+        session.carry(self.spending.clone(), role.and_then(|role| self.roles.get(&role).cloned()));
         self.child = Some(Child { part, role, session });
     }
 

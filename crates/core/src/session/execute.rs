@@ -466,6 +466,7 @@ impl Session {
                     metric: "steps".to_owned(),
                     used: u64::from(state.step),
                     limit,
+                    role: None,
                 });
             }
             return self.leave(PhaseName::Blocker, "max_steps");

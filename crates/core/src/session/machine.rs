@@ -143,8 +143,17 @@ impl Session {
     }
 
     /// Goes on with what was used before it began: there is one ledger for a run.
-    pub fn carry(&mut self, spending: Spending) {
+    pub fn carry(&mut self, spending: Spending, role_spending: Option<Spending>) {
         self.state.spending = spending;
+        if let Some(spending) = role_spending {
+            self.state.role_spending = spending;
+        }
+    }
+
+    /// What its role has used.
+    #[must_use]
+    pub fn role_spending(&self) -> &Spending {
+        &self.state.role_spending
     }
 
     /// Why it failed, for a person.

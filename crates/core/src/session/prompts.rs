@@ -509,15 +509,16 @@ pub(super) fn limit_reached(limit: u32) -> Question {
 }
 
 /// More of what is limited?
-pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64) -> Question {
+pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64, role: Option<&str>) -> Question {
+    let who = role.map_or_else(|| "run".to_owned(), |role| format!("role {role}"));
     let text = format!(
-        "The run has used {} of the {} that it may use, and the next request does not fit into what is left. How many \
+        "The {who} has used {} of the {} that it may use, and the next request does not fit into what is left. How many \
          more {}?",
         metric.shown(used),
         metric.shown(limit),
         metric.unit()
     );
-    let effect = format!("the run may use so many more {}", metric.unit());
+    let effect = format!("the {who} may use so many more {}", metric.unit());
     question(QuestionKind::Limit, text, Choice::Extend, vec![Offer::new(Choice::Extend, "<a number>", &effect)])
 }
 

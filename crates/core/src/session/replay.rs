@@ -124,7 +124,7 @@ fn decision(body: &Body) -> String {
         }
         Body::AuthPrompt { categories, response, .. } => format!("answer {response} for [{}]", categories.join(", ")),
         Body::ToolRejected { call, name, rejection, .. } => format!("reject {name} (call {call}): {rejection:?}"),
-        Body::BudgetHalt { metric, used, limit } => format!("halt at {used} of {limit} {metric}"),
+        Body::BudgetHalt { metric, used, limit, .. } => format!("halt at {used} of {limit} {metric}"),
         Body::PhaseDrift { turn, declared, .. } => format!("drift to {} in turn {turn}", declared.as_str()),
         Body::PartEnd { outcome } | Body::RunEnd { outcome } => format!("end {outcome:?}"),
         Body::ModeSet { mode } => format!("mode {mode}"),

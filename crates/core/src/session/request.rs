@@ -58,25 +58,42 @@ impl Session {
         }
         let (spending, budget) = (&self.state.spending, &self.setup.budget);
         let input = self.state.context.tokens(self.offers_tools());
-        match spending.room(budget, agent.place, input, agent.output_max) {
-            Room::Over(metric) => self.over(metric),
-            Room::For { output } => match spending.warning(budget) {
-                Some((metric, used, limit)) => {
-                    self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit })
-                }
-                None => self.send(slot, output),
-            },
+        let output = match spending.room(budget, agent.place, input, agent.output_max) {
+            Room::Over(metric) => return self.over(metric),
+            Room::For { output } => output,
+        };
+        let (role_spending, role_budget) = (&self.state.role_spending, &self.setup.role_budget);
+        let output = match role_spending.room(role_budget, agent.place, input, output) {
+            Room::Over(metric) => {
+                return self.over_limit(metric, self.setup.role.as_ref().map(|role| role.name.clone()));
+            }
+            Room::For { output } => output,
+        };
+        match spending.warning(budget) {
+            Some((metric, used, limit)) => {
+                self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit })
+            }
+            None => self.send(slot, output),
         }
     }
 
     /// A limit forbids the next request: says so, and asks for more.
     pub(super) fn over(&self, metric: Metric) -> Next {
-        let used = self.state.spending.used(metric);
-        let limit = self.state.spending.limit(&self.setup.budget, metric).unwrap_or(0);
+        self.over_limit(metric, None)
+    }
+
+    /// The same, of the run's limit or of a role's own.
+    fn over_limit(&self, metric: Metric, role: Option<String>) -> Next {
+        let (spending, budget) = match role {
+            None => (&self.state.spending, &self.setup.budget),
+            Some(_) => (&self.state.role_spending, &self.setup.role_budget),
+        };
+        let used = spending.used(metric);
+        let limit = spending.limit(budget, metric).unwrap_or(0);
         if self.state.halted.as_deref() == Some(metric.as_str()) {
-            return self.ask(prompts::budget_reached(metric, used, limit));
+            return self.ask(prompts::budget_reached(metric, used, limit, role.as_deref()));
         }
-        self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit })
+        self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit, role })
     }
 
     /// How many calls may still be made.

@@ -111,4 +111,6 @@ pub struct Setup {
     pub agents: Vec<AgentLimits>,
     /// What the run may use.
     pub budget: Budget,
+    /// What the session's role may use of it.
+    pub role_budget: Budget,
 }

@@ -85,6 +85,10 @@ pub(super) struct State {
     pub(super) owes_state: bool,
     pub(super) past: Past,
     pub(super) spending: Spending,
+    /// What the session's role has used.
+    pub(super) role_spending: Spending,
+    /// Whether the limit that was reached is the role's.
+    pub(super) halted_by_role: bool,
     pub(super) tree: Tree,
     pub(super) handed_off: HandedOff,
     /// What the operator wants the agent told at its next turn.
@@ -248,6 +252,7 @@ impl State {
     pub(super) fn apply(&mut self, event: &Event) {
         self.now = Some(event.at);
         self.spending.apply(event);
+        self.role_spending.apply(event);
         self.context.apply(&event.body);
         self.grants.apply(event);
         self.tree.apply(&event.body);
@@ -419,7 +424,10 @@ impl State {
             }
             Body::ToolRejected { call, .. } => self.finish(*call, Came::NotMade),
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
-            Body::BudgetHalt { metric, .. } => self.halted = Some(metric.clone()),
+            Body::BudgetHalt { metric, role, .. } => {
+                self.halted = Some(metric.clone());
+                self.halted_by_role = role.is_some();
+            }
             Body::DeadlinePassed { .. } => self.deadline_told = true,
             Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
             Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
@@ -630,7 +638,9 @@ impl State {
             (QuestionKind::Limit, Choice::Extend)
                 if let Some(metric) = self.halted.as_deref().and_then(Metric::named) =>
             {
-                self.spending.add(metric, text.as_deref().and_then(|text| metric.amount(text)).unwrap_or(0));
+                let more = text.as_deref().and_then(|text| metric.amount(text)).unwrap_or(0);
+                let purse = if self.halted_by_role { &mut self.role_spending } else { &mut self.spending };
+                purse.add(metric, more);
                 self.halted = None;
                 self.asked = None;
                 return;

@@ -633,6 +633,9 @@ pub enum Body {
         used: u64,
         /// How much there was.
         limit: u64,
+        /// The role whose own limit it is; absent for the run's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<String>,
     },
     /// What a session that is a piece of a run handed off with a turn, or what was wrong with it.
     HandoffRead {

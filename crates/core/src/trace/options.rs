@@ -63,6 +63,9 @@ pub struct RunOptions {
     /// Who plays a role, where that is not whoever plays the others.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub role_agents: BTreeMap<Role, AgentOptions>,
+    /// What single roles may use.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub role_budgets: BTreeMap<Role, Budget>,
     /// How often a sub-task is done again before a person is asked, where that is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries_max: Option<u64>,

@@ -191,7 +191,9 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "auth_prompt" => {
             const { &[texts("categories"), text("response"), numbers("calls").or_absent(), texts("acts").or_absent()] }
         }
-        "budget_halt" | "budget_warn" => const { &[text("metric"), number("used"), number("limit")] },
+        "budget_halt" | "budget_warn" => {
+            const { &[text("metric"), number("used"), number("limit"), text("role").or_absent()] }
+        }
         "learned_sensitivity_consulted" => {
             const {
                 &[

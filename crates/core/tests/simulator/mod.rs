@@ -49,6 +49,7 @@ pub fn setup() -> Setup {
         tools: Vec::new().into(),
         agents: Vec::new(),
         budget: Budget::default(),
+        role_budget: Budget::default(),
     }
 }
 

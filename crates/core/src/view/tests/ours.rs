@@ -232,7 +232,7 @@ fn ending() -> Vec<Body> {
         Body::PhaseDrift { turn: 3, declared: PhaseName::Completion, phase: PhaseName::Execute },
         Body::OperatorMessage { id: "m3".into(), message: Message::Mode(Mode::Gated), by: "alice".into() },
         Body::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() },
-        Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30 },
+        Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30, role: None },
         Body::DeadlinePassed { deadline: "2026-01-03".into() },
         Body::Warning { text: "no sandbox\nhere".into() },
         Body::MemoryInherited {
