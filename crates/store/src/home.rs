@@ -16,6 +16,10 @@ pub const JOURNAL_ENDING: &str = ".trace.ndjson";
 /// How the name of a lease ends.
 pub const LEASE_ENDING: &str = ".lease";
 
+/// How the name of a mailbox ends: nothing else in the folder of sessions ends so, and no journal or session of the
+/// peer.
+pub const MAILBOX_ENDING: &str = ".mailbox.jsonl";
+
 /// The folder of everything that outlives a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
@@ -90,6 +94,18 @@ impl Home {
     #[must_use]
     pub fn lease(&self, run_id: &RunId) -> PathBuf {
         self.sessions.join(format!("{run_id}{LEASE_ENDING}"))
+    }
+
+    /// The mailbox of a run.
+    #[must_use]
+    pub fn mailbox(&self, run_id: &RunId) -> PathBuf {
+        self.sessions.join(format!("{run_id}{MAILBOX_ENDING}"))
+    }
+
+    /// Which questions were told of to the operator.
+    #[must_use]
+    pub fn notices(&self) -> PathBuf {
+        self.root.join("notices.jsonl")
     }
 }
 

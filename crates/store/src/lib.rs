@@ -8,8 +8,8 @@
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
 //! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
 //! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set, [`keys`] the keys
-//! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`trust`] which files
-//! of projects may run something.
+//! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`mailbox`] what is
+//! answered to the questions of a run from anywhere, [`trust`] which files of projects may run something.
 
 pub mod home;
 pub mod journal;
@@ -24,6 +24,8 @@ pub mod config;
 pub mod keys;
 pub mod grants;
 pub mod memory;
+pub mod mailbox;
+mod own_lines;
 mod plain_file;
 pub mod trust;
 
@@ -32,4 +34,5 @@ pub use grants::GrantFile;
 pub use home::Home;
 pub use journal::{CreateError, Damage, FileJournal, OpenError, Recovered};
 pub use lease::{Heartbeat, Owner};
+pub use mailbox::Mailbox;
 pub use memory::MemoryStore;

@@ -213,3 +213,48 @@ fn a_few_letters_find_the_run_that_is_meant() {
     check("", Err(&[]));
     check("\u{e9}", Err(&[]));
 }
+
+#[test]
+fn open_questions_come_from_every_run_that_is_not_over_with_what_its_mailbox_says() {
+    use adjutant_core::inbox::mailbox::{Answer, First};
+    use adjutant_core::procedure::Key;
+
+    let (_temp, home) = home();
+    let end = Body::RunEnd { outcome: Outcome::Stopped };
+    drop(run(&home, "asked", 0, vec![question()]));
+    drop(run(&home, "over", 0, vec![end.clone()]));
+    drop(run(&home, "quiet", 0, vec![]));
+    // A question that lies far before the end is found too.
+    let filler = vec![Body::Warning { text: "x".repeat(40_000) }; 60];
+    let driven = run(&home, "driven", 0, [vec![question()], filler].concat());
+    fs::write(home.sessions().join("odd.trace.ndjson"), b"\xff\n{\n").expect("written");
+    fs::write(home.sessions().join("asked.mailbox.jsonl.x"), b"").expect("written");
+
+    let key = Key { part: Part::root(), slot: Slot::first(What::Ask, 1) };
+    let first = First::Answer(Answer {
+        key,
+        kind: QuestionKind::Confirmation,
+        choice: Choice::Accept,
+        text: None,
+        by: "operator".into(),
+        whence: "inbox".into(),
+        at: at(5),
+        id: "1".into(),
+    });
+    let mailbox = crate::Mailbox::of(&home, &"asked".parse().expect("a name"));
+    assert_eq!(mailbox.claim(&first).expect("claimed"), crate::mailbox::Claimed::First);
+
+    let all = open_questions(&home, &Owner::current(), at(1)).expect("read");
+    let found: Vec<_> = all
+        .runs
+        .iter()
+        .map(|run| (run.run_id.as_str(), run.driver_alive, run.questions.len(), run.questions[0].1.clone()))
+        .collect();
+    assert_eq!(found, [("asked", false, 1, Some(first)), ("driven", true, 1, None)]);
+    assert_eq!(all.runs[0].project.as_deref(), Some("orchard"));
+    drop(driven);
+    // No mailbox is listed as a run or as a session of the peer.
+    let names: Vec<String> =
+        list(&home, &Owner::current(), at(1)).expect("listed").iter().map(|one| one.name().to_owned()).collect();
+    assert!(!names.iter().any(|name| name.contains("mailbox")), "{names:?}");
+}

@@ -3,9 +3,13 @@
 //! In: what an operator typed. Out: a choice, or the news that it can't be read as one. Nothing
 //! destructive has yes as its default, and nothing here knows who asks or where the reply came from.
 //!
-//! Begin with [`Question`]; [`reply`] reads what was typed.
+//! Begin with [`Question`]; [`reply`] reads what was typed, [`mailbox`] what lies in a run's mailbox, [`open`] says
+//! which questions of a run are open.
 
 mod question;
 pub mod reply;
+pub mod mailbox;
+pub mod open;
 
+pub use open::{OpenQuestion, OpenQuestions};
 pub use question::{Choice, Message, Offer, Question, QuestionKind};

@@ -50,6 +50,27 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Confirmation,
+        Self::Step,
+        Self::Destructive,
+        Self::Blocker,
+        Self::Limit,
+        Self::Deadline,
+        Self::Failure,
+        Self::Permission,
+        Self::Scope,
+        Self::Escalation,
+        Self::Disagreement,
+    ];
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     /// Its name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -132,6 +132,33 @@ pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
     }
 }
 
+/// Whether a choice with this text may be what somebody answered to a question of `kind`. What [`read`] gives always
+/// may; what comes from elsewhere is held against this.
+#[must_use]
+pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool {
+    use Choice::{
+        Accept, AcceptAuto, AcceptGated, AsAsked, Context, Continue, ContinueAuto, Correct, Decline, Deny, Done,
+        Extend, ForRun, Once, Persistent, Retry, Say,
+    };
+    let says = text.is_some_and(|text| !text.trim().is_empty());
+    match (kind, choice) {
+        (QuestionKind::Confirmation, Accept | AcceptAuto | AcceptGated | Decline)
+        | (QuestionKind::Step, Continue | ContinueAuto | Done)
+        | (QuestionKind::Destructive, Once | ForRun | Deny)
+        | (QuestionKind::Deadline, Continue | Done)
+        | (QuestionKind::Failure, Retry)
+        | (QuestionKind::Scope, Accept | Deny)
+        | (QuestionKind::Permission, AsAsked | Once | ForRun | Deny)
+        | (QuestionKind::Escalation | QuestionKind::Disagreement, Accept | Retry | Decline) => true,
+        (QuestionKind::Confirmation, Correct)
+        | (QuestionKind::Step | QuestionKind::Scope, Say)
+        | (QuestionKind::Blocker, Context) => says,
+        (QuestionKind::Limit, Extend) => text.is_some_and(is_amount),
+        (QuestionKind::Permission, Persistent) => text.is_none_or(|day| day_end(day).is_some()),
+        _ => false,
+    }
+}
+
 fn permission(typed: &str, word: &str) -> Reply {
     match word {
         "y" | "yes" => return Reply::plain(Choice::AsAsked),
@@ -200,6 +227,29 @@ mod tests {
             }
         }
         assert_eq!(checked, 4);
+    }
+
+    #[test]
+    fn what_was_read_may_be_meant_and_what_no_reply_gives_may_not() {
+        let kinds = QuestionKind::ALL;
+        let words = [
+            "", "go", "auto", "gated", "no", "y", "Y", "n", "n: why", "once", "s", "p", "p 2024-02-29", "accept",
+            "stop", "done", "10", "retry", "retry: more", "pass", "continue", "anything at all",
+        ];
+        let choices: Vec<Choice> =
+            kinds.iter().flat_map(|kind| words.iter().filter_map(|word| read(*kind, word))).map(|r| r.choice).collect();
+        for kind in kinds {
+            let given: Vec<Reply> = words.iter().filter_map(|word| read(kind, word)).collect();
+            for reply in &given {
+                assert!(may_mean(kind, reply.choice, reply.text.as_deref()), "{kind:?} {reply:?}");
+            }
+            for choice in choices.iter().filter(|choice| !given.iter().any(|reply| reply.choice == **choice)) {
+                assert!(!may_mean(kind, *choice, Some("10")), "{kind:?} {choice:?}");
+            }
+        }
+        assert!(!may_mean(QuestionKind::Limit, Choice::Extend, Some("-3")));
+        assert!(!may_mean(QuestionKind::Blocker, Choice::Context, Some("  ")));
+        assert!(!may_mean(QuestionKind::Permission, Choice::Persistent, Some("2024-02-30")));
     }
 
     #[test]

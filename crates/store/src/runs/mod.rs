@@ -4,9 +4,10 @@
 //! the head and the tail of each journal and nothing between them if it is long. What can't be read is
 //! listed as such, and sessions of the peer in the same folder are recognised; neither is ever fatal.
 //!
-//! Begin with [`list`] and [`find`].
+//! Begin with [`list`] and [`find`]; [`open_questions`] has what all runs ask.
 
 mod find;
+mod open;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use adjutant_core::id::{BriefId, RunId};
 use jiff::Timestamp;
 
 pub use find::{FindError, Found, find};
+pub use open::{AllAsking, Asking, open_questions};
 pub use summary::{PeerSummary, RunSummary};
 
 use crate::home::{Home, JOURNAL_ENDING};

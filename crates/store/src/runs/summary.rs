@@ -128,7 +128,7 @@ fn read(path: &Path) -> io::Result<Fold> {
     Ok(fold)
 }
 
-fn part(file: &File, from: u64, bytes: u64) -> io::Result<Vec<u8>> {
+pub(super) fn part(file: &File, from: u64, bytes: u64) -> io::Result<Vec<u8>> {
     let mut part = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
     let mut filled = 0;
     while filled < part.len() {
@@ -246,7 +246,7 @@ impl Fold {
 }
 
 /// The number and the type of a line in our fixed order of keys, without parsing it.
-fn glance(line: &str) -> Option<(u64, &str)> {
+pub(super) fn glance(line: &str) -> Option<(u64, &str)> {
     let rest = line.strip_prefix(r#"{"seq":"#)?;
     let (seq, rest) = rest.split_once(r#","at":""#)?;
     let (_, rest) = rest.split_at_checked(rest.find('"')?)?;
