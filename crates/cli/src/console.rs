@@ -1,21 +1,30 @@
-//! The operator at this terminal, or at the other end of a pipe, or in a file of answers, or nobody.
+//! The operator at this terminal, or at the other end of a pipe, or in a file of answers, or elsewhere by way of the
+//! run's mailbox, or nobody.
 //!
 //! Lines are read by one thread into a queue, so that what was typed or piped ahead of a question is not
 //! lost between two of them. The end of the input means that nobody is there: the question waits.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use adjutant_core::inbox::mailbox::{Answer, Closing, First};
+use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
 use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
+use adjutant_core::trace::wire;
 use adjutant_ports::{Answered, CancellationToken, Operator, Pending, Progress};
+use adjutant_store::Mailbox;
+use adjutant_store::mailbox::MailboxError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
+use crate::mail::{self, Given, OPERATOR};
 use crate::render::Renderer;
+use adjutant_core::view::inbox::as_typed;
 use adjutant_core::view::visible_line;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
@@ -33,6 +42,11 @@ pub struct Console {
     asking: Mutex<bool>,
     is_terminal: bool,
     reads_input: bool,
+    /// Whether somebody may be at it, even if they are not asked.
+    is_attended: bool,
+    mailbox: OnceLock<Mailbox>,
+    /// Whether it was said that the mailbox can't be used.
+    warned: AtomicBool,
 }
 
 /// What was typed: lines for questions, and commands that need none.
@@ -60,6 +74,25 @@ impl Console {
         let is_terminal = std::io::stdin().is_terminal();
         // With answers from a file and no terminal there is nobody else to ask.
         let reads_input = is_terminal || answers.is_none();
+        Self::reading(renderer, answers, is_terminal, reads_input)
+    }
+
+    /// A console with nobody at it: what it shows may be read, and answers come from the mailbox alone. The first
+    /// Ctrl-C interrupts the run.
+    ///
+    /// # Errors
+    ///
+    /// If signals can't be listened for.
+    pub fn unattended(renderer: Renderer) -> std::io::Result<Self> {
+        Ok(Self { is_attended: false, ..Self::reading(renderer, None, false, false)? })
+    }
+
+    fn reading(
+        renderer: Renderer,
+        answers: Option<Answers>,
+        is_terminal: bool,
+        reads_input: bool,
+    ) -> std::io::Result<Self> {
         let (typed_in, typed) = mpsc::unbounded_channel();
         let (commands_in, commands) = mpsc::unbounded_channel();
         if reads_input {
@@ -79,7 +112,22 @@ impl Console {
             asking: Mutex::new(false),
             is_terminal,
             reads_input,
+            is_attended: true,
+            mailbox: OnceLock::new(),
+            warned: AtomicBool::new(false),
         })
+    }
+
+    /// Takes answers from the run's mailbox too, and puts every answer there first. To be said once.
+    pub fn use_mailbox(&self, mailbox: Mailbox) {
+        if let Ok(letters) = mailbox.read() {
+            for (line, why) in &letters.skipped {
+                let text = format!("warning: {}:{line} is skipped: {why}", mailbox.path().display());
+                self.with_renderer(|renderer| renderer.note(&text));
+            }
+        }
+        // A second mailbox would be a mistake of this program, and the first one holds.
+        self.mailbox.set(mailbox).ok();
     }
 
     /// The renderer, for what a command itself has to say.
@@ -106,18 +154,86 @@ impl Console {
         *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = asking;
     }
 
-    /// The prepared answer to a question, if there is one that can be read as such.
-    fn prepared(&self, kind: QuestionKind) -> Option<Answered> {
-        loop {
-            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(kind)?;
-            if let Some(reply) = reply::read(kind, &typed) {
-                self.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
-                return Some(Answered { choice: reply.choice, text: reply.text, whence: "answers" });
+    /// Makes an answer that was given here the one, unless somebody else was first.
+    fn give(&self, key: &Key, question: &Question, reply: Reply, whence: &str) -> Answered {
+        let ours = mail::answer(key, question.kind, reply, whence);
+        let Some(mailbox) = self.mailbox.get() else { return mail::answered(ours) };
+        match mail::give(mailbox, ours.clone()) {
+            Ok(Given::Ours(answered)) => answered,
+            Ok(Given::Theirs(theirs)) => self.theirs(question, theirs),
+            Err(error) => {
+                self.warn(&error);
+                mail::answered(ours)
             }
         }
     }
 
-    async fn typed(&self, kind: QuestionKind) -> Option<Answered> {
+    /// Shows what was answered elsewhere.
+    fn theirs(&self, question: &Question, theirs: Answer) -> Answered {
+        let from = format!("answered by {}, {}, at {}", theirs.by, theirs.whence, wire::timestamp(theirs.at));
+        let typed = as_typed(theirs.choice, theirs.text.as_deref(), &question.options);
+        self.with_renderer(|renderer| renderer.echo(&typed, &from));
+        mail::answered(theirs)
+    }
+
+    /// Throws away what was begun or typed at the terminal for a question that was answered elsewhere, so that it
+    /// answers no other one. What comes through a pipe was written for later questions, and stays.
+    fn forget_typed(&self) {
+        if !self.is_terminal {
+            return;
+        }
+        // What can't be flushed is read as typed, which is no worse than before.
+        rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
+        if let Ok(mut lines) = self.lines.try_lock() {
+            while lines.typed.try_recv().is_ok() {}
+        }
+    }
+
+    /// What was answered elsewhere while nobody drove the run.
+    fn found(&self, key: &Key, question: &Question) -> Option<Answered> {
+        match self.mailbox.get()?.first(key, question.kind) {
+            Ok(Some(First::Answer(theirs))) => Some(self.theirs(question, theirs)),
+            // Whether a question is open is for the run to say, not for its mailbox.
+            Ok(Some(First::Closed { .. }) | None) => None,
+            Err(error) => {
+                self.warn(&error);
+                None
+            }
+        }
+    }
+
+    /// Waits for an answer from elsewhere; for ever where there is no mailbox.
+    async fn elsewhere(&self, key: &Key, question: &Question) -> Answered {
+        match self.mailbox.get() {
+            Some(mailbox) => {
+                let theirs = mail::answered_elsewhere(mailbox, key, question.kind, |error| self.warn(error)).await;
+                self.theirs(question, theirs)
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Says once that the mailbox can't be used.
+    fn warn(&self, error: &MailboxError) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let text = format!("warning: no answer from elsewhere counts: {error}{hint}");
+            self.with_renderer(|renderer| renderer.note(&text));
+        }
+    }
+
+    /// The prepared answer to a question, if there is one that can be read as such.
+    fn prepared(&self, kind: QuestionKind) -> Option<Reply> {
+        loop {
+            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(kind)?;
+            if let Some(reply) = reply::read(kind, &typed) {
+                self.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
+                return Some(reply);
+            }
+        }
+    }
+
+    async fn typed(&self, kind: QuestionKind) -> Option<Reply> {
         let mut lines = self.lines.lock().await;
         for _ in 0..REPLIES_MAX {
             if lines.ended {
@@ -135,7 +251,7 @@ impl Console {
                 self.with_renderer(|renderer| renderer.echo(&line, "from the input"));
             }
             match reply::read(kind, &line) {
-                Some(reply) => return Some(Answered { choice: reply.choice, text: reply.text, whence: "terminal" }),
+                Some(reply) => return Some(reply),
                 // An empty line leaves a blocked run as it is; anywhere else it is asked again.
                 None if kind == QuestionKind::Blocker || kind == QuestionKind::Failure => return None,
                 None => self
@@ -153,24 +269,42 @@ impl Operator for Console {
 
     fn ask<'a>(
         &'a self,
-        _key: &'a Key,
+        key: &'a Key,
         question: &'a Question,
         cancel: CancellationToken,
     ) -> Pending<'a, Option<Answered>> {
         Box::pin(async move {
-            if let Some(answered) = self.prepared(question.kind) {
-                return Some(answered);
+            if let Some(found) = self.found(key, question) {
+                return Some(found);
+            }
+            if let Some(reply) = self.prepared(question.kind) {
+                return Some(self.give(key, question, reply, "answers"));
             }
             if !self.reads_input {
                 return None;
             }
             self.set_asking(true);
-            let answered = tokio::select! {
-                answered = self.typed(question.kind) => answered,
+            let typed = tokio::select! {
+                reply = self.typed(question.kind) => reply.map(Typed::Here),
+                answered = self.elsewhere(key, question) => Some(Typed::Elsewhere(answered)),
                 () = cancel.cancelled() => None,
             };
             self.set_asking(false);
-            answered
+            Some(match typed? {
+                Typed::Here(reply) => self.give(key, question, reply, "terminal"),
+                Typed::Elsewhere(answered) => {
+                    self.forget_typed();
+                    answered
+                }
+            })
+        })
+    }
+
+    fn close(&self, key: &Key, kind: QuestionKind, why: Closing) -> Option<Answered> {
+        let mailbox = self.mailbox.get()?;
+        mail::close(mailbox, key, kind, why).unwrap_or_else(|error| {
+            self.warn(&error);
+            None
         })
     }
 
@@ -183,7 +317,7 @@ impl Operator for Console {
                     _ = interrupt.recv() => {
                         let twice = last.is_some_and(|last| last.elapsed() < TWICE);
                         *last = Some(Instant::now());
-                        if twice || self.is_asking() {
+                        if twice || self.is_asking() || !self.is_attended {
                             self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
                             return Message::Interrupt;
                         }
@@ -202,8 +336,14 @@ impl Operator for Console {
     }
 
     fn name(&self) -> String {
-        "operator".to_owned()
+        OPERATOR.to_owned()
     }
+}
+
+/// Where a question was answered while it was asked here.
+enum Typed {
+    Here(Reply),
+    Elsewhere(Answered),
 }
 
 /// Reads lines until the input ends. On a terminal `/auto`, `/gated` and `/stop` are commands at any time.

@@ -14,6 +14,7 @@ mod diagnostics;
 mod equipment;
 mod exit;
 mod failure;
+mod mail;
 mod render;
 mod sandbox;
 mod sitting;
@@ -50,6 +51,8 @@ enum Command {
     Run(command::run::RunArgs),
     Resume(command::resume::ResumeArgs),
     Plan(command::plan::PlanArgs),
+    Inbox(command::inbox::InboxArgs),
+    Work(command::work::WorkArgs),
     List(command::list::ListArgs),
     Inspect(command::inspect::InspectArgs),
     Replay(command::replay::ReplayArgs),
@@ -95,6 +98,8 @@ fn main() -> ExitCode {
         Command::Run(args) => command::run::run(args, place),
         Command::Resume(args) => command::resume::run(args, place),
         Command::Plan(args) => command::plan::run(args, place),
+        Command::Inbox(args) => command::inbox::run(args, place),
+        Command::Work(args) => command::work::run(args, place),
         Command::List(args) => command::list::run(args, place),
         Command::Inspect(args) => command::inspect::run(args, place),
         Command::Replay(args) => command::replay::run(args, place),

@@ -251,10 +251,22 @@ impl Sitting {
     ///
     /// If the system lets nobody listen for Ctrl-C.
     pub fn console(&self, doing: &str, json: bool, answers: Option<Answers>) -> anyhow::Result<Arc<Console>> {
-        let console = Arc::new(Console::new(Renderer::on_stdout(json), answers)?);
+        Ok(self.begun(Console::new(Renderer::on_stdout(json), answers)?, doing))
+    }
+
+    /// The same with nobody at it: for a worker.
+    ///
+    /// # Errors
+    ///
+    /// If the system lets nobody listen for Ctrl-C.
+    pub fn unattended_console(&self, doing: &str, json: bool) -> anyhow::Result<Arc<Console>> {
+        Ok(self.begun(Console::unattended(Renderer::on_stdout(json))?, doing))
+    }
+
+    fn begun(&self, console: Console, doing: &str) -> Arc<Console> {
         let (version, agent) = (env!("CARGO_PKG_VERSION"), self.agent_name());
         console.with_renderer(|renderer| renderer.note(&format!("adjutant {version} \u{b7} {doing} \u{b7} {agent}")));
-        Ok(console)
+        Arc::new(console)
     }
 
     /// The agent's adapter and model, for a person.

@@ -1,6 +1,7 @@
 //! The operator port: whoever is at the terminal sees what happens, is asked, and may say something.
 
-use adjutant_core::inbox::{Choice, Message, Question};
+use adjutant_core::inbox::mailbox::Closing;
+use adjutant_core::inbox::{Choice, Message, Question, QuestionKind};
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::trace::Event;
 use jiff::Timestamp;
@@ -22,6 +23,10 @@ pub trait Operator: Send + Sync {
         cancel: CancellationToken,
     ) -> Pending<'a, Option<Answered>>;
 
+    /// Takes note that a question is gone without an answer from here. Gives the answer that came before that from
+    /// elsewhere and was not told yet, if there was one.
+    fn close(&self, key: &Key, kind: QuestionKind, why: Closing) -> Option<Answered>;
+
     /// Waits for something that no question asked for. Never ends where nothing can be said.
     fn message(&self) -> Pending<'_, Message>;
 
@@ -41,12 +46,16 @@ pub enum Progress<'a> {
 /// An answer, before it is on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
+    /// The answer's own id.
+    pub id: String,
     /// What was chosen.
     pub choice: Choice,
     /// What was said with it.
     pub text: Option<String>,
-    /// Whence: `terminal`, `answers`, `resume`.
-    pub whence: &'static str,
+    /// Who answered.
+    pub by: String,
+    /// Whence: `terminal`, `answers`, `resume`, `inbox`.
+    pub whence: String,
 }
 
 /// What time it is. Core has no clock, and the runtime has only this one.

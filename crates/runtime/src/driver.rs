@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::gate::{Grant, Lasts};
+use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::{Message, Question};
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome, PhaseName};
 use adjutant_ports::{
-    Agent, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Prepared, Progress,
-    RescueName, Rescued, Settled, Tools,
+    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Prepared,
+    Progress, RescueName, Rescued, Settled, Tools,
 };
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
@@ -222,10 +223,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    /// Whether nothing is in flight but questions that nobody is there to answer.
+    /// Whether nothing is in flight but questions that nobody is there to answer. One whose deadline is still to come
+    /// keeps nobody here: whoever takes the run up later keeps it.
     fn is_idle(&self) -> bool {
-        let waits = self.drive.ledger().next_deadline().is_some();
-        self.flight.is_empty() && !waits
+        let now = self.ports.clock.now();
+        let waits = |(key, deadline): (&Key, Timestamp)| !self.parked.contains(key) || deadline <= now;
+        let deadlines = self.drive.ledger().open().filter_map(|(key, open)| Some((key, open.deadline?)));
+        self.flight.is_empty() && !deadlines.into_iter().any(waits)
     }
 
     fn now(&self) -> Timestamp {
@@ -428,14 +432,22 @@ impl<'j, P: Procedure> Driver<'j, P> {
         if let Some(cancel) = cancel {
             cancel.cancel();
         }
-        let waits =
-            self.drive.ledger().get(&key).is_some_and(|open| matches!(open.begun, Begun::Question(_) | Begun::Timer));
-        if waits {
-            self.parked.remove(&key);
-            return self.write(Entry { part: key.part, body: Body::Withdrawn { slot: key.slot } });
+        let kind = match self.drive.ledger().get(&key).map(|open| &open.begun) {
+            Some(Begun::Question(question)) => Some(question.kind),
+            Some(Begun::Timer) => None,
+            Some(Begun::Turn | Begun::Call { .. } | Begun::Hook | Begun::Look) | None => {
+                self.drive.aborted(key);
+                return Ok(());
+            }
+        };
+        self.parked.remove(&key);
+        let came = kind.and_then(|kind| self.ports.operator.close(&key, kind, Closing::Withdrawn));
+        let Key { part, slot } = key;
+        self.write(Entry { part: part.clone(), body: Body::Withdrawn { slot } })?;
+        match came.filter(|answered| !self.drive.ledger().has_used(&answered.id)) {
+            Some(Answered { id, .. }) => self.write(Entry { part, body: Body::AnswerIgnored { slot, id } }),
+            None => Ok(()),
         }
-        self.drive.aborted(key);
-        Ok(())
     }
 
     fn land(&mut self, landing: Landing) -> Result<(), DriveError> {
@@ -449,14 +461,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 return Ok(());
             }
-            Landed::Answer(answered) => {
-                let id = uuid::Uuid::now_v7().to_string();
-                if is_open {
-                    flight::answer(slot, id, answered, self.ports.operator.name())
-                } else {
-                    Body::AnswerIgnored { slot, id }
-                }
-            }
+            Landed::Answer(answered) if is_open => flight::answer(slot, self.with_own_id(answered)),
+            // On record already, as one that came too late.
+            Landed::Answer(answered) if self.drive.ledger().has_used(&answered.id) => return Ok(()),
+            Landed::Answer(answered) => Body::AnswerIgnored { slot, id: answered.id },
             Landed::Turn { result, duration_ms } => {
                 let (body, unmasked) = flight::reply(slot, result, duration_ms, &self.masks);
                 self.keep_unmasked(&key.part, unmasked);
@@ -490,13 +498,21 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.write(Entry { part: Part::root(), body: Body::OperatorMessage { id, message, by } })
     }
 
+    /// The answer with an id that no message of this run had: what lies in a mailbox may have been copied.
+    fn with_own_id(&self, mut answered: Answered) -> Answered {
+        if self.drive.ledger().has_used(&answered.id) {
+            answered.id = uuid::Uuid::now_v7().to_string();
+        }
+        answered
+    }
+
     fn until_deadline(&self) -> Option<Duration> {
         let (deadline, _) = self.drive.ledger().next_deadline()?;
         let left = deadline.duration_since(self.ports.clock.now()).max(SignedDuration::ZERO);
         Some(Duration::try_from(left).unwrap_or_default())
     }
 
-    /// Records that a deadline passed, if one has.
+    /// Records that a deadline passed, if one has; or the answer that came just before.
     fn expire(&mut self) -> Result<(), DriveError> {
         let due = self.drive.ledger().next_deadline().filter(|(deadline, _)| *deadline <= self.ports.clock.now());
         let Some(key) = due.map(|(_, key)| key.clone()) else { return Ok(()) };
@@ -504,6 +520,15 @@ impl<'j, P: Procedure> Driver<'j, P> {
             cancel.cancel();
         }
         self.parked.remove(&key);
-        self.write(Entry { part: key.part, body: Body::Expired { slot: key.slot } })
+        let kind = match self.drive.ledger().get(&key).map(|open| &open.begun) {
+            Some(Begun::Question(question)) => Some(question.kind),
+            _ => None,
+        };
+        let slot = key.slot;
+        let body = match kind.and_then(|kind| self.ports.operator.close(&key, kind, Closing::Expired)) {
+            Some(answered) => flight::answer(slot, self.with_own_id(answered)),
+            None => Body::Expired { slot },
+        };
+        self.write(Entry { part: key.part, body })
     }
 }

@@ -258,6 +258,7 @@ pub(crate) fn seen(slot: Slot, look: Look, found: Result<Outside, String>, durat
 }
 
 /// The outcome of a question.
-pub(crate) fn answer(slot: Slot, id: String, answered: Answered, by: String) -> Body {
-    Body::Answer { slot, id, choice: answered.choice, text: answered.text, by, whence: answered.whence.to_owned() }
+pub(crate) fn answer(slot: Slot, answered: Answered) -> Body {
+    let Answered { id, choice, text, by, whence } = answered;
+    Body::Answer { slot, id, choice, text, by, whence }
 }

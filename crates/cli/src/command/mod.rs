@@ -5,6 +5,8 @@ pub mod validate;
 pub mod roles;
 pub mod run;
 pub mod resume;
+pub mod inbox;
+pub mod work;
 pub mod list;
 pub mod inspect;
 pub mod plan;

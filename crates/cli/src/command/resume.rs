@@ -4,23 +4,27 @@ use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
 use adjutant_core::budget;
+use adjutant_core::id::RunId;
+use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart};
+use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart, wire};
 use adjutant_core::view::visible_text;
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
+use adjutant_ports::Answered;
 use adjutant_runtime::Driver;
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Damage, FileJournal, OpenError, Owner};
+use adjutant_store::{Damage, FileJournal, Mailbox, OpenError, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
 
 use crate::answers::Answers;
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::mail::{self, Given, OPERATOR};
 use crate::render::Renderer;
 use crate::settings::{self, Place, Typed};
 use crate::sitting::{self, Sitting};
@@ -30,7 +34,7 @@ use crate::sitting::{self, Sitting};
 /// Folds the run's journal and goes on from there with the options it was started with. A call that was
 /// interrupted is repeated only if it merely reads or its files show that it did not happen; otherwise
 /// the agent is told that its effect is unknown. Questions that are open are asked again.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct ResumeArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
@@ -65,6 +69,16 @@ pub struct ResumeArgs {
     /// Print every event as a line of JSON
     #[arg(long)]
     json: bool,
+    /// Whether nobody is asked, whoever may be at the terminal
+    #[arg(skip)]
+    unattended: bool,
+}
+
+impl ResumeArgs {
+    /// Those of a worker, which goes on with `run` by what its mailbox says.
+    pub fn of_worker(run: &RunId, json: bool) -> Self {
+        Self { run: run.to_string(), json, unattended: true, ..Self::default() }
+    }
 }
 
 /// Resumes a run.
@@ -111,7 +125,13 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
 
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
-        let console = sitting.console(&format!("resuming {run_id}"), args.json, answers)?;
+        let doing = format!("resuming {run_id}");
+        let console = match args.unattended {
+            true => sitting.unattended_console(&doing, args.json)?,
+            false => sitting.console(&doing, args.json, answers)?,
+        };
+        let mailbox = Mailbox::of(&home, &run_id);
+        console.use_mailbox(mailbox.clone());
         if recovered.torn_bytes > 0 {
             let torn = format!("an unfinished last line of {} bytes was cut off the journal", recovered.torn_bytes);
             console.with_renderer(|renderer| renderer.note(&torn));
@@ -119,7 +139,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         let loaded = sitting.grants_loaded(&recovered.events);
         let inherited = sitting.memory_inherited(&recovered.events);
         let mut driver = sitting.driver(recovered.events, &mut journal, &console);
-        let from_flags = answers_from_flags(args, &driver)?;
+        let from_flags = answers_from_flags(args, &driver, &mailbox)?;
         let resume = Body::RunResume { options: (options != before).then(|| Box::new(options)), accepted_damage };
         driver.append(Entry { part: Part::root(), body: resume })?;
         if let Some(report) = sitting.sandbox_report() {
@@ -183,8 +203,12 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
 
 /// Flags that answer an open question are answers like any other. Found before anything is on record, so
 /// that a flag which answers nothing leaves the journal as it was.
-fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Work>>) -> anyhow::Result<Vec<Entry>> {
-    let by = || "operator".to_owned();
+fn answers_from_flags(
+    args: &ResumeArgs,
+    driver: &Driver<'_, Run<Work>>,
+    mailbox: &Mailbox,
+) -> anyhow::Result<Vec<Entry>> {
+    let by = || OPERATOR.to_owned();
     let id = || uuid::Uuid::now_v7().to_string();
     let mode = args.mode.map(|mode| Entry {
         part: Part::root(),
@@ -203,9 +227,20 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Run<Work>>) -> anyh
                 .hint("resume it without the flag")
                 .into());
         };
-        let body =
-            Body::Answer { slot: key.slot, id: id(), choice, text: Some(text), by: by(), whence: "resume".to_owned() };
-        entries.push(Entry { part: key.part, body });
+        let ours = mail::answer(&key, kind, Reply { choice, text: Some(text) }, "resume");
+        let Answered { id, choice, text, by, whence } = match mail::give(mailbox, ours.clone()) {
+            Ok(Given::Ours(answered)) => answered,
+            Ok(Given::Theirs(theirs)) => {
+                let when = wire::timestamp(theirs.at);
+                let said = format!("{flag} comes too late: {} answered, {}, at {when}", theirs.by, theirs.whence);
+                return Err(Failure::ending(Ending::Waiting, said).hint("resume it without the flag").into());
+            }
+            Err(error) => {
+                eprintln!("warning: no answer from elsewhere counts: {error}");
+                mail::answered(ours)
+            }
+        };
+        entries.push(Entry { part: key.part, body: Body::Answer { slot: key.slot, id, choice, text, by, whence } });
     }
     Ok(entries)
 }

@@ -17,7 +17,7 @@ use adjutant_host::text_file;
 use adjutant_store::config::Notice;
 use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
-use adjutant_store::{FileJournal, Home, Owner};
+use adjutant_store::{FileJournal, Home, Mailbox, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -204,6 +204,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
         let console = sitting.console(&format!("run {run_id}"), args.json, answers)?;
+        if temporary.is_none() {
+            console.use_mailbox(Mailbox::of(&home, &run_id));
+        }
         console.with_renderer(|renderer| {
             renderer.note(&format!("workdir: {}", sitting.options.workdir));
             for line in sitting.crew() {

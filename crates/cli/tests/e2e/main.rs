@@ -17,6 +17,7 @@ mod guard;
 mod help;
 mod home;
 mod hostile;
+mod inbox;
 mod keys;
 mod killed;
 mod limits;

@@ -292,3 +292,38 @@ fn ctrl_c_twice_stops_a_run_at_work_which_can_be_resumed() {
     home.write("resumed", "");
     home.run(&["resume", RUN, "--answers", "../go.json"]).expect_code(0).expect_text("completed");
 }
+
+#[test]
+fn what_is_asked_at_one_terminal_is_answered_at_another_and_the_run_goes_on() {
+    let home = TestHome::with_examples();
+    let mut terminal = at_the_question(&home);
+    let mut other = Terminal::start(&home, &["inbox"], &[]);
+    other.expect("2026-01-15-FIRST");
+    other.expect("destructive");
+    let (code, listed) = other.finish();
+    assert_eq!(code, 0, "{listed}");
+    // Half a line that was begun for this question must answer no later one.
+    terminal.type_text("y");
+    let mut other = Terminal::start(&home, &["inbox", "answer", FIRST, "n"], &[]);
+    other.expect("answered: 2026-01-15-FIRST:session:ask/2.1");
+    assert_eq!(other.finish().0, 0);
+    terminal.expect("(answered by operator, inbox, at ");
+    terminal.expect("Then it stays.");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 0, "{seen}");
+    assert!(workdir(&home, FIRST).join("build/VERSION").exists());
+    let answers: Vec<_> = home.journal(FIRST).into_iter().filter(|event| event["type"] == "answer").collect();
+    assert_eq!((&answers[0]["whence"], &answers[1]["whence"]), (&json!("terminal"), &json!("inbox")));
+    assert_eq!(answers[1]["choice"], "deny");
+}
+
+#[test]
+fn a_watcher_is_told_of_a_question_when_it_comes_and_ends_with_ctrl_c() {
+    let home = TestHome::with_examples();
+    let mut watching = Terminal::start(&home, &["inbox", "watch"], &[]);
+    let terminal = at_the_question(&home);
+    watching.expect("destructive");
+    watching.type_text(CTRL_C);
+    assert_eq!(watching.finish().0, 130);
+    terminal.kill();
+}

@@ -149,6 +149,32 @@ pub enum Choice {
     Persistent,
 }
 
+impl Choice {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::AcceptAuto => "accept_auto",
+            Self::AcceptGated => "accept_gated",
+            Self::Correct => "correct",
+            Self::Decline => "decline",
+            Self::Continue => "continue",
+            Self::ContinueAuto => "continue_auto",
+            Self::Done => "done",
+            Self::Say => "say",
+            Self::Once => "once",
+            Self::ForRun => "for_run",
+            Self::Deny => "deny",
+            Self::Context => "context",
+            Self::Extend => "extend",
+            Self::Retry => "retry",
+            Self::AsAsked => "as_asked",
+            Self::Persistent => "persistent",
+        }
+    }
+}
+
 /// What an operator says without being asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -447,7 +447,7 @@ pub enum Body {
         text: Option<String>,
         /// Who answered.
         by: String,
-        /// Whence: `terminal`, `answers`, `resume`.
+        /// Whence: `terminal`, `answers`, `resume`, `inbox`.
         whence: String,
     },
     /// A question's or timer's deadline passed (outcome).

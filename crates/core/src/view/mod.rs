@@ -19,6 +19,7 @@ pub mod adapters;
 pub mod cost;
 pub mod detectors;
 pub mod explain;
+pub mod inbox;
 pub mod list;
 pub mod mcp;
 pub mod peer_session;

@@ -1,0 +1,175 @@
+//! `adjutant inbox`: everything that waits for an operator, across all runs.
+
+mod answer;
+mod watch;
+
+use adjutant_core::inbox::mailbox::First;
+use adjutant_core::inbox::{OpenQuestion, QuestionKind};
+use adjutant_core::view::inbox::{self, Asked, Row};
+use adjutant_core::view::visible_line;
+use adjutant_store::runs::{self, AllAsking};
+use adjutant_store::{Home, Owner};
+use anyhow::Context;
+use jiff::Timestamp;
+
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// See and answer what waits for you, in all runs
+///
+/// Without a subcommand it lists the open questions, oldest first. An answer counts wherever it is given: here, at the
+/// terminal of the run, or at another one; the first wins.
+#[derive(Debug, clap::Args)]
+pub struct InboxArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    List(ListArgs),
+    Show(ShowArgs),
+    Answer(answer::AnswerArgs),
+    Watch(watch::WatchArgs),
+}
+
+/// List the open questions, oldest first
+///
+/// A question that was answered stays until its run has taken the answer up.
+#[derive(Debug, Default, clap::Args)]
+struct ListArgs {
+    /// Only those of one kind, such as `destructive`
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<QuestionKind>,
+    /// Print the questions as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show a question in whole, with what each answer would change
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// The question: its id, its short one, or its run if that has no other
+    id: String,
+    /// Print the question as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists, shows, answers or watches.
+pub fn run(args: &InboxArgs, place: &Place) -> anyhow::Result<Ending> {
+    match &args.action {
+        None => list(&ListArgs::default(), place),
+        Some(Action::List(args)) => list(args, place),
+        Some(Action::Show(args)) => show(args, place),
+        Some(Action::Answer(args)) => answer::run(args, place),
+        Some(Action::Watch(args)) => watch::run(args, place),
+    }
+}
+
+fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
+    let waiting = Waiting::read(&place.home()?)?;
+    let is_meant = |row: &Row| args.kind.is_none_or(|kind| kind.as_str() == row.kind);
+    let rows: Vec<Row> = waiting.rows.into_iter().filter(is_meant).collect();
+    if args.json {
+        super::print_json(&rows)?;
+    } else {
+        super::print(&inbox::list_text(&rows))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn show(args: &ShowArgs, place: &Place) -> anyhow::Result<Ending> {
+    let waiting = Waiting::read(&place.home()?)?;
+    let row = waiting.find(&args.id)?;
+    if args.json {
+        super::print_json(row)?;
+    } else {
+        super::print(&inbox::show_text(row))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn kind(text: &str) -> Result<QuestionKind, String> {
+    QuestionKind::named(text).ok_or_else(|| {
+        let kinds: Vec<&str> = QuestionKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        format!("the kinds are {}", kinds.join(", "))
+    })
+}
+
+/// What waits in all runs now.
+struct Waiting {
+    all: AllAsking,
+    rows: Vec<Row>,
+}
+
+impl Waiting {
+    /// Reads it, and says what could not be read.
+    fn read(home: &Home) -> anyhow::Result<Self> {
+        let waiting = Self::read_silently(home)?;
+        for (path, why) in &waiting.all.unreadable {
+            eprintln!("warning: can't read `{}`: {}", path.display(), visible_line(why));
+        }
+        for run in &waiting.all.runs {
+            if let Some(fault) = &run.mailbox_fault {
+                eprintln!("warning: {fault}");
+            }
+            for (line, why) in &run.skipped {
+                let path = home.mailbox(&run.run_id);
+                eprintln!("warning: {}:{line} is skipped: {}", path.display(), visible_line(why));
+            }
+        }
+        Ok(waiting)
+    }
+
+    fn read_silently(home: &Home) -> anyhow::Result<Self> {
+        let now = Timestamp::now();
+        let all = runs::open_questions(home, &Owner::current(), now).context("can't read the folder of sessions")?;
+        let asked: Vec<Asked<'_>> = all
+            .runs
+            .iter()
+            .flat_map(|run| {
+                run.questions.iter().map(|(open, first)| Asked {
+                    run_id: &run.run_id,
+                    project: run.project.as_deref(),
+                    is_driven: run.driver_alive,
+                    open,
+                    first: first.as_ref(),
+                })
+            })
+            .collect();
+        let rows = inbox::of(&asked, now);
+        Ok(Self { rows, all })
+    }
+
+    /// The row that `given` names.
+    fn find(&self, given: &str) -> anyhow::Result<&Row> {
+        let exact: Vec<&Row> = self.rows.iter().filter(|row| row.id == given || row.short == given).collect();
+        let of_run: Vec<&Row> = self.rows.iter().filter(|row| row.run_id == given).collect();
+        // A short name may have grown by a digit since it was shown.
+        let longer: Vec<&Row> =
+            self.rows.iter().filter(|row| given.len() >= 5 && row.short.starts_with(given)).collect();
+        let found = [exact, of_run, longer].into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+        match found.as_slice() {
+            [row] => Ok(row),
+            [] => Err(Failure::ending(Ending::Failed, format!("no open question is called `{}`", visible_line(given)))
+                .hint("`adjutant inbox` lists those that are open")
+                .into()),
+            several => {
+                let ids: Vec<&str> = several.iter().map(|row| row.id.as_str()).collect();
+                Err(Failure::usage(format!("`{}` may be several questions", visible_line(given)))
+                    .hint(format!("name one of {}", ids.join(", ")))
+                    .into())
+            }
+        }
+    }
+
+    /// The question of a row, as its run has it.
+    fn question(&self, row: &Row) -> Option<(&runs::Asking, &OpenQuestion, Option<&First>)> {
+        let run = self.all.runs.iter().find(|run| run.run_id.as_str() == row.run_id)?;
+        let is_it = |open: &OpenQuestion| open.key.part.as_str() == row.part && open.key.slot.to_string() == row.slot;
+        let (open, first) = run.questions.iter().find(|(open, _)| is_it(open))?;
+        Some((run, open, first.as_ref()))
+    }
+}

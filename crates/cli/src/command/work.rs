@@ -1,0 +1,122 @@
+//! `adjutant work`: goes on with runs that wait, once they can.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use adjutant_core::id::RunId;
+use adjutant_core::inbox::mailbox::First;
+use adjutant_store::runs::{self, Asking};
+use adjutant_store::{Home, Mailbox, Owner};
+use anyhow::Context;
+use jiff::Timestamp;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::resume::{self, ResumeArgs};
+use crate::exit::Ending;
+use crate::failure;
+use crate::settings::Place;
+use crate::sitting;
+
+/// How often all runs are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Go on with runs that wait, once they were answered
+///
+/// Takes each run that nobody drives and that has an answer in its mailbox, or a question whose deadline has passed,
+/// and goes on with it as `resume` does, one after another. Nobody is asked here: what comes up waits in the inbox.
+/// Ends with Ctrl-C, which leaves the run at work to be resumed.
+#[derive(Debug, clap::Args)]
+pub struct WorkArgs {
+    /// Look once, go on with what can, and end
+    #[arg(long)]
+    once: bool,
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a run looked after it was gone on with: as long as nothing has come since, it is left alone.
+#[derive(Debug, Clone, Copy)]
+struct Sight {
+    at: Timestamp,
+    journal_bytes: u64,
+    mailbox_bytes: u64,
+}
+
+impl Sight {
+    fn of(home: &Home, run_id: &RunId) -> Self {
+        let journal_bytes = std::fs::metadata(home.journal(run_id)).map_or(0, |found| found.len());
+        Self { at: Timestamp::now(), journal_bytes, mailbox_bytes: Mailbox::of(home, run_id).bytes() }
+    }
+
+    /// Whether nothing was written since, and no deadline has passed since. A clock that went back says nothing.
+    fn is_still_so(&self, home: &Home, asking: &Asking) -> bool {
+        let now = Self::of(home, &asking.run_id);
+        let same_files = (now.journal_bytes, now.mailbox_bytes) == (self.journal_bytes, self.mailbox_bytes);
+        let passed_since = |deadline: Timestamp| self.at < deadline && deadline <= now.at;
+        let deadlines = asking.questions.iter().filter_map(|(open, _)| open.deadline());
+        same_files && now.at >= self.at && !deadlines.into_iter().any(passed_since)
+    }
+}
+
+/// Works until it is interrupted, or once.
+pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let runtime = sitting::runtime()?;
+    let mut signals = {
+        let _within = runtime.enter();
+        let listening = || -> std::io::Result<[Signal; 2]> {
+            Ok([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?])
+        };
+        listening().context("can't listen for Ctrl-C")?
+    };
+    let mut seen: BTreeMap<RunId, Sight> = BTreeMap::new();
+    loop {
+        let mut failed = false;
+        for asking in ready(&home)? {
+            if seen.get(&asking.run_id).is_some_and(|sight| sight.is_still_so(&home, &asking)) {
+                continue;
+            }
+            let run_id = asking.run_id;
+            match resume::run(&ResumeArgs::of_worker(&run_id, args.json), place) {
+                Ok(Ending::Interrupted) => return Ok(Ending::Interrupted),
+                Ok(_) => {}
+                Err(error) => {
+                    failed = true;
+                    failure::report(&error);
+                }
+            }
+            seen.insert(run_id.clone(), Sight::of(&home, &run_id));
+        }
+        if args.once {
+            return Ok(if failed { Ending::Failed } else { Ending::Done });
+        }
+        let [interrupt, terminate] = &mut signals;
+        let interrupted = runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => true,
+                _ = terminate.recv() => true,
+                () = tokio::time::sleep(LOOK_EVERY) => false,
+            }
+        });
+        if interrupted {
+            return Ok(Ending::Interrupted);
+        }
+    }
+}
+
+/// The runs that can go on and that nobody drives, those that waited longest first.
+///
+/// Deadlines are held against the clock on the wall: a machine that slept finds them when it wakes, and a clock that
+/// jumped back finds none.
+fn ready(home: &Home) -> anyhow::Result<Vec<Asking>> {
+    let now = Timestamp::now();
+    let all = runs::open_questions(home, &Owner::current(), now).context("can't read the folder of sessions")?;
+    let can_go_on = |asking: &Asking| {
+        !asking.driver_alive
+            && asking.questions.iter().any(|(open, first)| matches!(first, Some(First::Answer(_))) || open.is_due(now))
+    };
+    let mut ready: Vec<Asking> = all.runs.into_iter().filter(can_go_on).collect();
+    ready.sort_by_key(|asking| asking.questions.iter().map(|(open, _)| open.at).min());
+    Ok(ready)
+}

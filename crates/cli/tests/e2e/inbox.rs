@@ -1,0 +1,316 @@
+//! What waits for an operator is answered from anywhere, once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
+use adjutant_core::procedure::{Part, Slot, What};
+use adjutant_core::trace::{Body, Entry, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_ports::{Durability, Journal};
+use adjutant_store::{FileJournal, Home, Owner};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::home::{RUN, SUMMARY, TestHome};
+
+const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+
+/// A run that waits for the word on its summary, and nobody is there.
+fn parked() -> TestHome {
+    let home = TestHome::new();
+    home.scripted("mode: auto", &json!([SUMMARY, {"repeat": 2, "text": REPORT}]));
+    home.run(&["run", "../brief.md"]).expect_code(4).expect_text("waiting (confirmation)");
+    home
+}
+
+fn list(home: &TestHome) -> Vec<Value> {
+    let listed = home.run(&["inbox", "list", "--json"]).expect_code(0);
+    serde_json::from_str(&listed.stdout).expect("JSON")
+}
+
+fn answers(home: &TestHome, run: &str) -> Vec<Value> {
+    home.journal(run).into_iter().filter(|event| event["type"] == "answer").collect()
+}
+
+fn mailbox(run: &str) -> String {
+    format!("home/sessions/{run}.mailbox.jsonl")
+}
+
+#[test]
+fn a_parked_run_is_answered_in_the_inbox_and_goes_on_with_resume() {
+    let home = parked();
+    let rows = list(&home);
+    assert_eq!(rows.len(), 1);
+    assert_eq!((&rows[0]["kind"], &rows[0]["default"]), (&json!("confirmation"), &json!("no")));
+    let id = rows[0]["id"].as_str().expect("an id");
+    assert_eq!(id, format!("{RUN}:session:ask/1.1"));
+    home.run(&["inbox", "show", id]).expect_code(0).expect_text("Is this summary what you want?").expect_text("go ");
+    home.run(&["inbox"]).expect_code(0).expect_text(rows[0]["short"].as_str().expect("a short id"));
+
+    home.run(&["inbox", "answer", id]).expect_code(2);
+    home.run(&["inbox", "answer", "nothing", "go"]).expect_code(1);
+    home.run(&["inbox", "answer", id, ""]).expect_code(2).expect_text("can't be read as an answer");
+    home.run(&["inbox", "answer", id, "go"]).expect_code(0).expect_text("adjutant resume");
+    let second = home.run(&["inbox", "answer", RUN, "no"]).expect_code(4);
+    assert!(
+        second.stdout.contains("answered before: ") && second.stdout.contains("`go` by operator, inbox"),
+        "{second:?}"
+    );
+
+    home.run(&["resume", RUN]).expect_code(0).expect_text("answered by operator, inbox").expect_text("completed");
+    let recorded = answers(&home, RUN);
+    assert_eq!(recorded.len(), 1);
+    assert_eq!((&recorded[0]["choice"], &recorded[0]["whence"]), (&json!("accept"), &json!("inbox")));
+    let line: Value = serde_json::from_str(home.read(&mailbox(RUN)).trim()).expect("one line");
+    assert_eq!((&line["id"], &line["by"]), (&recorded[0]["id"], &recorded[0]["by"]));
+    assert!(list(&home).is_empty());
+    home.run(&["replay", RUN]).expect_code(0);
+    let runs = home.run(&["list", "--json"]).expect_code(0);
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&runs.stdout).expect("JSON").len(), 1, "a mailbox is no run");
+}
+
+#[test]
+fn what_is_answered_here_is_in_the_mailbox_too() {
+    let home = parked();
+    home.run_with(&["resume", RUN], b"go\n").expect_code(0);
+    let line: Value = serde_json::from_str(home.read(&mailbox(RUN)).trim()).expect("one line");
+    assert_eq!((&line["whence"], &line["choice"]), (&json!("terminal"), &json!("accept")));
+    assert_eq!(answers(&home, RUN)[0]["id"], line["id"]);
+}
+
+#[test]
+fn a_worker_goes_on_with_what_was_answered_and_leaves_the_rest() {
+    let home = parked();
+    home.run(&["run", "../brief.md", "--new"]).expect_code(4);
+    let other = format!("{RUN}-r2");
+    let before = home.journal(RUN);
+    home.run(&["work", "--once"]).expect_code(0);
+    assert_eq!(home.journal(RUN), before, "nobody answered");
+    home.run(&["inbox", "answer", &format!("{other}:session:ask/1.1"), "go"]).expect_code(0);
+    home.run(&["work", "--once"]).expect_code(0).expect_text(&format!("run {other}: completed"));
+    assert_eq!(home.journal(RUN), before);
+    assert_eq!(home.journal(&other).last().expect("events")["type"], "run_end");
+    home.run(&["work", "--once"]).expect_code(0);
+}
+
+#[test]
+fn a_worker_leaves_a_run_alone_that_somebody_drives() {
+    let home = TestHome::new();
+    home.scripted("mode: auto", &json!([SUMMARY, {"repeat": 2, "text": REPORT}]));
+    let mut driven = home.start(&["run", "../brief.md"]);
+    driven.until("<anything else>");
+    driven.until("no ");
+    driven.signal(rustix::process::Signal::STOP);
+    home.run(&["inbox", "answer", RUN, "go"]).expect_code(0);
+    let before = home.journal(RUN);
+    home.run(&["work", "--once"]).expect_code(0);
+    assert_eq!(home.journal(RUN), before);
+    driven.signal(rustix::process::Signal::CONT);
+    // Its input is still open: it learns of the answer by itself.
+    driven.until("answered by operator, inbox");
+    driven.finish().expect_code(0);
+}
+
+#[test]
+fn an_answer_that_was_claimed_and_not_recorded_is_used_after_a_kill() {
+    let home = parked();
+    // As if a driver had been killed between the two: the claim is there, the journal knows nothing of it.
+    let line = json!({"v": 1, "type": "answer", "part": "session", "slot": "ask/1.1", "kind": "confirmation",
+        "choice": "correct", "text": "two files", "by": "operator", "whence": "terminal",
+        "at": "2026-02-03T04:05:06.789Z", "id": "claimed"});
+    home.write(&mailbox(RUN), format!("{line}\n"));
+    fs::set_permissions(home.path(&mailbox(RUN)), fs::Permissions::from_mode(0o600)).expect("set");
+    home.run_with(&["resume", RUN], b"no\n").expect_code(6).expect_text("answered by operator, terminal");
+    let recorded = answers(&home, RUN);
+    assert_eq!((&recorded[0]["id"], &recorded[0]["text"]), (&json!("claimed"), &json!("two files")));
+    // The line at the input was for the next question.
+    assert_eq!(recorded[1]["choice"], "decline");
+}
+
+#[test]
+fn hostile_lines_of_a_mailbox_answer_nothing_and_drive_no_terminal() {
+    let home = parked();
+    let good = json!({"v": 1, "type": "answer", "part": "session", "slot": "ask/1.1", "kind": "confirmation",
+        "choice": "accept", "by": "operator", "whence": "inbox", "at": "2026-02-03T04:05:06.789Z", "id": "x"});
+    let with = |field: &str, value: Value| {
+        let mut line = good.clone();
+        line[field] = value;
+        line.to_string()
+    };
+    let lines = [
+        "\u{1b}[2J\u{1b}]0;owned\u{7}".to_owned(),
+        with("kind", json!("step")),
+        with("choice", json!("for_run")),
+        with("by", json!("\u{1b}[31mroot")),
+        with("slot", json!("call/1.1")),
+        with("part", json!("../../etc")),
+        with("v", json!(99)),
+        "[".repeat(100_000),
+        good.to_string()[..60].to_owned(),
+    ];
+    home.write(&mailbox(RUN), lines.join("\n"));
+    fs::set_permissions(home.path(&mailbox(RUN)), fs::Permissions::from_mode(0o600)).expect("set");
+    let listed = home.run(&["inbox"]).expect_code(0).expect_text("is skipped");
+    let resumed = home.run(&["resume", RUN]).expect_code(4).expect_text("is skipped");
+    for said in [&listed.stdout, &listed.stderr, &resumed.stdout, &resumed.stderr] {
+        assert!(!said.contains('\u{1b}') && !said.contains('\u{7}'), "{said:?}");
+    }
+    assert!(answers(&home, RUN).is_empty());
+    // An answer after them counts, the torn line is closed.
+    home.run(&["inbox", "answer", RUN, "no"]).expect_code(0);
+    home.run(&["resume", RUN]).expect_code(6);
+    assert_eq!(answers(&home, RUN).len(), 1);
+}
+
+#[test]
+fn a_mailbox_that_others_can_write_answers_nothing() {
+    let home = parked();
+    home.run(&["inbox", "answer", RUN, "go"]).expect_code(0);
+    fs::set_permissions(home.path(&mailbox(RUN)), fs::Permissions::from_mode(0o666)).expect("set");
+    home.run(&["inbox", "answer", RUN, "no"]).expect_code(1).expect_text("chmod 600");
+    home.run(&["work", "--once"]).expect_code(0);
+    assert!(answers(&home, RUN).is_empty());
+    let resumed = home.run_with(&["resume", RUN], b"no\n").expect_code(6);
+    assert_eq!(resumed.stdout.matches("no answer from elsewhere counts").count(), 1, "{}", resumed.stdout);
+    assert_eq!(answers(&home, RUN)[0]["whence"], "terminal");
+}
+
+/// A run with open questions, that never had a driver: enough for the inbox.
+fn asking(home: &TestHome, run: &str, questions: &[Question]) {
+    let place = Home::new(home.path("home"), None);
+    let brief_id = run.parse().expect("a name");
+    let at = Timestamp::from_second(1_700_000_000).expect("a time");
+    let (run_id, mut journal) = FileJournal::create_next(&place, &brief_id, &Owner::current(), at).expect("a journal");
+    let start = RunStart {
+        run_id,
+        brief_id,
+        project: "e2e".to_owned(),
+        brief_path: None,
+        brief: crate::home::brief(""),
+        options: RunOptions::default(),
+        versions: Versions { adjutant: "0".to_owned(), standing_orders: 1 },
+    };
+    let header =
+        Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".to_owned(), brief_id: run.to_owned() };
+    let asked = (1..)
+        .zip(questions)
+        .map(|(number, question)| Body::Question { slot: Slot::first(What::Ask, number), question: question.clone() });
+    for body in [header, Body::RunStart(Box::new(start))].into_iter().chain(asked) {
+        journal.append(Entry { part: Part::root(), body }, at, Durability::Written).expect("appended");
+    }
+    journal.close().expect("closed");
+}
+
+fn question(kind: QuestionKind, text: &str, options: &[(Choice, &str)], deadline_ms: Option<u64>) -> Question {
+    Question {
+        kind,
+        text: text.to_owned(),
+        options: options.iter().map(|(choice, reply)| Offer::new(*choice, reply, "something changes")).collect(),
+        default: options.last().expect("an option").0,
+        deadline_ms,
+    }
+}
+
+#[test]
+fn fifty_processes_answer_two_hundred_questions_once_each() {
+    let home = TestHome::new();
+    let options = [(Choice::Continue, "ok"), (Choice::Done, "done")];
+    let step = |number: usize| question(QuestionKind::Step, &format!("Step {number}. Go on?"), &options, None);
+    for run in 0..4 {
+        let questions: Vec<Question> = (0..50).map(step).collect();
+        asking(&home, &format!("many-{run}"), &questions);
+    }
+    assert_eq!(list(&home).len(), 200);
+    let processes: Vec<_> = (0..50)
+        .map(|number| {
+            let word = format!("said by {number}");
+            let mut command = home.adjutant(&["inbox", "answer", "--kind", "step", "--yes", "--json", &word]);
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
+        })
+        .collect();
+    let mut won: BTreeMap<String, String> = BTreeMap::new();
+    for (number, process) in processes.into_iter().enumerate() {
+        let output = process.wait_with_output().expect("it ends");
+        let came: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(came.len(), 200);
+        let ours: Vec<&Value> = came.iter().filter(|came| came["is_ours"] == true).collect();
+        assert_eq!(output.status.code(), Some(if ours.is_empty() { 4 } else { 0 }), "{number}");
+        for came in ours {
+            let id = came["id"].as_str().expect("an id").to_owned();
+            let before = won.insert(id.clone(), format!("said by {number}"));
+            assert_eq!(before, None, "{id} was answered twice");
+        }
+    }
+    assert_eq!(won.len(), 200);
+    // What each was told is what the mailboxes say.
+    for row in list(&home) {
+        let id = row["id"].as_str().expect("an id");
+        assert_eq!(row["answered"]["what"].as_str(), won.get(id).map(|word| format!("say: {word}")).as_deref(), "{id}");
+    }
+    for run in 0..4 {
+        assert_eq!(home.read(&mailbox(&format!("many-{run}"))).lines().count(), 50);
+    }
+}
+
+#[test]
+fn a_batch_shows_every_act_and_asks_and_reaches_no_other_category() {
+    let home = TestHome::new();
+    let options = [(Choice::Once, "y"), (Choice::Deny, "n")];
+    let held = |act: &str| question(QuestionKind::Destructive, &format!("May it?\n  `{act}`"), &options, None);
+    asking(&home, "batch", &[held("rm -r build"), held("rm -r dist\u{1b}[2J")]);
+    let batch = ["inbox", "answer", "--kind", "destructive", "y"];
+    // Nobody is there to agree, and nothing is answered in silence.
+    let refused = home.run(&batch).expect_code(2);
+    for act in ["rm -r build", "rm -r dist\\u{1b}"] {
+        assert!(refused.stderr.contains(act), "{}", refused.stderr);
+    }
+    assert!(list(&home).iter().all(|row| row["answered"].is_null()));
+    home.run(&[&batch[..], &["--yes", "--category", "filesystem_delete"]].concat()).expect_code(1);
+    // A word that is none for this kind would be a no to all of them.
+    home.run(&["inbox", "answer", "--kind", "destructive", "--yes", "yess"]).expect_code(2);
+    let agreed = home.run(&[&batch[..], &["--yes"]].concat()).expect_code(0);
+    assert!(agreed.stderr.contains("rm -r build") && agreed.stderr.contains("rm -r dist"), "{}", agreed.stderr);
+    assert!(list(&home).iter().all(|row| row["answered"]["what"] == "y"));
+}
+
+#[test]
+fn a_question_past_its_deadline_gets_its_default_from_a_worker() {
+    let home = parked();
+    // The same run, with its question asked under a deadline of a second, long ago.
+    let at = |event: &Value| event["at"].as_str().expect("a time").parse::<Timestamp>().expect("a time");
+    let events = home.journal(RUN);
+    let place = Home::new(home.path("home"), None);
+    for ending in ["trace.ndjson", "lease"] {
+        fs::remove_file(home.path(&format!("home/sessions/{RUN}.{ending}"))).expect("removed");
+    }
+    let mut journal = FileJournal::create(&place, &RUN.parse().expect("a name"), &Owner::current(), at(&events[0]))
+        .expect("a journal");
+    for mut event in events {
+        let time = at(&event);
+        if event["type"] == "question" {
+            event["question"]["deadline_ms"] = json!(1);
+        }
+        let line = serde_json::to_string(&reordered(&event)).expect("JSON");
+        let adjutant_core::trace::Line::Event(event) = adjutant_core::trace::wire::decode(&line).expect("an event")
+        else {
+            panic!("{line}")
+        };
+        journal.append(Entry { part: event.part, body: event.body }, time, Durability::Written).expect("appended");
+    }
+    journal.close().expect("closed");
+    home.run(&["inbox", "answer", RUN, "go"]).expect_code(4).expect_text("its deadline passed");
+    home.run(&["work", "--once"]).expect_code(0).expect_text("declined");
+    let journal = home.journal(RUN);
+    assert_eq!(journal.iter().filter(|event| event["type"] == "expired").count(), 1);
+    assert!(answers(&home, RUN).is_empty());
+    home.run(&["replay", RUN]).expect_code(0);
+}
+
+/// The event without what the journal adds to it.
+fn reordered(event: &Value) -> Value {
+    let mut event = event.as_object().expect("an object").clone();
+    event.remove("prev");
+    Value::Object(event)
+}

@@ -1,0 +1,337 @@
+//! The inbox: what waits for an operator, over all runs. Text from agents is shown spelled out.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::columns::{cut, table};
+use super::visible::{visible_line, visible_text};
+use crate::id::RunId;
+use crate::inbox::mailbox::{Closing, First};
+use crate::inbox::open::{question_id, short_names};
+use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind};
+use crate::trace::wire;
+
+/// The first line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
+const LINE_UNITS_MAX: usize = 80;
+
+/// One open question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name among all questions of all runs.
+    pub id: String,
+    /// A short name, by which it is known until it is answered.
+    pub short: String,
+    /// Its run.
+    pub run_id: String,
+    /// The run's project.
+    pub project: Option<String>,
+    /// Where in the run; empty for the run itself.
+    pub part: String,
+    /// The slot that its answer will name.
+    pub slot: String,
+    /// The phase it came up in.
+    pub phase: Option<String>,
+    /// What it is about.
+    pub kind: String,
+    /// The categories that a yes would be for, as far as they are known.
+    pub categories: BTreeSet<String>,
+    /// Since when.
+    pub asked_at: String,
+    /// For how long, in seconds; 0 if the clock went back since.
+    pub age_seconds: u64,
+    /// When it gets its default.
+    pub deadline: Option<String>,
+    /// Whether that has passed.
+    pub is_due: bool,
+    /// What is taken then, as it would be typed; absent where only an operator's own words will do.
+    pub default: Option<String>,
+    /// Whether a process drives the run now.
+    pub is_driven: bool,
+    /// What is asked, in whole.
+    pub text: String,
+    /// Its first line.
+    pub first_line: String,
+    /// What may be chosen, and what each would change.
+    pub options: Vec<Offer>,
+    /// What was answered already, and is not in the journal yet.
+    pub answered: Option<AnsweredRow>,
+}
+
+/// What came first to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AnsweredRow {
+    /// What, as it would be typed; or why it takes no answer.
+    pub what: String,
+    /// Who; absent if nobody.
+    pub by: Option<String>,
+    /// Whence.
+    pub whence: Option<String>,
+    /// When.
+    pub at: String,
+}
+
+impl AnsweredRow {
+    /// What came first to a question with these options.
+    #[must_use]
+    pub fn of(first: &First, options: &[Offer]) -> Self {
+        match first {
+            First::Answer(answer) => Self {
+                what: as_typed(answer.choice, answer.text.as_deref(), options),
+                by: Some(answer.by.clone()),
+                whence: Some(answer.whence.clone()),
+                at: wire::timestamp(answer.at),
+            },
+            First::Closed { why, at, .. } => {
+                Self { what: Closing::said(*why).to_owned(), by: None, whence: None, at: wire::timestamp(*at) }
+            }
+        }
+    }
+
+    /// On one line: what, by whom, whence, when.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let by = self.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+        let whence = self.whence.as_deref().map(|whence| format!(", {whence}")).unwrap_or_default();
+        visible_line(&format!("`{}`{by}{whence}, at {}", self.what, self.at)).into_owned()
+    }
+}
+
+/// What a row is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The run.
+    pub run_id: &'a RunId,
+    /// Its project.
+    pub project: Option<&'a str>,
+    /// Whether a process drives it.
+    pub is_driven: bool,
+    /// The question.
+    pub open: &'a OpenQuestion,
+    /// What came first to it.
+    pub first: Option<&'a First>,
+}
+
+/// The rows of the inbox at `now`, the oldest question first.
+#[must_use]
+pub fn of(asked: &[Asked<'_>], now: Timestamp) -> Vec<Row> {
+    let mut rows: Vec<Row> = asked.iter().map(|asked| row(asked, now)).collect();
+    rows.sort_by(|a, b| a.asked_at.cmp(&b.asked_at).then_with(|| a.id.cmp(&b.id)));
+    let names = short_names(rows.iter().map(|row| row.id.as_str()));
+    for (row, short) in rows.iter_mut().zip(names) {
+        row.short = short;
+    }
+    rows
+}
+
+fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
+    let Asked { run_id, project, is_driven, open, first } = *asked;
+    let question = &open.question;
+    Row {
+        id: question_id(run_id, &open.key),
+        short: String::new(),
+        run_id: run_id.to_string(),
+        project: project.map(str::to_owned),
+        part: open.key.part.to_string(),
+        slot: open.key.slot.to_string(),
+        phase: open.phase.map(|phase| phase.as_str().to_owned()),
+        kind: question.kind.as_str().to_owned(),
+        categories: open.categories.clone(),
+        asked_at: wire::timestamp(open.at),
+        age_seconds: u64::try_from(now.duration_since(open.at).as_secs()).unwrap_or(0),
+        deadline: open.deadline().map(wire::timestamp),
+        is_due: open.is_due(now),
+        default: default_word(question.kind, question.default, &question.options),
+        is_driven,
+        text: question.text.clone(),
+        first_line: open.first_line().to_owned(),
+        options: question.options.clone(),
+        answered: first.map(|first| AnsweredRow::of(first, &question.options)),
+    }
+}
+
+/// The default as it would be typed; `None` where it is the operator's own words.
+fn default_word(kind: QuestionKind, default: Choice, options: &[Offer]) -> Option<String> {
+    match kind {
+        QuestionKind::Blocker | QuestionKind::Limit => None,
+        QuestionKind::Confirmation
+        | QuestionKind::Step
+        | QuestionKind::Destructive
+        | QuestionKind::Deadline
+        | QuestionKind::Failure
+        | QuestionKind::Permission
+        | QuestionKind::Scope
+        | QuestionKind::Escalation
+        | QuestionKind::Disagreement => Some(as_typed(default, None, options)),
+    }
+}
+
+/// A choice as it would be typed, with the text that goes with it.
+#[must_use]
+pub fn as_typed(choice: Choice, text: Option<&str>, options: &[Offer]) -> String {
+    let offered = options.iter().find(|offer| offer.choice == choice).map(|offer| offer.reply.as_str());
+    let word = offered.map_or_else(|| choice.as_str().to_owned(), str::to_owned);
+    match text {
+        Some(text) if word.starts_with('<') => text.to_owned(),
+        Some(text) => format!("{word}: {text}"),
+        None => word,
+    }
+}
+
+/// The list of `rows`: a line for each.
+#[must_use]
+pub fn list_text(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "nothing waits for you\n".to_owned();
+    }
+    let cells: Vec<[String; 8]> = rows.iter().map(cells).collect();
+    table(["id", "run", "doing", "kind", "age", "default", "deadline", "question"], &cells)
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let question = match &row.answered {
+        None => cut(&row.first_line, LINE_UNITS_MAX),
+        Some(answered) => format!("answered: {}", answered.said()),
+    };
+    [
+        row.short.clone(),
+        row.run_id.clone(),
+        doing(row),
+        row.kind.clone(),
+        age(row.age_seconds),
+        row.default.clone().unwrap_or_else(|| "-".to_owned()),
+        deadline(row),
+        question,
+    ]
+}
+
+/// One row on one line, for whoever watches.
+#[must_use]
+pub fn line_text(row: &Row) -> String {
+    let cells = [row.short.as_str(), &row.run_id, &row.kind, &cut(&row.first_line, LINE_UNITS_MAX)];
+    visible_line(&cells.join("  ")).into_owned() + "\n"
+}
+
+/// A question in whole, with what each answer would change.
+#[must_use]
+pub fn show_text(row: &Row) -> String {
+    let mut text = String::new();
+    let categories: Vec<&str> = row.categories.iter().map(String::as_str).collect();
+    let since = format!("{} ({} ago)", row.asked_at, age(row.age_seconds));
+    let default = row.default.clone().unwrap_or_else(|| "none: it waits for your words".to_owned());
+    for (what, value) in [
+        ("id", format!("{} ({})", row.id, row.short)),
+        ("project", row.project.clone().unwrap_or_default()),
+        ("doing", doing(row)),
+        ("kind", row.kind.clone()),
+        ("for", categories.join(", ")),
+        ("asked", since),
+        ("default", default),
+        ("deadline", deadline(row)),
+    ] {
+        if !value.is_empty() && value != "-" {
+            text.push_str(&format!("{what:9}{}\n", visible_line(&value)));
+        }
+    }
+    text.push_str(&format!("\n{}\n", visible_text(&row.text)));
+    let width = row.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
+    for offer in &row.options {
+        let reply = visible_line(&offer.reply);
+        text.push_str(&format!("    {reply:width$}  {}\n", visible_line(&offer.changes)));
+    }
+    if let Some(answered) = &row.answered {
+        text.push_str(&format!("\nanswered: {}\n", answered.said()));
+    }
+    text
+}
+
+fn doing(row: &Row) -> String {
+    let phase = row.phase.as_deref().unwrap_or("-");
+    if row.part.is_empty() { phase.to_owned() } else { format!("{phase}, {}", row.part) }
+}
+
+fn deadline(row: &Row) -> String {
+    match &row.deadline {
+        None => "-".to_owned(),
+        Some(deadline) if row.is_due => format!("{deadline}, passed"),
+        Some(deadline) => deadline.clone(),
+    }
+}
+
+/// A length of time in its largest whole unit.
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inbox::Question;
+    use crate::inbox::mailbox::Answer;
+    use crate::procedure::{Key, Part, Slot, What};
+    use crate::trace::PhaseName;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).expect("a time")
+    }
+
+    fn open(number: u32, second: i64, text: &str, deadline_ms: Option<u64>) -> OpenQuestion {
+        let options = vec![Offer::new(Choice::Once, "y", "yes\u{1b}[2J"), Offer::new(Choice::Deny, "n", "no")];
+        OpenQuestion {
+            key: Key { part: Part::root().child("session"), slot: Slot::first(What::Ask, number) },
+            at: at(second),
+            question: Question {
+                kind: QuestionKind::Destructive,
+                text: text.to_owned(),
+                options,
+                default: Choice::Deny,
+                deadline_ms,
+            },
+            phase: Some(PhaseName::Destructive),
+            categories: BTreeSet::from(["filesystem_delete".to_owned()]),
+        }
+    }
+
+    #[test]
+    fn the_oldest_comes_first_and_nothing_drives_the_terminal() {
+        let run_id: RunId = "a-r2".parse().expect("a name");
+        let questions =
+            [open(2, 50, "late\u{1b}]0;x\u{7}", None), open(1, 0, "\u{202e}early\nrm -r build", Some(60_000))];
+        let first = First::Answer(Answer {
+            key: questions[0].key.clone(),
+            kind: QuestionKind::Destructive,
+            choice: Choice::Deny,
+            text: Some("no\u{9b}m".into()),
+            by: "operator".into(),
+            whence: "inbox".into(),
+            at: at(70),
+            id: "1".into(),
+        });
+        let asked: Vec<Asked<'_>> = questions
+            .iter()
+            .map(|open| Asked {
+                run_id: &run_id,
+                project: Some("orchard"),
+                is_driven: false,
+                open,
+                first: Some(&first).filter(|_| open.key.slot.number == 2),
+            })
+            .collect();
+        let rows = of(&asked, at(61));
+        assert_eq!(rows.iter().map(|row| row.slot.as_str()).collect::<Vec<_>>(), ["ask/1.1", "ask/2.1"]);
+        assert_eq!((rows[0].is_due, rows[0].default.as_deref(), rows[0].age_seconds), (true, Some("n"), 61));
+        let shown = [list_text(&rows), show_text(&rows[0]), show_text(&rows[1]), line_text(&rows[1])].concat();
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown}");
+        assert!(!shown.contains('\u{202e}'), "{shown}");
+        insta::assert_snapshot!(shown);
+        // A clock that went back makes nothing due and no age wrong.
+        let rows = of(&asked, at(-100));
+        assert_eq!((rows[0].is_due, rows[0].age_seconds), (false, 0));
+    }
+}
