@@ -10,15 +10,16 @@ use adjutant_agents::ScriptedAgent;
 use adjutant_agents::scripted::Script;
 use adjutant_core::brief;
 use adjutant_core::gate::{Grant, HookAnswer, HookCall};
-use adjutant_core::inbox::{Choice, Message, Question, QuestionKind};
+use adjutant_core::inbox::mailbox::Closing;
+use adjutant_core::inbox::{Choice, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::{Mode, Session};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions, RunStart, TRACE_VERSION, Versions};
 use adjutant_ports::{
-    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Pending,
-    Prepared, Progress, Settled, Tools,
+    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
+    Pending, Prepared, Progress, Settled, Tools,
 };
 use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
 use adjutant_store::disk::{Disk, Status};
@@ -149,11 +150,21 @@ impl Operator for Agreeing {
     fn show(&self, _: Progress<'_>) {}
 
     fn ask<'a>(&'a self, _: &'a Key, question: &'a Question, _: CancellationToken) -> Pending<'a, Option<Answered>> {
-        let answered = agreed(question).map(|choice| Answered { choice, text: None, whence: "answers" });
+        let answered = agreed(question).map(|choice| Answered {
+            id: "agreed".to_owned(),
+            choice,
+            text: None,
+            by: "bench".to_owned(),
+            whence: "answers".to_owned(),
+        });
         Box::pin(async move { answered })
     }
 
-    fn message(&self) -> Pending<'_, Message> {
+    fn close(&self, _: &Key, _: QuestionKind, _: Closing) -> Option<Answered> {
+        None
+    }
+
+    fn message(&self) -> Pending<'_, Heard> {
         Box::pin(std::future::pending())
     }
 

@@ -4,20 +4,22 @@
 //! Lines are read by one thread into a queue, so that what was typed or piped ahead of a question is not
 //! lost between two of them. The end of the input means that nobody is there: the question waits.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use adjutant_core::inbox::mailbox::{Answer, Closing, First};
+use adjutant_core::inbox::mailbox::{Answer, Closing, First, Said};
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
 use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
 use adjutant_core::trace::wire;
-use adjutant_ports::{Answered, CancellationToken, Operator, Pending, Progress};
+use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_store::Mailbox;
 use adjutant_store::mailbox::MailboxError;
+use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
@@ -45,6 +47,9 @@ pub struct Console {
     /// Whether somebody may be at it, even if they are not asked.
     is_attended: bool,
     mailbox: OnceLock<Mailbox>,
+    began: Timestamp,
+    /// The messages of the mailbox that were heard here.
+    heard: Mutex<HeardLetters>,
     /// Whether it was said that the mailbox can't be used.
     warned: AtomicBool,
 }
@@ -53,6 +58,13 @@ pub struct Console {
 struct Lines {
     typed: mpsc::UnboundedReceiver<String>,
     ended: bool,
+}
+
+/// The messages of the mailbox that were heard, and how long it was when there were no others.
+#[derive(Default)]
+struct HeardLetters {
+    ids: BTreeSet<String>,
+    bytes: u64,
 }
 
 struct Signals {
@@ -114,6 +126,8 @@ impl Console {
             reads_input,
             is_attended: true,
             mailbox: OnceLock::new(),
+            began: Timestamp::now(),
+            heard: Mutex::default(),
             warned: AtomicBool::new(false),
         })
     }
@@ -128,6 +142,35 @@ impl Console {
         }
         // A second mailbox would be a mistake of this program, and the first one holds.
         self.mailbox.set(mailbox).ok();
+    }
+
+    /// Waits for a message in the mailbox that was not heard here yet.
+    async fn letter(&self) -> Said {
+        let mut every = tokio::time::interval(mail::LOOK_EVERY);
+        loop {
+            every.tick().await;
+            if let Some(said) = self.new_letter() {
+                return said;
+            }
+        }
+    }
+
+    fn new_letter(&self) -> Option<Said> {
+        let mailbox = self.mailbox.get()?;
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = mailbox.bytes();
+        if heard.bytes == bytes {
+            return None;
+        }
+        // Whoever had a run stand still before it was gone on with has got what they wanted.
+        let is_past = |said: &Said| said.message == Message::Interrupt && said.at < self.began;
+        let letters = mailbox.read().ok()?;
+        let new =
+            letters.messages.into_iter().filter(|said| !is_past(said)).find(|said| heard.ids.insert(said.id.clone()));
+        if new.is_none() {
+            heard.bytes = bytes;
+        }
+        new
     }
 
     /// The renderer, for what a command itself has to say.
@@ -308,7 +351,7 @@ impl Operator for Console {
         })
     }
 
-    fn message(&self) -> Pending<'_, Message> {
+    fn message(&self) -> Pending<'_, Heard> {
         Box::pin(async move {
             let mut signals = self.signals.lock().await;
             let Signals { interrupt, terminate, last, commands, commands_ended } = &mut *signals;
@@ -319,15 +362,20 @@ impl Operator for Console {
                         *last = Some(Instant::now());
                         if twice || self.is_asking() || !self.is_attended {
                             self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
-                            return Message::Interrupt;
+                            return Message::Interrupt.into();
                         }
                         let note = "cancelling what is in flight (once more to stop the run)";
                         self.with_renderer(|renderer| renderer.note(note));
-                        return Message::Cancel;
+                        return Message::Cancel.into();
                     }
-                    _ = terminate.recv() => return Message::Interrupt,
+                    _ = terminate.recv() => return Message::Interrupt.into(),
+                    said = self.letter() => {
+                        let said_by = format!("{} says ({}): {}", said.by, said.whence, said.message.said());
+                        self.with_renderer(|renderer| renderer.note(&visible_line(&said_by)));
+                        return Heard { message: said.message, id: Some(said.id), by: Some(said.by) };
+                    }
                     command = commands.recv(), if !*commands_ended => match command {
-                        Some(message) => return message,
+                        Some(message) => return message.into(),
                         None => *commands_ended = true,
                     },
                 }

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 pub const OPERATOR: &str = "operator";
 
 /// How often a mailbox is looked at while a question is open: soon for a person, nothing for a machine.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What came of an answer that was given here.
 pub enum Given {

@@ -21,7 +21,7 @@ pub use grants::GrantStore;
 pub use hooks::Hooks;
 pub use journal::{AppendError, Durability, Holder, Journal};
 pub use memory::{Memory, NotWritten, Written};
-pub use operator::{Answered, Clock, Operator, Progress};
+pub use operator::{Answered, Clock, Heard, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{Prepared, RescueName, Rescued, Settled, Tools};
 

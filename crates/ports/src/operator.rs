@@ -28,10 +28,27 @@ pub trait Operator: Send + Sync {
     fn close(&self, key: &Key, kind: QuestionKind, why: Closing) -> Option<Answered>;
 
     /// Waits for something that no question asked for. Never ends where nothing can be said.
-    fn message(&self) -> Pending<'_, Message>;
+    fn message(&self) -> Pending<'_, Heard>;
 
     /// Who answers, as it is put on record.
     fn name(&self) -> String;
+}
+
+/// Something that no question asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// What.
+    pub message: Message,
+    /// Its own id, if it came with one: a second delivery changes nothing.
+    pub id: Option<String>,
+    /// Who said it; whoever is at the terminal if nobody is named.
+    pub by: Option<String>,
+}
+
+impl From<Message> for Heard {
+    fn from(message: Message) -> Self {
+        Self { message, id: None, by: None }
+    }
 }
 
 /// What is shown to an operator.

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::gate::{Grant, Lasts};
+use adjutant_core::inbox::Question;
 use adjutant_core::inbox::mailbox::Closing;
-use adjutant_core::inbox::{Message, Question};
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome, PhaseName};
 use adjutant_ports::{
-    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Hooks, Journal, Operator, Prepared,
-    Progress, RescueName, Rescued, Settled, Tools,
+    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
+    Prepared, Progress, RescueName, Rescued, Settled, Tools,
 };
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
@@ -492,9 +492,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    fn told(&mut self, message: Message) -> Result<(), DriveError> {
-        let id = uuid::Uuid::now_v7().to_string();
-        let by = self.ports.operator.name();
+    fn told(&mut self, heard: Heard) -> Result<(), DriveError> {
+        let Heard { message, id, by } = heard;
+        if id.as_ref().is_some_and(|id| self.drive.ledger().has_used(id)) {
+            return Ok(());
+        }
+        let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        let by = by.unwrap_or_else(|| self.ports.operator.name());
         self.write(Entry { part: Part::root(), body: Body::OperatorMessage { id, message, by } })
     }
 

@@ -3,6 +3,7 @@
 pub mod new;
 pub mod validate;
 pub mod roles;
+pub mod say;
 pub mod run;
 pub mod resume;
 pub mod inbox;

@@ -128,7 +128,7 @@ pub fn parse_role_adapter(text: &str) -> Result<(Role, String), String> {
     Ok((parse_role(role)?, adapter.trim().to_owned()))
 }
 
-fn parse_dollars(text: &str) -> Result<u64, String> {
+pub(super) fn parse_dollars(text: &str) -> Result<u64, String> {
     price::sum(text).ok_or_else(|| "dollars are a number above 0 with at most nine decimals, such as 2.50".to_owned())
 }
 

@@ -27,6 +27,7 @@ mod openai;
 mod readme;
 mod recorded;
 mod sandbox;
+mod say;
 mod terminal;
 mod two_drivers;
 mod undo;

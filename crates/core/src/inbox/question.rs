@@ -192,3 +192,18 @@ pub enum Message {
     /// From here on the brief says otherwise.
     Amend(Box<Amendment>),
 }
+
+impl Message {
+    /// It in a line, for a person.
+    #[must_use]
+    pub fn said(&self) -> String {
+        match self {
+            Self::Cancel => "cancel".to_owned(),
+            Self::Interrupt => "interrupt".to_owned(),
+            Self::Stop => "stop".to_owned(),
+            Self::Mode(mode) => format!("mode={mode}"),
+            Self::Steer(text) => format!("steer={text}"),
+            Self::Amend(amendment) => format!("amend: {}", amendment.lines().join("; ")),
+        }
+    }
+}

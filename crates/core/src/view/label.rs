@@ -288,15 +288,8 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
         "interrupted" => ("interrupted", format!("{}  effect={}", w("slot"), w("effect"))),
         "timer" => ("timer", format!("{}  length={}ms", w("slot"), n("length_ms"))),
         "operator_message" => {
-            let said = match f.json("message").and_then(|json| serde_json::from_str(json).ok()) {
-                Some(Message::Cancel) => "cancel".to_owned(),
-                Some(Message::Interrupt) => "interrupt".to_owned(),
-                Some(Message::Stop) => "stop".to_owned(),
-                Some(Message::Mode(mode)) => format!("mode={mode}"),
-                Some(Message::Steer(text)) => format!("steer={text}"),
-                Some(Message::Amend(amendment)) => format!("amend: {}", amendment.lines().join("; ")),
-                None => String::new(),
-            };
+            let message = f.json("message").and_then(|json| serde_json::from_str::<Message>(json).ok());
+            let said = message.map_or_else(String::new, |message| message.said());
             ("operator", joined(&[&said, &format!("by={}", w("by"))]))
         }
         "handoff_read" => ("handoff", joined(&[&w("expected"), &f.texts("faults").join("; ")])),

@@ -1,0 +1,241 @@
+//! `adjutant pause`, `stop`, `steer`, `amend`: what an operator says to a run from another terminal.
+//!
+//! Each puts a message into the run's mailbox; whoever drives the run takes it from there. A run that nobody drives
+//! finds it when it is resumed.
+
+use adjutant_core::brief;
+use adjutant_core::budget::Budget;
+use adjutant_core::gate::Category;
+use adjutant_core::gate::authorization::covers_something;
+use adjutant_core::gate::scope::is_pattern_of_paths;
+use adjutant_core::id::RunId;
+use adjutant_core::inbox::Message;
+use adjutant_core::inbox::mailbox::Said;
+use adjutant_core::session::amendment::Amendment;
+use adjutant_core::view::visible_line;
+use adjutant_store::lease::Content;
+use adjutant_store::mailbox::Mailbox;
+use adjutant_store::runs::{self, Found};
+use adjutant_store::{Home, Owner, journal};
+use jiff::Timestamp;
+
+use super::resume;
+use super::run::parse_dollars;
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// Have a run stand still, to be resumed later
+///
+/// What is in flight is cancelled, as by Ctrl-C; `adjutant resume` goes on.
+#[derive(Debug, clap::Args)]
+pub struct PauseArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+}
+
+/// Stop a run for good
+#[derive(Debug, clap::Args)]
+pub struct StopArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+}
+
+/// Tell a running agent something at its next turn
+#[derive(Debug, clap::Args)]
+pub struct SteerArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+    /// What the agent is told
+    #[arg(required = true)]
+    words: Vec<String>,
+}
+
+/// Change what a run may do while it runs
+///
+/// Widens or narrows the brief: what it authorizes, its scope, its limits. What was allowed and has not begun is judged
+/// again; the agent is told; it is on record.
+#[derive(Debug, clap::Args)]
+pub struct AmendArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    run: String,
+    /// Authorize a category too (may be given several times)
+    #[arg(long, value_name = "CATEGORY")]
+    authorize: Vec<String>,
+    /// Authorize a category no more, as it stands in the brief (may be given several times)
+    #[arg(long, value_name = "CATEGORY")]
+    withdraw: Vec<String>,
+    /// Take a path into the brief's scope (may be given several times)
+    #[arg(long, value_name = "PATH")]
+    scope: Vec<String>,
+    /// Take a path out of the brief's scope, as it stands there (may be given several times)
+    #[arg(long, value_name = "PATH")]
+    unscope: Vec<String>,
+    /// How many tokens the run may use from here on, those before included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// How many minutes it may take, those before included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_minutes: Option<u64>,
+    /// What it may cost, such as 2.50, what it cost before included
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    max_dollars: Option<u64>,
+    /// How many turns it may take, those before included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_turns: Option<u64>,
+}
+
+/// Pauses a run.
+pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let run_id = unfinished(&home, &args.run)?;
+    if !is_driven(&home, &run_id) {
+        return Err(Failure::ending(
+            Ending::Failed,
+            format!("nobody drives the run `{run_id}`: it stands still already"),
+        )
+        .into());
+    }
+    say(&home, &run_id, Message::Interrupt, "it stands still")
+}
+
+/// Stops a run.
+pub fn stop(args: &StopArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let run_id = unfinished(&home, &args.run)?;
+    say(&home, &run_id, Message::Stop, "it is stopped")
+}
+
+/// Tells the agent of a run something.
+pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let run_id = unfinished(&home, &args.run)?;
+    let text = args.words.join(" ").trim().to_owned();
+    if text.is_empty() {
+        return Err(Failure::usage("there is nothing to tell the agent").hint("write it behind the run's name").into());
+    }
+    say(&home, &run_id, Message::Steer(text), "the agent is told at its next turn")
+}
+
+/// Changes what a run may do.
+pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let run_id = unfinished(&home, &args.run)?;
+    let reading = journal::read_only(&home, &run_id)?;
+    let start = resume::start(&reading.events)?;
+    let amendment = Amendment {
+        authorize: args.authorize.iter().map(|name| named(name)).collect::<anyhow::Result<_>>()?,
+        withdraw: args.withdraw.iter().map(|name| named(name)).collect::<anyhow::Result<_>>()?,
+        scope: args.scope.clone(),
+        unscope: args.unscope.clone(),
+        budget: Budget {
+            max_tokens: args.max_tokens,
+            max_minutes: args.max_minutes,
+            max_nano_dollars: args.max_dollars,
+            max_turns: args.max_turns,
+            max_tool_calls: None,
+        },
+    };
+    if amendment.is_empty() {
+        return Err(Failure::usage("nothing is amended")
+            .hint("say what with --authorize, --scope, --max-turns ...")
+            .into());
+    }
+    if let Some(entry) = amendment.scope.iter().find(|entry| !is_pattern_of_paths(entry)) {
+        return Err(Failure::usage(format!("`{}` is no path or pattern of paths", visible_line(entry))).into());
+    }
+    check_withdrawn(&reading.events, &start.brief, &amendment)?;
+    for line in amendment.lines() {
+        eprintln!("{}", visible_line(&line));
+    }
+    say(&home, &run_id, Message::Amend(Box::new(amendment)), "the brief is amended")
+}
+
+/// What is withdrawn must stand somewhere: a wider entry would go on covering it, and nobody would notice.
+fn check_withdrawn(events: &[adjutant_core::trace::Event], text: &str, amendment: &Amendment) -> anyhow::Result<()> {
+    let Some(brief) = brief::read(text).brief else { return Ok(()) };
+    let mut held = brief.authorized_costs;
+    for event in events {
+        if let adjutant_core::trace::Body::OperatorMessage { message: Message::Amend(before), .. } = &event.body {
+            held.retain(|category| !before.withdraw.contains(category));
+            held.extend(before.authorize.iter().cloned());
+        }
+        if let adjutant_core::trace::Body::AuthPrompt { categories, response, .. } = &event.body
+            && response == "Y"
+        {
+            held.extend(categories.iter().map(Category::new));
+        }
+    }
+    match amendment.withdraw.iter().find(|category| !held.contains(category)) {
+        None => Ok(()),
+        Some(category) => {
+            let listed: Vec<&str> = held.iter().map(Category::as_str).collect();
+            let listed = if listed.is_empty() { "nothing".to_owned() } else { listed.join(", ") };
+            Err(Failure::usage(format!("`{category}` can't be withdrawn: it is not what is authorized"))
+                .hint(format!("authorized is: {listed}; withdraw that, and authorize what shall stay"))
+                .into())
+        }
+    }
+}
+
+fn named(name: &str) -> anyhow::Result<Category> {
+    let name = name.trim();
+    if covers_something(name) {
+        return Ok(Category::new(name));
+    }
+    Err(Failure::usage(format!("there is no category `{}`", visible_line(name)))
+        .hint("`adjutant tools` shows what each tool needs")
+        .into())
+}
+
+/// The run of that name, if it can still be told something.
+fn unfinished(home: &Home, name: &str) -> anyhow::Result<RunId> {
+    let run_id = match runs::find(home, name).map_err(super::not_found)? {
+        Found::Run(run_id) => run_id,
+        Found::Peer(name) => {
+            return Err(
+                Failure::usage(format!("`{name}` is a session of another program: it can only be looked at")).into()
+            );
+        }
+    };
+    let reading = journal::read_only(home, &run_id)?;
+    if super::outcome(&reading.events).is_some() {
+        return Err(Failure::usage(format!("the run `{run_id}` is over"))
+            .hint(format!("`adjutant inspect {run_id}` shows how it ended"))
+            .into());
+    }
+    Ok(run_id)
+}
+
+fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
+    let said = Said {
+        id: uuid::Uuid::now_v7().to_string(),
+        by: "operator".to_owned(),
+        whence: "inbox".to_owned(),
+        at: Timestamp::now(),
+        message,
+    };
+    Mailbox::of(home, run_id).say(&said).map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::ending(
+            Ending::Failed,
+            match std::error::Error::source(&error) {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            },
+        );
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })?;
+    let when =
+        if is_driven(home, run_id) { String::new() } else { format!(", once it is driven: adjutant resume {run_id}") };
+    eprintln!("run {run_id}: {then}{when}");
+    Ok(Ending::Done)
+}
+
+fn is_driven(home: &Home, run_id: &RunId) -> bool {
+    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
+}
