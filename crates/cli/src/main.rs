@@ -15,6 +15,7 @@ mod equipment;
 mod exit;
 mod failure;
 mod mail;
+mod notices;
 mod render;
 mod sandbox;
 mod sitting;

@@ -254,11 +254,14 @@ pub fn keys(home: &Home) -> anyhow::Result<Keys> {
     })
 }
 
+/// The key that signs what is sent to a webhook, by its name in the key file.
+pub const NOTIFY_KEY: &str = "notify";
+
 /// What to say about keys in the key file that no adapter uses.
 pub fn strangers(keys: &Keys) -> Vec<String> {
     let adapters = adjutant_agents::adapters();
-    let known: Vec<&str> =
-        adapters.iter().filter(|adapter| !adapter.key_variables.is_empty()).map(|adapter| adapter.id).collect();
+    let takers = adapters.iter().filter(|adapter| !adapter.key_variables.is_empty()).map(|adapter| adapter.id);
+    let known: Vec<&str> = takers.chain([NOTIFY_KEY]).collect();
     keys.strangers(&known)
 }
 

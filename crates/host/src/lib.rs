@@ -12,5 +12,6 @@ pub mod http;
 pub mod sandbox;
 pub mod rescue;
 pub mod text_file;
+pub mod webhook;
 pub mod workdir;
 pub mod working_tree;

@@ -40,7 +40,8 @@ fn a_mistake_is_told_with_its_place() {
         "unknown key `colour` in ~/config.toml:1:1",
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
-             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, detectors, adapters, sandbox",
+             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, detectors, adapters, sandbox, \
+             notify",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -176,6 +177,66 @@ fn a_project_says_nothing_about_the_sandbox() {
     let error = trust(&home, &project).expect_err("not a project's to say");
     assert!(matches!(&error, ConfigError::NotOfAProject { key, .. } if key == "sandbox"), "{error}");
     check("[sandbox]\nmod = 'off'", "unknown key `sandbox.mod` in ~/config.toml:2:1", Some("did you mean `mode`?"));
+}
+
+#[test]
+fn how_an_operator_is_told_is_checked_and_is_never_a_projects_to_say() {
+    let quiet = "quiet = {from = '22:00', to = '07:00', zone = 'UTC', critical = ['destructive', 'blocker']}";
+    let text = format!("[notify]\ncommand = ['say', '-v']\nwebhook = 'https://a.dev/x'\nformat = 'slack'\n{quiet}\n");
+    let (_temp, home, _) = folders(Some(&text), None);
+    let notify = load(&home, None).expect("loaded").config.notify;
+    assert_eq!(notify.command.expect("set").value, ["say", "-v"]);
+    assert_eq!(notify.format.expect("set").value, adjutant_core::inbox::notice::Format::Slack);
+    let hours = notify.quiet.expect("set").value;
+    assert_eq!((hours.quiet.from.hour(), hours.quiet.to.hour(), hours.quiet.critical.len()), (22, 7, 2));
+
+    for (line, message) in [
+        (
+            "command = []",
+            "`notify.command` in ~/config.toml:2:11 must be a list: the program, then its first arguments, not a list",
+        ),
+        (
+            "command = 'say x'",
+            "`notify.command` in ~/config.toml:2:11 must be a list: the program, then its first arguments, not `'say x'`",
+        ),
+        (
+            "format = 'mail'",
+            "`notify.format` in ~/config.toml:2:10 must be `generic`, `slack` or `teams`, not `'mail'`",
+        ),
+        (
+            "quiet = {from = '22:00'}",
+            "`notify.quiet` in ~/config.toml:2:9 must be a table with `from`, `to` and `zone`, not a table",
+        ),
+        (
+            "quiet = {from = '7:00', to = '08:00', zone = 'UTC'}",
+            "`notify.quiet.from` in ~/config.toml:2:17 must be a time of day such as \"22:00\", not `'7:00'`",
+        ),
+        (
+            "quiet = {from = '24:00', to = '08:00', zone = 'UTC'}",
+            "`notify.quiet.from` in ~/config.toml:2:17 must be a time of day such as \"22:00\", not `'24:00'`",
+        ),
+        (
+            "quiet = {from = '07:00', to = '07:00', zone = 'UTC'}",
+            "`notify.quiet` in ~/config.toml:2:9 must be a table whose `from` and `to` differ, not a table",
+        ),
+        (
+            "quiet = {zone = 'Europe/Nowhere'}",
+            "`notify.quiet.zone` in ~/config.toml:2:17 must be a time zone that this machine knows, such as \
+             \"Europe/Berlin\", not `'Europe/Nowhere'`",
+        ),
+        (
+            "quiet = {critical = ['all']}",
+            "`notify.quiet.critical` in ~/config.toml:2:21 must be a list of kinds of questions, such as \
+             `destructive`, not a list",
+        ),
+    ] {
+        check(&format!("[notify]\n{line}"), message, None);
+    }
+    check("[notify]\nweb = 'x'", "unknown key `notify.web` in ~/config.toml:2:1", Some("did you mean `webhook`?"));
+
+    let (_temp, home, project) = folders(None, Some("[notify]\ncommand = ['./evil']\n"));
+    let error = trust(&home, &project).expect_err("refused");
+    assert!(matches!(error, ConfigError::NotOfAProject { .. }), "{error}");
 }
 
 #[test]

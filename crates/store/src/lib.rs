@@ -25,6 +25,7 @@ pub mod keys;
 pub mod grants;
 pub mod memory;
 pub mod mailbox;
+pub mod notices;
 mod own_lines;
 mod plain_file;
 pub mod trust;

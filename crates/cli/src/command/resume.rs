@@ -15,7 +15,7 @@ use adjutant_core::view::visible_text;
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
 use adjutant_ports::Answered;
-use adjutant_runtime::Driver;
+use adjutant_runtime::{Driver, Ended};
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, Mailbox, OpenError, Owner};
 use anyhow::Context;
@@ -25,6 +25,7 @@ use crate::answers::Answers;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::mail::{self, Given, OPERATOR};
+use crate::notices;
 use crate::render::Renderer;
 use crate::settings::{self, Place, Typed};
 use crate::sitting::{self, Sitting};
@@ -160,6 +161,10 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     runtime.shutdown_background();
     sitting.close_recording();
     journal.close().context("can't close the journal")?;
+    // A worker tells of all at once.
+    if !args.unattended && matches!(ended, Ended::Waiting(_)) {
+        notices::parked(&home)?;
+    }
     Ok(sitting::ending(&ended))
 }
 

@@ -14,6 +14,7 @@ use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
 use adjutant_core::view::visible_text;
 use adjutant_host::text_file;
+use adjutant_runtime::Ended;
 use adjutant_store::config::Notice;
 use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
@@ -27,6 +28,7 @@ use crate::console::confirm;
 use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::notices;
 use crate::settings::{self, Place, Typed};
 use crate::sitting::{self, Sitting};
 
@@ -252,6 +254,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     runtime.shutdown_background();
     sitting.close_recording();
     journal.close().context("can't close the journal")?;
+    if temporary.is_none() && matches!(ended, Ended::Waiting(_)) {
+        notices::parked(&home)?;
+    }
     Ok(sitting::ending(&ended))
 }
 

@@ -1,10 +1,11 @@
 //! `adjutant work`: goes on with runs that wait, once they can.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::mailbox::First;
+use adjutant_core::view::visible_line;
 use adjutant_store::runs::{self, Asking};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::Context;
@@ -15,7 +16,10 @@ use super::resume::{self, ResumeArgs};
 use crate::exit::Ending;
 use crate::failure;
 use crate::settings::Place;
-use crate::sitting;
+use crate::{notices, sitting};
+
+/// How long after a notice that failed it is tried again.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// How often all runs are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -71,6 +75,7 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
         listening().context("can't listen for Ctrl-C")?
     };
     let mut seen: BTreeMap<RunId, Sight> = BTreeMap::new();
+    let mut quiet_until = Instant::now();
     loop {
         let mut failed = false;
         for asking in ready(&home)? {
@@ -89,6 +94,7 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
             seen.insert(run_id.clone(), Sight::of(&home, &run_id));
         }
         if args.once {
+            runtime.block_on(notices::tell_when_gathered(&home));
             return Ok(if failed { Ending::Failed } else { Ending::Done });
         }
         let [interrupt, terminate] = &mut signals;
@@ -96,13 +102,24 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
             tokio::select! {
                 _ = interrupt.recv() => true,
                 _ = terminate.recv() => true,
-                () = tokio::time::sleep(LOOK_EVERY) => false,
+                () = pause(&home, &mut quiet_until) => false,
             }
         });
         if interrupted {
             return Ok(Ending::Interrupted);
         }
     }
+}
+
+/// Tells of what waits, if that did not fail a short while ago, and rests.
+async fn pause(home: &Home, quiet_until: &mut Instant) {
+    if *quiet_until <= Instant::now()
+        && let Err(error) = notices::tell(home).await
+    {
+        *quiet_until = Instant::now() + TELL_AGAIN;
+        eprintln!("warning: nobody is told of what waits: {}", visible_line(&format!("{error:#}")));
+    }
+    tokio::time::sleep(LOOK_EVERY).await;
 }
 
 /// The runs that can go on and that nobody drives, those that waited longest first.

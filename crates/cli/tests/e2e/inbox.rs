@@ -314,3 +314,88 @@ fn reordered(event: &Value) -> Value {
     event.remove("prev");
     Value::Object(event)
 }
+
+/// What a program of the operator was told: a title and a text each time.
+fn told(home: &TestHome) -> Vec<(String, String)> {
+    let text = home.read("told");
+    let words: Vec<&str> = text.split_terminator('\0').collect();
+    words.chunks(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()
+}
+
+/// A configuration whose program writes down what it is told.
+fn telling(home: &TestHome, more: &str) {
+    let script = "#!/bin/sh\nprintf '%s\\0%s\\0' \"$1\" \"$2\" >> \"${0%tell.sh}told\"\n";
+    let program = home.write("tell.sh", script);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("set");
+    home.write("home/config.toml", format!("[notify]\ncommand = ['{}']\n{more}", program.display()));
+}
+
+#[test]
+fn a_parked_run_is_told_of_once_and_in_quiet_hours_only_if_critical() {
+    let home = TestHome::new();
+    let options = [(Choice::Once, "y"), (Choice::Deny, "n")];
+    let held = question(QuestionKind::Destructive, "May it?\u{1b}[2J\n  `rm -r $(touch owned)`", &options, None);
+    let step = question(QuestionKind::Step, "Go on?", &[(Choice::Done, "done")], None);
+    asking(&home, "told", &[held, step]);
+    let hour = jiff::tz::TimeZone::UTC.to_datetime(Timestamp::now()).hour();
+    let (from, to) = ((hour + 23) % 24, (hour + 2) % 24);
+    let quiet = format!("{{from = '{from:02}:00', to = '{to:02}:00', zone = 'UTC', critical = ['destructive']}}");
+    telling(&home, &format!("quiet = {quiet}\n"));
+    home.run(&["work", "--once"]).expect_code(0);
+    let first = told(&home);
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(first[0].0, "Adjutant waits for you: destructive");
+    assert!(first[0].1.starts_with("told (destructive): May it?\\u{1b}[2J\n"), "{first:?}");
+    assert!(!first[0].1.contains("rm -r"), "no more than the first line: {first:?}");
+    home.run(&["work", "--once"]).expect_code(0);
+    assert_eq!(told(&home).len(), 1, "once");
+    telling(&home, "");
+    home.run(&["work", "--once"]).expect_code(0);
+    let all = told(&home);
+    assert_eq!((all.len(), all[1].0.as_str()), (2, "Adjutant waits for you: step"));
+    // What a project says of it is an error, not a program that runs.
+    home.write("work/.adjutant/config.toml", "[notify]\ncommand = ['./evil']\n");
+    home.run(&["trust", "add", "--yes"]).expect_code(2).expect_text("is not taken from a project");
+}
+
+#[test]
+fn a_webhook_is_told_signed_and_what_fails_is_told_again() {
+    use std::io::Write as _;
+    use std::sync::mpsc::channel;
+
+    let home = TestHome::new();
+    let options = [(Choice::Continue, "ok"), (Choice::Done, "done")];
+    asking(&home, "hook", &[question(QuestionKind::Step, "Go on?", &options, None)]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let (send, asked) = channel();
+    std::thread::spawn(move || {
+        for (stream, status) in listener.incoming().zip(["403 No", "200 OK"]) {
+            let mut stream = stream.expect("a connection");
+            send.send(crate::loopback::request(&stream)).expect("somebody reads");
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).expect("the client reads");
+        }
+    });
+    home.write("home/config.toml", format!("[notify]\nwebhook = 'http://127.0.0.1:{port}/secret-path'\n"));
+    home.write("home/keys.toml", "notify = 'hook-secret-4711'\n");
+    fs::set_permissions(home.path("home/keys.toml"), fs::Permissions::from_mode(0o600)).expect("set");
+    // A machine of one's own is reached only where the operator lists it.
+    let guarded = home.run(&["work", "--once"]).expect_code(0).expect_text("only https is");
+    assert!(!guarded.stderr.contains("secret-path"), "{}", guarded.stderr);
+    home.write("home/http-allow.json", r#"["private:127.0.0.1"]"#);
+    home.run(&["work", "--once"]).expect_code(0).expect_text("status 403");
+    home.run(&["work", "--once"]).expect_code(0);
+    let _refused = asked.recv().expect("asked");
+    let (head, body) = asked.recv().expect("asked again");
+    assert_eq!((&body["version"], &body["questions"][0]["kind"]), (&json!(1), &json!("step")));
+    let header = |name: &str| {
+        let line = head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} in {head}"));
+        line.trim().to_owned()
+    };
+    let seconds: i64 = header("x-adjutant-timestamp:").parse().expect("a number");
+    let expected = adjutant_host::webhook::signature("hook-secret-4711", seconds, &body.to_string());
+    assert_eq!(Some(header("x-adjutant-signature:")), expected);
+    home.run(&["work", "--once"]).expect_code(0);
+    assert!(asked.try_recv().is_err(), "told once");
+}

@@ -4,12 +4,13 @@
 //! destructive has yes as its default, and nothing here knows who asks or where the reply came from.
 //!
 //! Begin with [`Question`]; [`reply`] reads what was typed, [`mailbox`] what lies in a run's mailbox, [`open`] says
-//! which questions of a run are open.
+//! which questions of a run are open, [`notice`] what an operator is told of them.
 
 mod question;
 pub mod reply;
 pub mod mailbox;
 pub mod open;
+pub mod notice;
 
 pub use open::{OpenQuestion, OpenQuestions};
 pub use question::{Choice, Message, Offer, Question, QuestionKind};

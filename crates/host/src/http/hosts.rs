@@ -106,6 +106,19 @@ impl Hosts {
         }
     }
 
+    /// The list for an address that an operator chose: its host alone, which need not be listed to be reached. Whether
+    /// it may have a private address, or be spoken to without TLS, is what this list says of it.
+    #[must_use]
+    pub fn chosen(&self, url: &str) -> Self {
+        match Url::parse(url.trim()).ok().as_ref().and_then(plain_host) {
+            None => Self::Listed(Vec::new()),
+            Some(host) => {
+                let (private, plain) = (self.allows_private(&host), self.allows_plain(&host));
+                Self::Listed(vec![HostRule::Exact { host, private, plain }])
+            }
+        }
+    }
+
     /// Whether `host` is listed by its very name, so that any of its ports may be spoken to.
     #[must_use]
     pub fn names(&self, host: &str) -> bool {

@@ -170,3 +170,32 @@ async fn a_cancel_keeps_what_was_read() {
     let (ended, ()) = tokio::join!(client.fetch(&asked, &cancel), serving);
     assert!(matches!(ended, Err(FetchError::Cancelled { .. })), "{ended:?}");
 }
+
+#[tokio::test]
+async fn a_webhook_is_signed_and_tried_again_only_where_that_may_help() {
+    use adjutant_host::webhook::{Post, post, signature};
+
+    let status = |line: &str| format!("HTTP/1.1 {line}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    let waits = [Duration::ZERO, Duration::ZERO];
+    let client = HttpClient::new(loopback()).unwrap();
+    let (port, asked) = server(vec![status("503 Busy"), status("429 Slow"), status("204 Done")]).await;
+    let url = format!("http://127.0.0.1:{port}/hook");
+    let it = Post { url: &url, id: "n-1", body: r#"{"a":1}"#, secret: Some("s") };
+    post(&client, &it, &waits, || 1_700_000_000).await.unwrap();
+    let asked = asked.await.unwrap();
+    let expected = signature("s", 1_700_000_000, r#"{"a":1}"#).unwrap();
+    for asked in &asked {
+        assert!(asked.contains(&format!("x-adjutant-signature: {expected}\r\n")), "{asked}");
+        assert!(asked.contains("x-adjutant-timestamp: 1700000000\r\n") && asked.contains("x-adjutant-id: n-1\r\n"));
+        assert!(asked.ends_with(r#"{"a":1}"#), "{asked}");
+    }
+
+    let (port, asked) = server(vec![status("403 No")]).await;
+    let url = format!("http://127.0.0.1:{port}/secret-path");
+    let refused = post(&client, &Post { url: &url, secret: None, ..it.clone() }, &waits, || 0).await.unwrap_err();
+    assert_eq!(refused, "it answers with status 403");
+    assert!(!asked.await.unwrap()[0].contains("x-adjutant-signature"));
+    let guarded = HttpClient::new(Hosts::Any).unwrap();
+    let refused = post(&guarded, &Post { url: &url, ..it }, &waits, || 0).await.unwrap_err();
+    assert!(refused.contains("only https") && !refused.contains("secret-path"), "{refused}");
+}

@@ -5,11 +5,12 @@
 //! project, so it is read only once the operator trusts its very content.
 //!
 //! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of
-//! the sandbox, `hooks.rs` those of a guard hook, `programs.rs` what programs do, `trust.rs` who is believed.
+//! the sandbox, `hooks.rs` those of a guard hook, `notify.rs` those of notices, `programs.rs` what programs do, `trust.rs` who is believed.
 
 mod adapters;
 mod hooks;
 mod keys;
+mod notify;
 mod programs;
 mod sandbox;
 mod trust;
@@ -29,6 +30,7 @@ use thiserror::Error;
 pub use adapters::{ADAPTER_KEYS, AdapterConfig, IDLE_SECONDS_MAX, Tier};
 pub use hooks::HOOK_KEYS;
 pub use keys::KEYS;
+pub use notify::{NOTIFY_KEYS, NotifyConfig, QuietHours};
 pub use sandbox::{SANDBOX_KEYS, SandboxConfig};
 pub use trust::{Trusted, check, trust};
 
@@ -79,6 +81,8 @@ pub struct Config {
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     /// What is set for the sandbox of commands.
     pub sandbox: SandboxConfig,
+    /// How the operator is told that something waits: the home's only.
+    pub notify: NotifyConfig,
 }
 
 /// A value, and where it was set.
@@ -156,6 +160,7 @@ impl Config {
             // Only the home's has these.
             programs: other.programs,
             sandbox: other.sandbox,
+            notify: other.notify,
         }
     }
 }
