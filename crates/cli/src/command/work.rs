@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::mailbox::First;
 use adjutant_core::view::visible_line;
+use adjutant_store::lease::Content;
 use adjutant_store::runs::{self, Asking};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::Context;
@@ -86,6 +87,8 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
             match resume::run(&ResumeArgs::of_worker(&run_id, args.json), place) {
                 Ok(Ending::Interrupted) => return Ok(Ending::Interrupted),
                 Ok(_) => {}
+                // Another worker was faster.
+                Err(_) if is_driven(&home, &run_id) => {}
                 Err(error) => {
                     failed = true;
                     failure::report(&error);
@@ -109,6 +112,12 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
             return Ok(Ending::Interrupted);
         }
     }
+}
+
+/// Whether a process drives the run now.
+fn is_driven(home: &Home, run_id: &RunId) -> bool {
+    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
 }
 
 /// Tells of what waits, if that did not fail a short while ago, and rests.

@@ -327,3 +327,28 @@ fn a_watcher_is_told_of_a_question_when_it_comes_and_ends_with_ctrl_c() {
     assert_eq!(watching.finish().0, 130);
     terminal.kill();
 }
+
+#[test]
+fn a_worker_at_a_terminal_asks_nobody_and_goes_on_with_what_is_answered_elsewhere() {
+    let home = TestHome::new();
+    home.scripted("mode: auto", &json!([SUMMARY, {"repeat": 2, "text": REPORT}]));
+    home.run(&["run", "../brief.md"]).expect_code(4);
+    let mut worker = Terminal::start(&home, &["work"], &[]);
+    // What is typed at a worker answers nothing.
+    worker.type_text("no\n");
+    home.run(&["inbox", "answer", RUN, "correct this"]).expect_code(0);
+    worker.expect("resuming");
+    worker.expect("answered by operator, inbox");
+    worker.expect("waiting (confirmation)");
+    home.run(&["inbox", "answer", RUN, "no"]).expect_code(0);
+    worker.expect("run 2026-02-03-E2E: declined");
+    worker.type_text(CTRL_C);
+    assert_eq!(worker.finish().0, 130);
+    let choices: Vec<_> = home
+        .journal(RUN)
+        .into_iter()
+        .filter(|event| event["type"] == "answer")
+        .map(|event| event["choice"].clone())
+        .collect();
+    assert_eq!(choices, ["correct", "decline"]);
+}
