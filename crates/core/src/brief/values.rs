@@ -210,6 +210,9 @@ pub(super) const BUDGET_FIELDS: [&str; 6] = [
     "max_dollars",
 ];
 
+/// Those that a role may have of its own.
+pub(super) const ROLE_BUDGET_FIELDS: [&str; 4] = ["max_tokens", "max_wall_clock_minutes", "max_turns", "max_dollars"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +247,3 @@ mod tests {
         }
     }
 }
-
-/// Those that a role may have of its own.
-pub(super) const ROLE_BUDGET_FIELDS: [&str; 4] = ["max_tokens", "max_wall_clock_minutes", "max_turns", "max_dollars"];
