@@ -40,7 +40,9 @@ pub struct WorkArgs {
     json: bool,
 }
 
-/// How a run looked after it was gone on with: as long as nothing has come since, it is left alone.
+/// How a run looked when it was gone on with: as long as nothing has come since, it is left alone.
+///
+/// Its mailbox as it was before, since an answer may come just when the run is let go, and its journal as it was left.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     at: Timestamp,
@@ -83,18 +85,20 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
             if seen.get(&asking.run_id).is_some_and(|sight| sight.is_still_so(&home, &asking)) {
                 continue;
             }
+            let before = Sight::of(&home, &asking.run_id);
             let run_id = asking.run_id;
             match resume::run(&ResumeArgs::of_worker(&run_id, args.json), place) {
                 Ok(Ending::Interrupted) => return Ok(Ending::Interrupted),
                 Ok(_) => {}
                 // Another worker was faster.
-                Err(_) if is_driven(&home, &run_id) => {}
+                Err(_) if is_driven(&home, &run_id) => continue,
                 Err(error) => {
                     failed = true;
                     failure::report(&error);
                 }
             }
-            seen.insert(run_id.clone(), Sight::of(&home, &run_id));
+            let journal_bytes = Sight::of(&home, &run_id).journal_bytes;
+            seen.insert(run_id, Sight { journal_bytes, ..before });
         }
         if args.once {
             runtime.block_on(notices::tell_when_gathered(&home));
