@@ -11,6 +11,8 @@ use adjutant_store::runs::{self, Asking};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::resume::{self, ResumeArgs};
@@ -35,9 +37,54 @@ pub struct WorkArgs {
     /// Look once, go on with what can, and end
     #[arg(long)]
     once: bool,
+    /// Take runs up within these hours only, such as 09:00-18:00 [default: at any time]
+    #[arg(long, value_name = "FROM-TO", value_parser = parse_hours)]
+    hours: Option<Hours>,
+    /// Whose clock the hours hang on, such as Europe/Berlin [default: this machine's]
+    #[arg(long, value_name = "ZONE", requires = "hours", value_parser = parse_zone)]
+    zone: Option<TimeZone>,
     /// Print every event as a line of JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The hours in which runs are taken up; over midnight if they end before they begin.
+#[derive(Debug, Clone, Copy)]
+struct Hours {
+    from: Time,
+    to: Time,
+}
+
+impl Hours {
+    fn holds(self, local: Time) -> bool {
+        if self.from < self.to { self.from <= local && local < self.to } else { self.from <= local || local < self.to }
+    }
+}
+
+fn parse_hours(text: &str) -> Result<Hours, String> {
+    let time = |text: &str| {
+        let (hour, minute) = text.trim().split_once(':')?;
+        let digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        (digits(hour) && digits(minute)).then_some(())?;
+        Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
+    };
+    let read = || {
+        let (from, to) = text.split_once('-')?;
+        Some(Hours { from: time(from)?, to: time(to)? }).filter(|hours| hours.from != hours.to)
+    };
+    read().ok_or_else(|| "write two times of day that differ, such as 09:00-18:00".to_owned())
+}
+
+fn parse_zone(text: &str) -> Result<TimeZone, String> {
+    TimeZone::get(text).map_err(|_unknown| "name a time zone that this machine knows, such as Europe/Berlin".to_owned())
+}
+
+impl WorkArgs {
+    /// Whether runs are taken up at this moment.
+    fn is_open(&self, now: Timestamp) -> bool {
+        let zone = || self.zone.clone().unwrap_or_else(TimeZone::system);
+        self.hours.is_none_or(|hours| hours.holds(zone().to_datetime(now).time()))
+    }
 }
 
 /// How a run looked when it was gone on with: as long as nothing has come since, it is left alone.
@@ -81,7 +128,8 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
     let mut quiet_until = Instant::now();
     loop {
         let mut failed = false;
-        for asking in ready(&home)? {
+        let open = if args.is_open(Timestamp::now()) { ready(&home)? } else { Vec::new() };
+        for asking in open {
             if seen.get(&asking.run_id).is_some_and(|sight| sight.is_still_so(&home, &asking)) {
                 continue;
             }

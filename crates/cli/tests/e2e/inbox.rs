@@ -96,6 +96,29 @@ fn a_worker_goes_on_with_what_was_answered_and_leaves_the_rest() {
 }
 
 #[test]
+fn a_worker_takes_runs_up_within_its_hours_only() {
+    let home = parked();
+    home.run(&["inbox", "answer", RUN, "go"]).expect_code(0);
+    let now = jiff::Timestamp::now();
+    let hours = |from: i64, to: i64| {
+        let at = |hours: i64| {
+            let local = jiff::tz::TimeZone::UTC.to_datetime(now + jiff::SignedDuration::from_hours(hours));
+            format!("{:02}:{:02}", local.hour(), local.minute())
+        };
+        format!("{}-{}", at(from), at(to))
+    };
+    let before = home.journal(RUN);
+    home.run(&["work", "--once", "--hours", &hours(2, 4), "--zone", "UTC"]).expect_code(0);
+    assert_eq!(home.journal(RUN), before, "it is not the hour");
+    for (nonsense, zone) in
+        [("9-18", "UTC"), ("09:00-09:00", "UTC"), ("25:00-26:00", "UTC"), ("09:00-18:00", "Mars/Base")]
+    {
+        home.run(&["work", "--once", "--hours", nonsense, "--zone", zone]).expect_code(2);
+    }
+    home.run(&["work", "--once", "--hours", &hours(-2, 2), "--zone", "UTC"]).expect_code(0).expect_text("completed");
+}
+
+#[test]
 fn a_worker_leaves_a_run_alone_that_somebody_drives() {
     let home = TestHome::new();
     home.scripted("mode: auto", &json!([SUMMARY, {"repeat": 2, "text": REPORT}]));
