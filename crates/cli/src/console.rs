@@ -135,7 +135,7 @@ impl Console {
     /// Takes answers from the run's mailbox too, and puts every answer there first. To be said once.
     pub fn use_mailbox(&self, mailbox: Mailbox) {
         if let Ok(letters) = mailbox.read() {
-            for (line, why) in &letters.skipped {
+            for (line, why) in letters.skipped.iter().take(mail::SKIPPED_TOLD_MAX) {
                 let text = format!("warning: {}:{line} is skipped: {why}", mailbox.path().display());
                 self.with_renderer(|renderer| renderer.note(&text));
             }
@@ -153,6 +153,12 @@ impl Console {
                 return said;
             }
         }
+    }
+
+    /// What was said to the run while nobody drove it: to be heard before anything is done.
+    pub fn waiting_letters(&self) -> Vec<Heard> {
+        let waiting = std::iter::from_fn(|| self.new_letter());
+        waiting.map(|said| Heard { message: said.message, id: Some(said.id), by: Some(said.by) }).collect()
     }
 
     fn new_letter(&self) -> Option<Said> {

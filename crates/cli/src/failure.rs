@@ -69,13 +69,13 @@ pub fn report(error: &anyhow::Error) -> Ending {
     if error.chain().any(pipe) {
         return Ending::Done;
     }
-    eprintln!("error: {}", visible_text(&error.to_string()));
+    tell!("error: {}", visible_text(&error.to_string()));
     for cause in error.chain().skip(1) {
-        eprintln!("  because: {}", visible_text(&cause.to_string()));
+        tell!("  because: {}", visible_text(&cause.to_string()));
     }
     let failure = error.downcast_ref::<Failure>();
     if let Some(hint) = failure.and_then(|failure| failure.hint.as_deref()) {
-        eprintln!("hint: {}", visible_text(hint));
+        tell!("hint: {}", visible_text(hint));
     }
     failure.map_or(Ending::Failed, |failure| failure.ending)
 }

@@ -16,6 +16,9 @@ use jiff::Timestamp;
 /// Who answers at this machine, as it is put on record.
 pub const OPERATOR: &str = "operator";
 
+/// How many skipped lines of one mailbox are told of.
+pub const SKIPPED_TOLD_MAX: usize = 5;
+
 /// How often a mailbox is looked at while a question is open: soon for a person, nothing for a machine.
 pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 

@@ -7,9 +7,18 @@
 //! kept from in `sandbox.rs`; who answers questions is
 //! in `console.rs`; what a run looks like on a terminal is in `render.rs`.
 
+/// Says something on stderr; where nobody can read it, the work goes on.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stderr(), $($text)*).ok();
+    }};
+}
+
 mod answers;
 mod command;
 mod console;
+mod crew;
 mod diagnostics;
 mod equipment;
 mod exit;

@@ -52,7 +52,7 @@ pub async fn tell_when_gathered(home: &Home) {
             Ok(Some(gathering)) => tokio::time::sleep(gathering).await,
             Ok(None) => return,
             Err(error) => {
-                eprintln!("warning: nobody is told of what waits: {}", visible_line(&format!("{error:#}")));
+                tell!("warning: nobody is told of what waits: {}", visible_line(&format!("{error:#}")));
                 return;
             }
         }

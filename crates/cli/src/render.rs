@@ -78,7 +78,7 @@ impl Renderer {
     /// Says something about the run that is no event.
     pub fn note(&mut self, text: &str) {
         if self.look == Look::Json {
-            eprintln!("{text}");
+            tell!("{text}");
         } else {
             self.line(Tone::Dim, &visible_line(text));
         }

@@ -130,7 +130,7 @@ fn sandbox(plan: &Plan<'_>) -> anyhow::Result<Sandbox> {
         Sandbox::new(settings, places, Path::new(OURSELVES)).context("can't make a folder for the sandbox")?;
     for finding in sandbox.found_at_start() {
         let finding = finding.to_string();
-        eprintln!("warning: a command of a run that was killed had changed a repository: {}", visible_line(&finding));
+        tell!("warning: a command of a run that was killed had changed a repository: {}", visible_line(&finding));
     }
     Ok(sandbox)
 }

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::Adapter;
-use adjutant_core::brief::{
-    BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, BUDGET_MAX_WALL_CLOCK_MINUTES, Brief,
-};
+use adjutant_core::brief::{BUDGET_MAX_TOKENS, BUDGET_MAX_WALL_CLOCK_MINUTES, Brief};
 use adjutant_core::budget::Budget;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
@@ -25,6 +23,7 @@ use adjutant_store::keys::{self, Keys};
 use anyhow::Context;
 
 use crate::command;
+use crate::crew::CrewSettings;
 use crate::equipment::known_window;
 use crate::failure::Failure;
 use crate::sitting;
@@ -91,6 +90,7 @@ pub struct Typed {
     pub single: bool,
     pub role_adapters: Vec<(Role, String)>,
     pub blind_critic: bool,
+    pub answer_within: Option<u64>,
 }
 
 /// A value and where it came from.
@@ -123,6 +123,8 @@ pub struct Settings {
     pub max_minutes: Option<Sourced<u64>>,
     pub max_nano_dollars: Option<Sourced<u64>>,
     pub max_turns: Option<Sourced<u64>>,
+    /// How long a question waits for its answer.
+    pub answer_within_ms: Option<u64>,
     /// The crew, if it is one.
     pub crew: CrewSettings,
     pub after_untrusted: Sourced<AfterUntrusted>,
@@ -135,79 +137,6 @@ pub struct Settings {
     /// What is configured for the sandbox of commands.
     pub sandbox: SandboxConfig,
     pub notices: Vec<Notice>,
-}
-
-/// What holds for a crew.
-#[derive(Debug, Default)]
-pub struct CrewSettings {
-    /// The roles; none for one agent alone.
-    pub roles: Vec<Role>,
-    /// Who plays a role of its own: adapter and model.
-    pub adapters: BTreeMap<Role, (String, Option<String>)>,
-    /// What single roles may use.
-    pub role_budgets: BTreeMap<Role, Budget>,
-    /// How often a sub-task is done again, where that is not the default.
-    pub retries_max: Option<u64>,
-    /// How many calls of tools a sub-task may take.
-    pub tool_calls_max: u64,
-    /// Whether the critic judges without the executor's account.
-    pub is_blind: bool,
-}
-
-impl CrewSettings {
-    /// What flags and brief say together.
-    fn of(typed: &Typed, brief: Option<&Brief>) -> anyhow::Result<Self> {
-        let budgets = brief.map(|brief| brief.budgets).unwrap_or_default();
-        let roles = match &typed.roles {
-            _ if typed.single => Vec::new(),
-            Some(roles) => roles.clone(),
-            None => brief.map(|brief| brief.roles.clone()).unwrap_or_default(),
-        };
-        let is_whole = [Role::Planner, Role::Executor].iter().all(|role| roles.contains(role));
-        if !roles.is_empty() && !is_whole {
-            return Err(Failure::usage("a crew needs a planner and an executor")
-                .hint("add them to `--roles`, or pass `--single` for one agent alone")
-                .into());
-        }
-        let mut adapters: BTreeMap<Role, (String, Option<String>)> = BTreeMap::new();
-        for (role, adapter) in brief.into_iter().flat_map(|brief| &brief.role_adapters) {
-            adapters.insert(*role, (adapter.adapter.clone(), adapter.model.clone()));
-        }
-        for (role, entry) in &typed.role_adapters {
-            let (adapter, model) =
-                entry.split_once(':').map_or((entry.as_str(), None), |(id, model)| (id, Some(model)));
-            adapters.insert(*role, (adapter.to_owned(), model.map(str::to_owned)));
-        }
-        for (role, (id, _)) in &adapters {
-            if sitting::adapter(id).is_none() {
-                let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
-                return Err(Failure::usage(format!("there is no adapter `{id}` in this version (for the {role})"))
-                    .hint(format!("the adapters are: {}", known.join(", ")))
-                    .into());
-            }
-        }
-        Ok(Self {
-            roles,
-            adapters,
-            role_budgets: brief
-                .into_iter()
-                .flat_map(|brief| &brief.role_budgets)
-                .map(|(role, budgets)| {
-                    let budget = Budget {
-                        max_tokens: budgets.max_tokens,
-                        max_minutes: budgets.max_wall_clock_minutes,
-                        max_nano_dollars: budgets.max_dollars,
-                        max_turns: budgets.max_turns,
-                        max_tool_calls: None,
-                    };
-                    (*role, budget)
-                })
-                .collect(),
-            retries_max: budgets.max_retries_per_subtask,
-            tool_calls_max: budgets.max_tool_calls_per_subtask.unwrap_or(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK),
-            is_blind: typed.blind_critic,
-        })
-    }
 }
 
 /// The first of several values that is there, with where it came from.
@@ -358,6 +287,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     let of_adapter = sitting::adapter(&adapter.value).and_then(|adapter| config.adapters.get(adapter.id));
     known_adapters(config, fallback.as_ref())?;
     Ok(Settings {
+        answer_within_ms: typed.answer_within.map(|minutes| minutes.saturating_mul(60_000)),
         crew: CrewSettings::of(typed, of_brief)?,
         mode: first([
             set(typed.mode, "--mode"),
@@ -494,6 +424,7 @@ impl Settings {
                 max_turns: value(&self.max_turns),
                 max_tool_calls: is_crew.then_some(self.crew.tool_calls_max),
             },
+            answer_within_ms: self.answer_within_ms,
             roles: self.crew.roles.clone(),
             role_agents: self.role_agents(),
             role_budgets: self

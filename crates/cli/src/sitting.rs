@@ -85,7 +85,7 @@ impl Sitting {
     ) -> anyhow::Result<Self> {
         let supplies = Supplies::new(home, adapters)?;
         for stranger in settings::strangers(&supplies.keys) {
-            eprintln!("warning: {stranger}");
+            tell!("warning: {stranger}");
         }
         let falls_back_on_script = options.fallback.iter().any(|agent| agent.adapter == scripted::ADAPTER_ID);
         if falls_back_on_script && options.script.is_none() {
@@ -182,7 +182,7 @@ impl Sitting {
                 Body::PermissionGranted { scope_granted: Lasts::Persistent, grant: Some(grant), .. } => {
                     is_known = true;
                     if let Err(error) = self.grants.keep(grant) {
-                        eprintln!("warning: {error}");
+                        tell!("warning: {error}");
                     }
                 }
                 _ => {}
@@ -190,11 +190,11 @@ impl Sitting {
         }
         let path = self.grants.path();
         let kept = self.grants.read().unwrap_or_else(|error| {
-            eprintln!("warning: no grant of the project holds: can't read `{}`: {error}", path.display());
+            tell!("warning: no grant of the project holds: can't read `{}`: {error}", path.display());
             Kept::default()
         });
         for (line, why) in &kept.skipped {
-            eprintln!("warning: {}:{line} is skipped: {why}", path.display());
+            tell!("warning: {}:{line} is skipped: {why}", path.display());
         }
         let now = Timestamp::now();
         let grants: Vec<Grant> = kept.grants.into_iter().filter(|grant| !grant.is_over(now)).collect();
@@ -217,12 +217,12 @@ impl Sitting {
             let path = self.memory.path(project, category);
             let log = self.memory.log(project, category).unwrap_or_else(|error| {
                 let what = format!("can't read `{}`: {error}", path.display());
-                eprintln!("warning: the agent is shown no {category} of the project: {what}");
+                tell!("warning: the agent is shown no {category} of the project: {what}");
                 Log::default()
             });
             for damaged in log.damaged() {
                 let why = visible_line(&damaged.why).into_owned();
-                eprintln!("warning: {}:{} can't be read: {why}", path.display(), damaged.line);
+                tell!("warning: {}:{} can't be read: {why}", path.display(), damaged.line);
             }
             (category, log)
         });
@@ -240,7 +240,7 @@ impl Sitting {
     /// Says so if the recording is not whole.
     pub fn close_recording(&self) {
         if let Some(fault) = self.recording.as_ref().and_then(Recording::fault) {
-            eprintln!("warning: {fault}");
+            tell!("warning: {fault}");
         }
     }
 

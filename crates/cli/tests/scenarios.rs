@@ -1,4 +1,4 @@
-//! The peer's scripted runs by one agent, played by the binary: same prompts, phases, events and files,
+//! The peer's scripted runs by one agent and by crews, played by the binary: same prompts, phases, events and files,
 //! except where ours is better on purpose; each such place is named by its row.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const SCENARIOS: &str = include_str!("../../../tests/vectors/openwar/scenarios/scenarios.jsonl");
 
-/// The scenarios of later parts: crews, and permissions asked for by a tool.
+/// The scenarios that are not by one agent, and those of permissions that are asked for by a tool.
 const LATER: [&str; 4] = ["grant-once", "team-pass", "team-retry", "team-disagree"];
 
 struct Played {
@@ -128,6 +128,41 @@ fn on_purpose(name: &str, mut theirs: Vec<Value>) -> Vec<Value> {
         _ => {}
     }
     theirs
+}
+
+#[test]
+fn the_peers_runs_by_a_crew_go_the_same_way() {
+    let mut played_names = Vec::new();
+    for line in SCENARIOS.lines() {
+        let scenario: Value = serde_json::from_str(line).expect("a scenario");
+        let name = scenario["name"].as_str().expect("a name");
+        if !name.starts_with("team-") {
+            continue;
+        }
+        played_names.push(name.to_owned());
+        let played = play(&scenario);
+        let theirs = scenario["expected"]["traces"]["2024-05-05-P2.trace.ndjson"].as_array().expect("a trace");
+        let journal = fs::read_to_string(played.home.path().join("sessions/2024-05-05-P2.trace.ndjson"));
+        let journal = journal.expect("a journal");
+        let ours: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
+        let of = |events: &[Value], kind: &str, field: &str| -> Vec<String> {
+            let here = events.iter().filter(|event| event["type"] == kind);
+            here.map(|event| event[field].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        assert_eq!(of(&ours, "coordinator_state", "state"), of(theirs, "coordinator_state", "state"), "{name}");
+        // C23 and ours: what the peer calls a role's invocation is a part of the run with turns in it.
+        let turns = of(&ours, "agent_reply", "part");
+        let roles = turns.iter().filter_map(|part| part.rsplit('/').next()).filter(|role| *role != "intake");
+        assert_eq!(roles.collect::<Vec<_>>(), of(theirs, "role_invoke", "role"), "{name}");
+        let result = &scenario["expected"]["legs"][0]["result"];
+        // A crew that blocks is not over: it asks.
+        let code = if result["completed"] == true { 0 } else { 4 };
+        assert_eq!(played.codes, [code], "{name}");
+        let asked = ours.iter().filter(|event| event["type"] == "question").count();
+        assert_eq!(asked, 1 + usize::from(code == 4), "{name}");
+        assert_eq!(ours.iter().any(|event| event["type"] == "run_end"), result["completed"] == true, "{name}");
+    }
+    assert_eq!(played_names, ["team-pass", "team-retry", "team-disagree"]);
 }
 
 #[test]

@@ -378,6 +378,32 @@ fn a_crew_that_only_plans_asks_nothing_and_does_nothing() {
 }
 
 #[test]
+fn silence_is_an_answer_only_where_it_says_something() {
+    let mut hurried = setup(&TEAM);
+    hurried.base.answer_within_ms = Some(60_000);
+    let deadlines = |ended: &Ended| -> Vec<(QuestionKind, Option<u64>)> {
+        let question = |body: &Body| match body {
+            Body::Question { question, .. } => Some((question.kind, question.deadline_ms)),
+            _ => None,
+        };
+        ended.journal.iter().filter_map(|event| question(&event.body)).collect()
+    };
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[plan(&["a"])]),
+        ("subtask/1.1/executor", &[Said::text(SUMMARY), Said::text("## Phase 2\nBlocked: which port?"), escalation()]),
+    ];
+    let ended = run(&hurried, &world(scripts, &[("blocker", &["8080"])]));
+    assert_eq!(
+        deadlines(&ended),
+        [
+            (QuestionKind::Confirmation, Some(60_000)),
+            (QuestionKind::Blocker, None),
+            (QuestionKind::Escalation, Some(60_000)),
+        ]
+    );
+}
+
+#[test]
 fn calls_are_limited_for_each_subtask_over_its_attempts() {
     let mut limited = setup(&TEAM);
     limited.base.budget.max_tool_calls = Some(1);

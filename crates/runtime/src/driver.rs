@@ -492,6 +492,15 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
+    /// Takes note of something that was said while nobody drove the run. To be called before [`Driver::run`].
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`] if the journal can't be written.
+    pub fn hear(&mut self, heard: Heard) -> Result<(), DriveError> {
+        self.told(heard)
+    }
+
     fn told(&mut self, heard: Heard) -> Result<(), DriveError> {
         let Heard { message, id, by } = heard;
         if id.as_ref().is_some_and(|id| self.drive.ledger().has_used(id)) {

@@ -53,6 +53,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         task: Task::Brief,
         tools,
         agents: (0..).zip(&options.agents()).take(1 + options.fallback.len()).map(limits).collect(),
+        answer_within_ms: options.answer_within_ms,
         budget: options.budget,
         role_budget: Budget::default(),
     }

@@ -25,10 +25,10 @@ pub fn run(args: &AdaptersArgs, place: &Place) -> anyhow::Result<Ending> {
     let settings = settings::resolve(&home, &Typed::default(), None)?;
     let (supplies, refused) = Supplies::as_far_as(&home, settings.adapters.clone());
     for notice in &settings.notices {
-        eprintln!("warning: {notice}");
+        tell!("warning: {notice}");
     }
     for said in refused.iter().map(failure::text).chain(settings::strangers(&supplies.keys)) {
-        eprintln!("warning: {said}");
+        tell!("warning: {said}");
     }
     for adapter in adjutant_agents::adapters() {
         // A model may be configured for one adapter, so it is resolved for each of them.

@@ -71,7 +71,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     if args.trust {
         let folder = args.workdir.clone().unwrap_or_else(|| PathBuf::from("."));
         let trusted = config::trust(&home, &folder).map_err(|error| super::config_failure(&error))?;
-        eprintln!("trusted: `{}` as it is now", trusted.path.display());
+        tell!("trusted: `{}` as it is now", trusted.path.display());
     }
     let settings = settings::resolve(&home, &typed, None)?;
     let (key_file, supplies) = key_file(&home, &settings);

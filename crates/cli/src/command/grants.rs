@@ -128,7 +128,7 @@ fn rows(place: &Place, project: Option<&Slug>) -> anyhow::Result<Vec<Row>> {
     for (name, file) in files.into_iter().filter(|(name, _)| project.is_none_or(|project| project.as_str() == name)) {
         let kept = file.read().with_context(|| format!("can't read `{}`", file.path().display()))?;
         for (line, why) in &kept.skipped {
-            eprintln!("warning: {}:{line} is skipped: {}", file.path().display(), visible_line(why));
+            tell!("warning: {}:{line} is skipped: {}", file.path().display(), visible_line(why));
         }
         rows.extend(kept.grants.into_iter().map(|grant| Row {
             project: name.clone(),

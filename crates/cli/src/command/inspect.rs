@@ -156,7 +156,7 @@ fn prices(home: &Home) -> BTreeMap<String, Prices> {
             adapters.filter(|(_, prices)| !prices.is_empty()).collect()
         }
         Err(error) => {
-            eprintln!("warning: no prices: {}", failure::text(&error));
+            tell!("warning: no prices: {}", failure::text(&error));
             BTreeMap::new()
         }
     }

@@ -153,7 +153,7 @@ impl Remembered {
             let log = store.log(project, category).with_context(|| format!("can't read `{}`", path.display()))?;
             for damaged in log.damaged() {
                 let why = visible_line(&damaged.why).into_owned();
-                eprintln!("warning: {}:{} can't be read: {why}", path.display(), damaged.line);
+                tell!("warning: {}:{} can't be read: {why}", path.display(), damaged.line);
             }
             logs.push((category, log));
         }

@@ -57,13 +57,13 @@ fn write_new(file: &Path, text: &str) -> anyhow::Result<Ending> {
         OpenOptions::new().write(true).create_new(true).open(file).and_then(|mut new| new.write_all(text.as_bytes()));
     match written {
         Ok(()) => {
-            eprintln!("wrote {file}", file = file.display());
-            eprintln!("hint: `adjutant validate {file}` checks it", file = file.display());
+            tell!("wrote {file}", file = file.display());
+            tell!("hint: `adjutant validate {file}` checks it", file = file.display());
             Ok(Ending::Done)
         }
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {
-            eprintln!("can't write {file}: it exists, and nothing is overwritten", file = file.display());
-            eprintln!("hint: name another file with `--out`");
+            tell!("can't write {file}: it exists, and nothing is overwritten", file = file.display());
+            tell!("hint: name another file with `--out`");
             Ok(Ending::Usage)
         }
         Err(why) => Err(why).with_context(|| format!("can't write {file}", file = file.display())),

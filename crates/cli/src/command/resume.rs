@@ -113,7 +113,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let typed = Typed { workdir: Some(PathBuf::from(&options.workdir)), ..Typed::default() };
     let settings = settings::resolve(&home, &typed, None)?;
     for notice in &settings.notices {
-        eprintln!("warning: {}", visible_text(&notice.to_string()));
+        tell!("warning: {}", visible_text(&notice.to_string()));
     }
     let brief = sitting::recorded_brief(&start.brief)?;
     let brief_id = start.brief_id.clone();
@@ -148,6 +148,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         }
         for entry in [loaded, inherited].into_iter().flatten() {
             driver.append(entry)?;
+        }
+        for heard in console.waiting_letters() {
+            driver.hear(heard)?;
         }
         for entry in from_flags {
             driver.append(entry)?;
@@ -241,7 +244,7 @@ fn answers_from_flags(
                 return Err(Failure::ending(Ending::Waiting, said).hint("resume it without the flag").into());
             }
             Err(error) => {
-                eprintln!("warning: no answer from elsewhere counts: {error}");
+                tell!("warning: no answer from elsewhere counts: {error}");
                 mail::answered(ours)
             }
         };

@@ -85,6 +85,9 @@ pub struct RunArgs {
     /// How many turns the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_turns: Option<u64>,
+    /// How many minutes a question waits before its default holds, which is never a yes [default: for ever]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) answer_within: Option<u64>,
     /// Work as a crew of these roles: a list of planner, executor, reviewer, critic [default: the brief's]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_role, conflicts_with = "single")]
     pub(super) roles: Option<Vec<Role>>,
@@ -159,6 +162,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         single: args.single,
         role_adapters: args.role_adapter.clone(),
         blind_critic: args.blind_critic,
+        answer_within: args.answer_within,
     };
     let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
     let mut settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
@@ -166,10 +170,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
     }
     for notice in &settings.notices {
-        eprintln!("warning: {}", visible_text(&notice.to_string()));
+        tell!("warning: {}", visible_text(&notice.to_string()));
     }
     for field in without_effect(&brief) {
-        eprintln!("warning: `{field}` has no effect yet in this version");
+        tell!("warning: `{field}` has no effect yet in this version");
     }
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
     let brief_id = brief_id(&brief)?;

@@ -144,11 +144,27 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(entry) = amendment.scope.iter().find(|entry| !is_pattern_of_paths(entry)) {
         return Err(Failure::usage(format!("`{}` is no path or pattern of paths", visible_line(entry))).into());
     }
+    check_scope(&start.brief, &amendment)?;
     check_withdrawn(&reading.events, &start.brief, &amendment)?;
     for line in amendment.lines() {
-        eprintln!("{}", visible_line(&line));
+        tell!("{}", visible_line(&line));
     }
     say(&home, &run_id, Message::Amend(Box::new(amendment)), "the brief is amended")
+}
+
+/// A scope that names no paths restrains nothing, and adding one to it would not either.
+fn check_scope(text: &str, amendment: &Amendment) -> anyhow::Result<()> {
+    let Some(brief) = brief::read(text).brief else { return Ok(()) };
+    let words = brief.scope.words();
+    let names_paths = [&words.paths, &words.files, &words.folders].into_iter().any(Option::is_some);
+    let changes = !amendment.scope.is_empty() || !amendment.unscope.is_empty();
+    if changes && !names_paths {
+        return Err(Failure::usage("the brief has no scope of paths to amend: every path is within it").into());
+    }
+    if amendment.scope.iter().chain(&amendment.unscope).any(|entry| entry.trim().is_empty()) {
+        return Err(Failure::usage("an empty path is none").into());
+    }
+    Ok(())
 }
 
 /// What is withdrawn must stand somewhere: a wider entry would go on covering it, and nobody would notice.
@@ -231,7 +247,7 @@ fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Res
     })?;
     let when =
         if is_driven(home, run_id) { String::new() } else { format!(", once it is driven: adjutant resume {run_id}") };
-    eprintln!("run {run_id}: {then}{when}");
+    tell!("run {run_id}: {then}{when}");
     Ok(Ending::Done)
 }
 

@@ -110,7 +110,7 @@ fn list(home: &Home, workdir: Option<&Path>, json: bool) -> anyhow::Result<Endin
         rows.push(Row { path: file.path.clone(), name: file.name.clone(), standing, hash: Some(file.hash.clone()) });
     }
     if store.skipped > 0 {
-        eprintln!("warning: {}", Notice::DamagedTrust { lines: store.skipped });
+        tell!("warning: {}", Notice::DamagedTrust { lines: store.skipped });
     }
     if json {
         super::print_json(&rows)?;
@@ -160,7 +160,7 @@ fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> any
         return add(home, &[], workdir, yes);
     }
     if added == 0 && files.is_empty() {
-        eprintln!("nothing here wants to be trusted");
+        tell!("nothing here wants to be trusted");
     }
     Ok(Ending::Done)
 }
@@ -205,7 +205,7 @@ fn show(path: &Path, content: &[u8], standing: Standing) {
         Standing::Changed { before: Some(before) } => trust::change(&before, &text),
         Standing::Trusted | Standing::New | Standing::Changed { before: None } => text.into_owned(),
     };
-    eprintln!("{}:\n{}", path.display(), visible_text(&shown));
+    tell!("{}:\n{}", path.display(), visible_text(&shown));
 }
 
 /// Trusts what was shown, whatever the file says by now.
@@ -215,7 +215,7 @@ fn trust_as_shown(home: &Home, store: &mut Trust, path: &Path, name: &str, conte
         config::check(path, &String::from_utf8_lossy(content)).map_err(|error| super::config_failure(&error))?;
     }
     store.add(home, path, name, content).map_err(failure)?;
-    eprintln!("trusted: `{}` as it is now", path.display());
+    tell!("trusted: `{}` as it is now", path.display());
     Ok(())
 }
 
@@ -229,7 +229,7 @@ fn remove(home: &Home, files: &[PathBuf]) -> anyhow::Result<Ending> {
                 .hint("`adjutant trust list` shows what is")
                 .into());
         }
-        eprintln!("trusted no more: `{}`", path.display());
+        tell!("trusted no more: `{}`", path.display());
     }
     Ok(Ending::Done)
 }

@@ -89,7 +89,7 @@ fn hold(home: &Home, run_id: &RunId) -> anyhow::Result<Option<FileJournal>> {
                 .into())
         }
         Err(error) => {
-            eprintln!("warning: {error}");
+            tell!("warning: {error}");
             Ok(None)
         }
     }

@@ -178,7 +178,7 @@ async fn pause(home: &Home, quiet_until: &mut Instant) {
         && let Err(error) = notices::tell(home).await
     {
         *quiet_until = Instant::now() + TELL_AGAIN;
-        eprintln!("warning: nobody is told of what waits: {}", visible_line(&format!("{error:#}")));
+        tell!("warning: nobody is told of what waits: {}", visible_line(&format!("{error:#}")));
     }
     tokio::time::sleep(LOOK_EVERY).await;
 }

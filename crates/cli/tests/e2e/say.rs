@@ -81,6 +81,7 @@ fn what_can_not_be_amended_is_said() {
         (&["--authorize", "everything"], "there is no category `everything`"),
         (&["--withdraw", "git_push"], "authorized is: *; withdraw that"),
         (&["--scope", "[a"], "is no path or pattern of paths"),
+        (&["--scope", "src"], "no scope of paths to amend"),
         (&["--max-turns", "0"], "invalid value"),
     ] {
         home.run(&[&["amend", RUN], more].concat()).expect_code(2).expect_text(said);
@@ -91,4 +92,31 @@ fn what_can_not_be_amended_is_said() {
         .expect_text("once it is driven");
     home.run(&["steer", "nobody", "x"]).expect_code(1);
     home.run(&["steer", RUN, " "]).expect_code(2).expect_text("nothing to tell");
+}
+
+#[test]
+fn what_was_said_while_nobody_drove_a_crew_is_heard_before_anything_is_done() {
+    let parked = || {
+        let home = TestHome::with_examples();
+        let script = home.read("examples/crew/script.yaml").replace("needs_retry", "fail");
+        home.write("examples/crew/script.yaml", script);
+        home.run_with(&["run", "../examples/crew/brief.md"], b"go\n").expect_code(4).expect_text("escalation");
+        home
+    };
+    let run = "2026-01-15-CREW";
+    let calls = |home: &TestHome| {
+        home.journal(run).iter().filter(|event| event["type"] == "tool_call" && event["name"] == "write_file").count()
+    };
+    for answer in ["retry", "pass"] {
+        let home = parked();
+        home.run(&["stop", run]).expect_code(0).expect_text("once it is driven");
+        home.run(&["inbox", "answer", run, answer]).expect_code(0);
+        home.run(&["resume", run]).expect_code(6);
+        assert_eq!(calls(&home), 1, "{answer}: nothing is done after a stop");
+    }
+    let home = parked();
+    home.run(&["amend", run, "--withdraw", "filesystem_write"]).expect_code(0);
+    home.run(&["inbox", "answer", run, "retry"]).expect_code(0);
+    home.run(&["resume", run]).expect_code(4);
+    assert_eq!(calls(&home), 1, "what is withdrawn is withdrawn from the first turn on");
 }

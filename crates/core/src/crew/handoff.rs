@@ -248,7 +248,22 @@ impl BadHandoff {
 ///
 /// [`BadHandoff`] says what is wrong with it.
 pub fn read(reply: &str) -> Result<Handoff, BadHandoff> {
-    let block = last_block(reply).ok_or(BadHandoff::NoFence)?;
+    let blocks = blocks(reply);
+    let (block, before) = blocks.split_last().ok_or(BadHandoff::NoFence)?;
+    let handoff = of_block(block)?;
+    // What is quoted at the end of a judgement is not to overrule it.
+    if let Handoff::Review(review) = &handoff {
+        let other =
+            |block: &&str| matches!(of_block(block), Ok(Handoff::Review(other)) if other.verdict != review.verdict);
+        if before.iter().any(other) {
+            let what = "another verdict stands further up: hand off one review".to_owned();
+            return Err(BadHandoff::Invalid(vec![Fault { path: Some("$.verdict".to_owned()), what }]));
+        }
+    }
+    Ok(handoff)
+}
+
+fn of_block(block: &str) -> Result<Handoff, BadHandoff> {
     let value: Value = serde_json::from_str(block).map_err(|error| BadHandoff::BadJson(error.to_string()))?;
     let mut value = clean(value, TEXT_CHARS_MAX);
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -309,9 +324,9 @@ fn fault(error: &jsonschema::ValidationError<'_>) -> Fault {
     Fault { path: Some(path), what: what.chars().take(300).collect() }
 }
 
-/// The content of the last fenced block whose tag is `json`, with a line feed behind it.
-fn last_block(reply: &str) -> Option<&str> {
-    let mut found = None;
+/// The contents of the fenced blocks whose tag is `json`, with a line feed behind it.
+fn blocks(reply: &str) -> Vec<&str> {
+    let mut found = Vec::new();
     let mut rest = reply;
     while let Some(at) = rest.find("```") {
         let after = &rest[at + 3..];
@@ -321,9 +336,11 @@ fn last_block(reply: &str) -> Option<&str> {
             rest = after;
             continue;
         };
-        let Some(end) = content.find("```") else { break };
+        // A fence closes at the beginning of a line: what stands in a text of the JSON closes nothing.
+        let end = if content.starts_with("```") { Some(0) } else { content.find("\n```").map(|end| end + 1) };
+        let Some(end) = end else { break };
         if matches!(tag.trim_end(), "json" | "JSON") {
-            found = Some(&content[..end]);
+            found.push(&content[..end]);
         }
         rest = &content[end + 3..];
     }
@@ -497,6 +514,17 @@ mod tests {
         let Ok(Handoff::Plan(plan)) = read(&fenced(&plan)) else { panic!("a plan") };
         let ids: Vec<(&str, Option<u64>)> = plan.subtasks.iter().map(|task| (task.id.as_str(), task.order)).collect();
         assert_eq!(ids, [("a", Some(0)), ("b", Some(1))]);
+    }
+
+    #[test]
+    fn a_text_may_quote_a_fence_and_two_verdicts_are_none() {
+        let quoting = fenced(&json!({"kind": "execution", "subtask_id": "a", "output": "use ``` fences"}));
+        assert!(read(&quoting).is_ok());
+        let review =
+            |verdict: &str| fenced(&json!({"kind": "review", "subtask_id": "a", "verdict": verdict, "rationale": "r"}));
+        let both = review("fail") + "The file says:\n" + &review("pass");
+        assert!(read(&both).expect_err("two verdicts").lines()[0].contains("another verdict"));
+        assert!(read(&(review("pass") + &review("pass"))).is_ok());
     }
 
     proptest::proptest! {

@@ -65,7 +65,10 @@ impl Crew {
 
     fn ask(&self, question: Question) -> Next {
         let slot = self.state.asked.slot(question.kind);
-        Next::Want(vec![Want { key: Key { part: self.part.clone(), slot }, command: Command::Ask(Arc::new(question)) }])
+        Next::Want(vec![Want {
+            key: Key { part: self.part.clone(), slot },
+            command: Command::Ask(Arc::new(question.within(self.setup.base.answer_within_ms))),
+        }])
     }
 
     /// What becomes of a plan: where nothing is asked between steps it is worked on at once.

@@ -104,10 +104,12 @@ fn judge(subtask: &SubTaskState, is_blind: bool) -> String {
     }
     let changed = if changed.is_empty() { "none that a tool named".to_owned() } else { changed.join("\n") };
     format!(
-        "Judge this sub-task.\n\n{}\n\n{account}\n\nCalls of tools that were made: {}. {}\n\n{}",
+        "Judge this sub-task.\n\n{}\n\n{account}\n\nCalls of tools that were made: {}. Of these, {} were commands or the \
+         like, and what they changed is not listed: look for yourself. {}\n\n{}",
         described(subtask),
         subtask.calls,
-        fenced("the journal: files that were changed", &changed),
+        subtask.commands,
+        fenced("the journal: files that calls named as changed", &changed),
         how_to_hand_off(HandoffKind::Review)
     )
 }

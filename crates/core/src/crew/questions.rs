@@ -8,6 +8,9 @@ use crate::view::visible_text;
 /// How much of a text is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;
 
+/// How much of an id or a title is shown, in characters.
+const NAME_CHARS_MAX: usize = 80;
+
 /// Is this plan what you want? Asked where the operator is asked between steps.
 pub(super) fn plan(plan: &Plan) -> Question {
     let lines: String = plan
@@ -15,8 +18,13 @@ pub(super) fn plan(plan: &Plan) -> Question {
         .iter()
         .enumerate()
         .map(|(index, task)| {
-            let criteria = task.acceptance_criteria.join("; ");
-            format!("\n{}. {}\n   {}\n   done when: {criteria}", index + 1, task.title, excerpt(&task.instruction))
+            let criteria = excerpt(&task.acceptance_criteria.join("; "));
+            format!(
+                "\n{}. {}\n   {}\n   done when: {criteria}",
+                index + 1,
+                name(&task.title),
+                excerpt(&task.instruction)
+            )
         })
         .collect();
     Question {
@@ -88,6 +96,13 @@ fn offers() -> Vec<Offer> {
     ]
 }
 
+/// An id or a title on one line, shortened.
+fn name(text: &str) -> String {
+    let line: String =
+        text.chars().take(NAME_CHARS_MAX).map(|c| if c.is_control() || c == '`' { ' ' } else { c }).collect();
+    if line.len() < text.len() { format!("{line} ...") } else { line }
+}
+
 fn judgement(review: &Review) -> String {
     let verdict = serde_json::to_value(review.verdict).ok();
     let verdict = verdict.as_ref().and_then(|verdict| verdict.as_str()).unwrap_or_default().to_owned();
@@ -98,14 +113,22 @@ fn judgement(review: &Review) -> String {
 fn named(subtask: Option<&SubTaskState>) -> String {
     subtask.map_or_else(
         || "the work".to_owned(),
-        |subtask| format!("sub-task `{}` ({}), attempt {}", subtask.task.id, subtask.task.title, subtask.attempts),
+        |subtask| {
+            format!(
+                "sub-task `{}` ({}), attempt {}",
+                name(&subtask.task.id),
+                name(&subtask.task.title),
+                subtask.attempts
+            )
+        },
     )
 }
 
+/// What an agent wrote, each of its further lines marked, so that none looks like one of ours.
 fn excerpt(text: &str) -> String {
     let mut shown: String = text.chars().take(EXCERPT_CHARS_MAX).collect();
     if shown.len() < text.len() {
         shown.push_str(" ...");
     }
-    shown
+    shown.replace('\r', " ").replace('\n', "\n  | ")
 }

@@ -13,6 +13,7 @@ use crate::procedure::Part;
 use crate::procedure::Procedure;
 use crate::role::Role;
 use crate::session::{Mode, Session};
+use crate::tool::ToolEffect;
 use crate::trace::{Body, Event, Outcome};
 
 /// Where a crew stands.
@@ -111,6 +112,8 @@ pub(super) struct SubTaskState {
     /// The files that calls of this attempt changed, and how many calls there were.
     pub(super) changed: BTreeSet<String>,
     pub(super) calls: u32,
+    /// How many of them could change anything without naming it.
+    pub(super) commands: u32,
 }
 
 impl SubTaskState {
@@ -126,6 +129,7 @@ impl SubTaskState {
             said: None,
             changed: BTreeSet::new(),
             calls: 0,
+            commands: 0,
         }
     }
 }
@@ -209,7 +213,7 @@ impl State {
                 subtask.attempts += 1;
                 subtask.executed = None;
                 subtask.changed.clear();
-                subtask.calls = 0;
+                (subtask.calls, subtask.commands) = (0, 0);
             }
             CrewState::ReviewStep => {
                 subtask.status = Status::Reviewing;
@@ -250,9 +254,11 @@ impl State {
         }
         if child.role == Some(Role::Executor)
             && let Some(subtask) = self.subtasks.get_mut(self.index)
-            && let Body::ToolCall { changes, .. } = &event.body
+            && let Body::ToolCall { name, changes, .. } = &event.body
         {
             subtask.calls += 1;
+            let tool = child.session.setup().tools.iter().find(|tool| tool.name == *name);
+            subtask.commands += u32::from(tool.is_none_or(|tool| tool.effect == ToolEffect::Anything));
             subtask.changed.extend(changes.iter().map(|change| change.path.clone()));
         }
         if let Body::PartEnd { outcome } = &event.body {

@@ -90,6 +90,35 @@ impl QuestionKind {
     }
 }
 
+impl Question {
+    /// The same, to be answered within so many milliseconds, if silence can be an answer to it at all.
+    #[must_use]
+    pub fn within(mut self, length_ms: Option<u64>) -> Self {
+        if self.kind.may_pass() {
+            self.deadline_ms = self.deadline_ms.or(length_ms);
+        }
+        self
+    }
+}
+
+impl QuestionKind {
+    /// Whether its default says something: what is asked for more of something, or to mend something, waits.
+    #[must_use]
+    pub const fn may_pass(self) -> bool {
+        match self {
+            Self::Confirmation
+            | Self::Step
+            | Self::Destructive
+            | Self::Deadline
+            | Self::Permission
+            | Self::Scope
+            | Self::Escalation
+            | Self::Disagreement => true,
+            Self::Blocker | Self::Limit | Self::Failure => false,
+        }
+    }
+}
+
 /// One thing that may be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {

@@ -78,7 +78,9 @@ impl Session {
         let (read, faults) = match fitting(piece, &taken.text) {
             Ok(handoff) => (serde_json::to_value(handoff).ok(), Vec::new()),
             // Who works in steps is not at its end with each.
-            Err(BadHandoff::NoFence) if piece.is_work && taken.payload("completion").is_none() => return None,
+            Err(BadHandoff::NoFence) if piece.is_work && handed.bad == 0 && taken.payload("completion").is_none() => {
+                return None;
+            }
             Err(bad) => (None, bad.lines()),
         };
         Some(self.record(Body::HandoffRead {

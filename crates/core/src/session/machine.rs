@@ -207,7 +207,7 @@ impl Session {
             Some(Asked { slot, kind, answer: None, .. }) if *kind == question.kind => *slot,
             _ => Slot::first(What::Ask, self.state.questions + 1),
         };
-        self.want(slot, Command::Ask(Arc::new(question)))
+        self.want(slot, Command::Ask(Arc::new(question.within(self.setup.answer_within_ms))))
     }
 
     pub(super) fn want(&self, slot: Slot, command: Command) -> Next {

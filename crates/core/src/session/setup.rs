@@ -109,6 +109,8 @@ pub struct Setup {
     pub tools: ToolSpecs,
     /// Who can be asked for turns, in this order; never empty.
     pub agents: Vec<AgentLimits>,
+    /// How long a question waits for its answer, in milliseconds; for ever if absent.
+    pub answer_within_ms: Option<u64>,
     /// What the run may use.
     pub budget: Budget,
     /// What the session's role may use of it.

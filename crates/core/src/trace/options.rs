@@ -75,6 +75,9 @@ pub struct RunOptions {
     /// Whether a crew is at its end once there is a plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plans_only: bool,
+    /// How long a question waits for its answer, in milliseconds; for ever if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_ms: Option<u64>,
     /// What the run may use.
     #[serde(default, skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,

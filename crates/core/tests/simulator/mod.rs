@@ -48,6 +48,7 @@ pub fn setup() -> Setup {
         task: Task::Brief,
         tools: Vec::new().into(),
         agents: Vec::new(),
+        answer_within_ms: None,
         budget: Budget::default(),
         role_budget: Budget::default(),
     }

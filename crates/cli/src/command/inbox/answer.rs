@@ -106,7 +106,7 @@ fn agreed(args: &AnswerArgs, rows: &[&Row], kind: QuestionKind, word: &str) -> a
     }
     for row in rows {
         // On stderr: what came of it is the result.
-        eprintln!("{}", inbox::show_text(row));
+        tell!("{}", inbox::show_text(row));
     }
     if args.yes {
         return Ok(());
@@ -184,8 +184,8 @@ fn tell(args: &AnswerArgs, waiting: &Waiting, came: &[Came]) -> anyhow::Result<(
     super::super::print(&text)?;
     match parked.as_slice() {
         [] => {}
-        [run] => eprintln!("go on: adjutant resume {run}, or let `adjutant work` do it"),
-        several => eprintln!("{} runs go on with `adjutant work`", several.len()),
+        [run] => tell!("go on: adjutant resume {run}, or let `adjutant work` do it"),
+        several => tell!("{} runs go on with `adjutant work`", several.len()),
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::mail::SKIPPED_TOLD_MAX;
 use crate::settings::Place;
 
 /// See and answer what waits for you, in all runs
@@ -109,15 +110,19 @@ impl Waiting {
     fn read(home: &Home) -> anyhow::Result<Self> {
         let waiting = Self::read_silently(home)?;
         for (path, why) in &waiting.all.unreadable {
-            eprintln!("warning: can't read `{}`: {}", path.display(), visible_line(why));
+            tell!("warning: can't read `{}`: {}", path.display(), visible_line(why));
         }
         for run in &waiting.all.runs {
             if let Some(fault) = &run.mailbox_fault {
-                eprintln!("warning: {fault}");
+                tell!("warning: {fault}");
             }
-            for (line, why) in &run.skipped {
+            for (line, why) in run.skipped.iter().take(SKIPPED_TOLD_MAX) {
                 let path = home.mailbox(&run.run_id);
-                eprintln!("warning: {}:{line} is skipped: {}", path.display(), visible_line(why));
+                tell!("warning: {}:{line} is skipped: {}", path.display(), visible_line(why));
+            }
+            let more = run.skipped.len().saturating_sub(SKIPPED_TOLD_MAX);
+            if more > 0 {
+                tell!("warning: {more} more lines of the mailbox of `{}` are skipped", run.run_id);
             }
         }
         Ok(waiting)
