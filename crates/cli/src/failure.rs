@@ -26,6 +26,15 @@ impl Failure {
         Self { what: what.into(), hint: None, ending }
     }
 
+    /// What `error` says with its cause, and what to do about it, if that is known.
+    pub fn of(ending: Ending, error: &dyn Error, hint: Option<String>) -> Self {
+        let what = match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        Self { what, hint, ending }
+    }
+
     /// The same, with what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

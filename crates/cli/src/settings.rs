@@ -25,6 +25,7 @@ use anyhow::Context;
 use crate::command;
 use crate::crew::CrewSettings;
 use crate::equipment::known_window;
+use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::sitting;
 
@@ -170,17 +171,7 @@ pub struct ApiKey {
 ///
 /// If the file can't be read, or others could read or write it.
 pub fn keys(home: &Home) -> anyhow::Result<Keys> {
-    keys::load(home).map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::usage(match std::error::Error::source(&error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        });
-        match hint {
-            Some(hint) => failure.hint(hint).into(),
-            None => failure.into(),
-        }
-    })
+    keys::load(home).map_err(|error| Failure::of(Ending::Usage, &error, error.hint()).into())
 }
 
 /// The key that signs what is sent to a webhook, by its name in the key file.

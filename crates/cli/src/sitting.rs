@@ -378,17 +378,8 @@ fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> any
         scripted::ADAPTER_ID => Ok(match script {
             None => Arc::new(ScriptedAgent::builtin()),
             Some(path) => {
-                let script = Script::read(Path::new(path)).map_err(|error| {
-                    let hint = error.hint();
-                    let failure = Failure::usage(match std::error::Error::source(&error) {
-                        Some(source) => format!("{error}: {source}"),
-                        None => error.to_string(),
-                    });
-                    match hint {
-                        Some(hint) => failure.hint(hint),
-                        None => failure,
-                    }
-                })?;
+                let script = Script::read(Path::new(path));
+                let script = script.map_err(|error| Failure::of(Ending::Usage, &error, error.hint()))?;
                 Arc::new(ScriptedAgent::new(script))
             }
         }),

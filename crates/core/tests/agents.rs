@@ -9,16 +9,14 @@ use std::sync::Arc;
 use adjutant_core::budget::{Budget, Metric};
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
-use adjutant_core::procedure::Part;
-use adjutant_core::procedure::run::Run;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{AgentLimits, BUSY_ATTEMPTS_MAX, OUTPUT_TOKENS_MAX, Session, Setup, TURN_ATTEMPTS_MAX};
+use adjutant_core::session::{AgentLimits, BUSY_ATTEMPTS_MAX, OUTPUT_TOKENS_MAX, Setup, TURN_ATTEMPTS_MAX};
 use adjutant_core::tool::{ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::json;
-use simulator::{Ended, Plan, Said, World, call, kind, simulate};
+use simulator::{Ended, Plan, Said, World, alone, call, kind, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: the objective\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 const DONE: &str = "## Phase 4\nEverything shipped.";
@@ -58,15 +56,10 @@ fn world(script: &[Said], answers: &[(&'static str, &[&str])]) -> World {
     }
 }
 
-fn make(setup: &Arc<Setup>) -> Run<Session> {
-    let part = Part::root().child("session");
-    Run::new(Session::new(setup.clone(), part.clone()), part)
-}
-
 #[track_caller]
 fn run(setup: &Setup, world: &World) -> Ended {
     let setup = Arc::new(setup.clone());
-    simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken")
+    simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken")
 }
 
 /// How many events of a type there are.
@@ -335,7 +328,7 @@ fn nothing_of_it_is_refilled_or_lost_by_a_kill_anywhere() {
     let setup = Arc::new(Setup { agents, budget, ..setup() });
     let world =
         World { files: long(6_000), ..world(&script, &[GO, ("limit", &["100"]), ("failure", &["retry", "retry"])]) };
-    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     assert_eq!(whole.outcome, Some(Outcome::Completed));
     for needed in ["timer", "agent_changed", "context_folded", "context_cut", "budget_halt"] {
         assert!(count(&whole, needed) > 0, "{needed}");
@@ -343,11 +336,11 @@ fn nothing_of_it_is_refilled_or_lost_by_a_kill_anywhere() {
     for tick in 0..whole.ticks {
         let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
         let killed =
-            simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|error| panic!("killed at {tick}: {error:?}"));
+            simulate(&|| alone(&setup), &world, &plan).unwrap_or_else(|error| panic!("killed at {tick}: {error:?}"));
         assert_eq!(killed.outcome, whole.outcome, "killed at {tick}");
         check_requests(&killed, 8_000);
     }
-    let report = replay(&whole.journal, make(&setup), |_, _| Vec::new());
+    let report = replay(&whole.journal, alone(&setup), |_, _| Vec::new());
     let drift: Vec<_> = report.drift.iter().filter(|drift| drift.turn.is_none()).collect();
     assert!(drift.is_empty(), "{drift:?}");
 }

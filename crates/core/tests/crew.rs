@@ -14,11 +14,11 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Next, Part, Procedure};
 use adjutant_core::role::Role;
 use adjutant_core::session::{Mode, Setup};
-use adjutant_core::tool::{ToolEffect, ToolSpec};
+use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{Body, Entry, Event, MessageKind, Outcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, call, simulate};
+use simulator::{Ended, Plan, Said, World, call, simulate, tool};
 
 const SUMMARY: &str = "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: write_file\nUnknowns: none\n";
 
@@ -48,13 +48,6 @@ fn write(id: &str) -> Said {
 }
 
 fn setup(roles: &[Role]) -> CrewSetup {
-    let tool = |name: &str, category: &str, effect| ToolSpec {
-        name: name.to_owned(),
-        description: String::new(),
-        categories: vec![Category::new(category)],
-        schema: json!({}),
-        effect,
-    };
     CrewSetup {
         base: Setup {
             authorized: vec![Category::new("filesystem_write")],

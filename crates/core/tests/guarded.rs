@@ -10,15 +10,14 @@ use adjutant_core::gate::{
     AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
 };
 use adjutant_core::inbox::QuestionKind;
-use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Command, Next, Part, Procedure, Want};
+use adjutant_core::procedure::{Command, Next, Procedure, Want};
+use adjutant_core::session::Setup;
 use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
-use adjutant_core::session::{Session, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, Outcome};
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, call, simulate};
+use simulator::{Ended, Plan, Said, World, alone, call, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 
@@ -51,11 +50,6 @@ fn setup(authorized: &[&str]) -> Setup {
     }
 }
 
-fn make(setup: &Arc<Setup>) -> Run<Session> {
-    let part = Part::root().child("session");
-    Run::new(Session::new(setup.clone(), part.clone()), part)
-}
-
 fn world(turns: &[Said], answers: &[(&'static str, &[&str])]) -> World {
     let done = [Said::text("## Phase 4\nAll deliverables are complete."), Said::text("Delivered.")];
     let script = [Said::text(SUMMARY)].into_iter().chain(turns.to_vec()).chain(done).collect();
@@ -72,9 +66,9 @@ fn world(turns: &[Said], answers: &[(&'static str, &[&str])]) -> World {
 #[track_caller]
 fn run(setup: &Setup, world: &World) -> Ended {
     let setup = Arc::new(setup.clone());
-    let ended = simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken");
+    let ended = simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken");
     // Today's rules decide the same from the journal alone.
-    let report = replay(&ended.journal, make(&setup), |_, text| {
+    let report = replay(&ended.journal, alone(&setup), |_, text| {
         let reading = detect::read(text, &setup.authorized, &setup.sensitivities);
         reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
     });
@@ -281,13 +275,13 @@ fn fail_closed_hook_is_interrupted() {
     let write = call("w", "write_file", json!({"path": "a", "content": "b"}));
     let mut world = world(&[Said::calls("", vec![write])], &[("destructive", &["n"])]);
     world.hooks = (0..2).map(|place| (place, r#"{"decision":"allow"}"#.to_owned())).collect();
-    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     assert_eq!((had(&whole, "hook"), had(&whole, "write_file")), (2, 1));
     let mut interrupted = 0;
     for tick in 1..=whole.ticks {
         let plan = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
         // The simulator itself refuses an effect that is had twice.
-        let ended = simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|broken| panic!("{tick}: {broken:?}"));
+        let ended = simulate(&|| alone(&setup), &world, &plan).unwrap_or_else(|broken| panic!("{tick}: {broken:?}"));
         assert_eq!(ended.outcome, Some(Outcome::Completed), "{tick}");
         let gave_none = ended.journal.iter().any(
             |event| matches!(&event.body, Body::Interrupted { slot, .. } if slot.to_string().starts_with("hook/")),
@@ -344,8 +338,8 @@ fn fail_closed_clock_jumps() {
             event.at = event.at.saturating_add(years(jumps[place % jumps.len()])).expect("a length");
         }
         // The same is decided at each place, and the question is still open at the end.
-        let mut session = make(&shared);
-        let mut as_it_was = make(&shared);
+        let mut session = alone(&shared);
+        let mut as_it_was = alone(&shared);
         for (jumped, before) in journal.iter().zip(&waiting.journal) {
             let (next, expected) = (Procedure::next(&session), Procedure::next(&as_it_was));
             match (next, expected) {
@@ -372,7 +366,7 @@ fn fail_closed_clock_jumps() {
     // A deadline that passes, by whatever clock, is a no.
     let key = &waiting.open[0].0;
     let last = waiting.journal.last().expect("an event");
-    let mut session = make(&shared);
+    let mut session = alone(&shared);
     waiting.journal.iter().for_each(|event| Procedure::apply(&mut session, event));
     let expired = Event {
         seq: last.seq + 1,
@@ -495,10 +489,10 @@ fn fail_closed_tree_forgotten() {
 fn a_kill_anywhere_hides_nothing_that_lies_outside() {
     let setup = Arc::new(scoped(false));
     let world = world(&[Said::calls("", vec![script("out", Some("x"))])], &[("scope", &["accept"])]);
-    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     for tick in 1..=whole.ticks {
         let plan = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
-        let ended = simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|broken| panic!("{tick}: {broken:?}"));
+        let ended = simulate(&|| alone(&setup), &world, &plan).unwrap_or_else(|broken| panic!("{tick}: {broken:?}"));
         assert_eq!(ended.outcome, Some(Outcome::Completed), "{tick}");
         assert_eq!(looks(&ended).1, ended.files.len(), "{tick}");
     }

@@ -5,32 +5,22 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
-use adjutant_core::procedure::run::Run;
-use adjutant_core::session::amendment::Amendment;
 use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{Mode, Session, Setup};
+use adjutant_core::session::{Mode, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, Event, FailureKind, MessageKind, Outcome, PhaseName, Rejection};
+use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, Violation, World, call, simulate};
+use simulator::{Ended, Plan, Said, Violation, World, alone, call, simulate, tool};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none\nWhich mode, per-step or auto-pilot?";
 
 fn tools() -> Vec<ToolSpec> {
-    let tool = |name: &str, category: &str, effect| ToolSpec {
-        name: name.to_owned(),
-        description: String::new(),
-        categories: vec![Category::new(category)],
-        schema: json!({}),
-        effect,
-    };
     vec![
         tool("read_file", "filesystem_read", ToolEffect::Reads),
         tool("list_dir", "filesystem_read", ToolEffect::Reads),
@@ -46,11 +36,6 @@ fn setup(authorized: &[&str]) -> Setup {
         tools: tools().into(),
         ..simulator::setup()
     }
-}
-
-fn make(setup: &Arc<Setup>) -> Run<Session> {
-    let part = Part::root().child("session");
-    Run::new(Session::new(setup.clone(), part.clone()), part)
 }
 
 fn world(script: &[Said], answers: &[(&'static str, &[&str])]) -> World {
@@ -77,7 +62,7 @@ fn shell(id: &str, cmd: &str) -> ToolCall {
 #[track_caller]
 fn run(setup: Setup, world: &World) -> Ended {
     let setup = Arc::new(setup);
-    simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken")
+    simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken")
 }
 
 fn phases(ended: &Ended) -> Vec<&'static str> {
@@ -593,12 +578,12 @@ fn ends_the_same(name: &str, plan: &Plan, whole: &Ended, ended: &Ended) {
 fn a_kill_after_any_event_or_effect_ends_the_same() {
     for (name, setup, world) in scripts() {
         let setup = Arc::new(setup);
-        let whole = simulate(&|| make(&setup), &world, &Plan::default())
+        let whole = simulate(&|| alone(&setup), &world, &Plan::default())
             .unwrap_or_else(|violation| panic!("{name}: {violation:?}"));
         assert_eq!(whole.outcome, Some(Outcome::Completed), "{name}");
         for tick in 1..=whole.ticks {
             let plan = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
-            let ended = simulate(&|| make(&setup), &world, &plan)
+            let ended = simulate(&|| alone(&setup), &world, &plan)
                 .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
             ends_the_same(name, &plan, &whole, &ended);
         }
@@ -625,11 +610,11 @@ fn a_huge_output_is_sent_by_its_hash_and_never_in_the_journal() {
 fn two_kills_in_any_interleaving_end_the_same() {
     for (name, setup, world) in scripts() {
         let setup = Arc::new(setup);
-        let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+        let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
         for first in (1..=whole.ticks).step_by(3) {
             for gap in [1, 2, 3, 5, 9] {
                 let plan = Plan { kills: [first, first + gap].into(), seed: first * 31 + gap, ..Plan::default() };
-                let ended = simulate(&|| make(&setup), &world, &plan)
+                let ended = simulate(&|| alone(&setup), &world, &plan)
                     .unwrap_or_else(|violation| panic!("{name} {plan:?}: {violation:?}"));
                 ends_the_same(name, &plan, &whole, &ended);
             }
@@ -641,14 +626,14 @@ fn two_kills_in_any_interleaving_end_the_same() {
 fn whichever_event_is_lost_with_a_kill_the_run_goes_on() {
     for (name, setup, world) in scripts() {
         let setup = Arc::new(setup);
-        let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+        let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
         for tick in (1..whole.ticks).step_by(7) {
             let killed = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
-            let ended = simulate(&|| make(&setup), &world, &killed).expect("no rule is broken");
+            let ended = simulate(&|| alone(&setup), &world, &killed).expect("no rule is broken");
             let stopped = ended.journal.iter().take_while(|event| !matches!(event.body, Body::RunResume { .. }));
             for (place, lost) in stopped.enumerate() {
                 let plan = Plan { kills: [tick].into(), seed: tick, loses: Some(place), ..Plan::default() };
-                match simulate(&|| make(&setup), &world, &plan) {
+                match simulate(&|| alone(&setup), &world, &plan) {
                     Ok(ended) => assert!(
                         ended.outcome == Some(Outcome::Completed) || !ended.open.is_empty(),
                         "{name} {plan:?} without {lost:?}: {ended:?}"
@@ -666,11 +651,11 @@ fn whichever_event_is_lost_with_a_kill_the_run_goes_on() {
 fn an_unknown_effect_is_reported_to_the_agent_and_not_repeated() {
     let (_, setup, world) = scripts().swap_remove(0);
     let setup = Arc::new(setup);
-    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     let reported = (1..=whole.ticks)
         .filter(|tick| {
             let plan = Plan { kills: [*tick].into(), ..Plan::default() };
-            let ended = simulate(&|| make(&setup), &world, &plan).expect("no rule is broken");
+            let ended = simulate(&|| alone(&setup), &world, &plan).expect("no rule is broken");
             rejections(&ended).contains(&Rejection::EffectUnknown)
         })
         .count();
@@ -690,8 +675,8 @@ fn readings(setup: &Setup) -> impl Fn(&Event, &str) -> Vec<(String, Value)> {
 fn replaying_with_the_same_rules_shows_no_drift() {
     for (name, setup, world) in scripts() {
         let setup = Arc::new(setup);
-        let ended = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
-        let report = replay(&ended.journal, make(&setup), readings(&setup));
+        let ended = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
+        let report = replay(&ended.journal, alone(&setup), readings(&setup));
         assert_eq!(report.drift, [], "{name}");
         assert!(report.turns > 0 && report.decisions > report.turns, "{name}");
     }
@@ -701,14 +686,14 @@ fn replaying_with_the_same_rules_shows_no_drift() {
 fn replaying_with_a_changed_detector_reports_exactly_the_turns_it_affects() {
     let (_, setup, world) = scripts().swap_remove(1);
     let setup = Arc::new(setup);
-    let ended = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    let ended = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     // A blocker detector that no longer knows the word `Blocker:`.
     let changed = |event: &Event, text: &str| {
         let mut fired = readings(&setup)(event, text);
         fired.retain(|(name, _)| name != "blocker");
         fired
     };
-    let report = replay(&ended.journal, make(&setup), changed);
+    let report = replay(&ended.journal, alone(&setup), changed);
     assert_eq!(report.drift.iter().map(|drift| drift.turn).collect::<Vec<_>>(), [Some(2)]);
 }
 
@@ -716,9 +701,9 @@ fn replaying_with_a_changed_detector_reports_exactly_the_turns_it_affects() {
 fn replaying_with_a_changed_gate_reports_the_calls_it_affects() {
     let (_, setup, world) = scripts().swap_remove(0);
     let recorded = Arc::new(setup.clone());
-    let ended = simulate(&|| make(&recorded), &world, &Plan::default()).expect("no rule is broken");
+    let ended = simulate(&|| alone(&recorded), &world, &Plan::default()).expect("no rule is broken");
     let stricter = Arc::new(Setup { shell_disabled: true, ..setup });
-    let report = replay(&ended.journal, make(&stricter), readings(&stricter));
+    let report = replay(&ended.journal, alone(&stricter), readings(&stricter));
     assert!(!report.drift.is_empty());
     assert!(report.drift.iter().all(|drift| drift.today.contains("refuse shell_exec")), "{:?}", report.drift);
 }
@@ -834,12 +819,12 @@ proptest! {
         let setup = Arc::new(Setup { mode, max_steps: 6, ..setup(&authorized) });
         let world = World { answers, ..world(&script, &[]) };
         let plan = Plan { kills, seed, ..Plan::default() };
-        let ended = simulate(&|| make(&setup), &world, &plan);
+        let ended = simulate(&|| alone(&setup), &world, &plan);
         prop_assert!(ended.is_ok(), "{:?}", ended);
         let ended = ended.expect("checked");
         prop_assert_eq!(unauthorized_call(&ended.journal, &authorized), None);
         prop_assert!(ended.outcome.is_some() || !ended.open.is_empty(), "it ends or waits with a question");
-        let whole = simulate(&|| make(&setup), &world, &Plan { seed, ..Plan::default() }).expect("no rule is broken");
+        let whole = simulate(&|| alone(&setup), &world, &Plan { seed, ..Plan::default() }).expect("no rule is broken");
         if !rejections(&ended).contains(&Rejection::EffectUnknown) && !rejections(&whole).contains(&Rejection::EffectUnknown) {
             // A resume tries failed turns anew, so that only runs without failures end alike to the letter.
             if !script.iter().any(|said| matches!(said, Said::Fails(_))) {
@@ -858,74 +843,6 @@ fn a_gate_that_allows_everything_is_caught_by_the_oracle() {
         &[Said::text(SUMMARY), Said::calls("w", vec![write("a", "a", "1")]), Said::text(DONE), Said::text("bye")],
         &[("confirmation", &["go"])],
     );
-    let ended = simulate(&|| make(&lenient), &world, &Plan::default()).expect("no rule is broken");
+    let ended = simulate(&|| alone(&lenient), &world, &Plan::default()).expect("no rule is broken");
     assert!(unauthorized_call(&ended.journal, &[]).is_some());
-}
-
-/// Runs `world` with a message that comes once the journal is so long, whole and killed at every tick.
-#[track_caller]
-fn with_message(authorized: &[&str], mut world: World, at: usize, message: Message) -> Ended {
-    world.messages.push((at, message));
-    let setup = Arc::new(setup(authorized));
-    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
-    for tick in 1..=whole.ticks {
-        let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
-        let ended = simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|caught| panic!("{tick}: {caught:?}"));
-        assert_eq!((ended.outcome, &ended.files), (whole.outcome, &whole.files), "killed at {tick}");
-    }
-    whole
-}
-
-/// The place of the first event of this kind.
-fn place(ended: &Ended, is_it: impl Fn(&Body) -> bool) -> usize {
-    ended.journal.iter().position(|event| is_it(&event.body)).expect("it is there")
-}
-
-#[test]
-fn what_the_operator_says_reaches_the_agent_at_its_next_turn_and_only_once() {
-    let script = [
-        Said::text(SUMMARY),
-        Said::calls("writes", vec![write("a", "a.txt", "x"), write("b", "b.txt", "x")]),
-        Said::text("## Phase 4\nAll deliverables are complete."),
-        Said::text("Delivered."),
-    ];
-    let world = world(&script, &[("confirmation", &["go"])]);
-    let quiet = run(setup(&["filesystem_write"]), &world);
-    let first_call = place(&quiet, |body| matches!(body, Body::ToolCall { .. }));
-    let ended = with_message(&["filesystem_write"], world, first_call, Message::Steer("mind the gap".to_owned()));
-    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 2));
-    let told: Vec<usize> = (0..ended.journal.len())
-        .filter(|at| matches!(&ended.journal[*at].body, Body::Message { kind: MessageKind::Steer, text, .. } if text.contains("mind the gap")))
-        .collect();
-    let [told] = told[..] else { panic!("told once: {told:?}") };
-    // Not between a call and its result, and before the turn that follows.
-    let results: Vec<usize> =
-        (0..told).filter(|at| matches!(ended.journal[*at].body, Body::ToolResult { .. })).collect();
-    assert_eq!(results.len(), 2);
-    assert!(matches!(ended.journal[told + 1].body, Body::AgentRequest { .. }));
-}
-
-#[test]
-fn an_amended_brief_holds_from_the_next_judgement_on() {
-    let script = [
-        Said::text(SUMMARY),
-        Said::text("One step."),
-        Said::calls("writes", vec![write("a", "a.txt", "x")]),
-        Said::text("## Phase 4\nAll deliverables are complete."),
-        Said::text("Delivered."),
-    ];
-    let world = world(&script, &[("confirmation", &["go"])]);
-    let asked = run(setup(&[]), &world);
-    assert_eq!(asked.open.len(), 1, "nothing authorizes it");
-    let early = place(&asked, |body| matches!(body, Body::Message { kind: MessageKind::KickOff, .. }));
-    let amend = |amendment: Amendment| Message::Amend(Box::new(amendment));
-    let wider = Amendment { authorize: vec![Category::new("filesystem_write")], ..Amendment::default() };
-    let ended = with_message(&[], world.clone(), early, amend(wider));
-    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 1));
-    let narrower = Amendment { withdraw: vec![Category::new("filesystem_write")], ..Amendment::default() };
-    let ended = with_message(&["filesystem_write"], world.clone(), early, amend(narrower));
-    assert_eq!((ended.open.len(), ended.files.len()), (1, 0));
-    let limit = Amendment { budget: Budget { max_turns: Some(2), ..Budget::default() }, ..Amendment::default() };
-    let ended = with_message(&["filesystem_write"], world, early, amend(limit));
-    assert_eq!(ended.open[0].1, QuestionKind::Limit);
 }

@@ -188,7 +188,7 @@ fn how_an_operator_is_told_is_checked_and_is_never_a_projects_to_say() {
     assert_eq!(notify.command.expect("set").value, ["say", "-v"]);
     assert_eq!(notify.format.expect("set").value, adjutant_core::inbox::notice::Format::Slack);
     let hours = notify.quiet.expect("set").value;
-    assert_eq!((hours.quiet.from.hour(), hours.quiet.to.hour(), hours.quiet.critical.len()), (22, 7, 2));
+    assert_eq!((hours.quiet.hours.from.hour(), hours.quiet.hours.to.hour(), hours.quiet.critical.len()), (22, 7, 2));
 
     for (line, message) in [
         (

@@ -4,19 +4,16 @@
 //! under a lock, whole, and is on the disk when it counts. What a line means is `core`'s
 //! ([`Kept`]).
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::gate::Grant;
 use adjutant_core::gate::grant_line::{self, Kept};
 use adjutant_ports::GrantStore;
 use jiff::Timestamp;
-use rustix::fs::FlockOperation;
 
-use crate::artifacts::sync_folder;
-use crate::home::make_folder;
+use crate::own_lines;
 
 /// The name of the file in a project's folder (the peer's).
 pub const GRANTS_FILE: &str = "permission_grants.jsonl";
@@ -47,13 +44,10 @@ impl GrantFile {
     ///
     /// # Errors
     ///
-    /// If it can't be read, or is longer than any list of grants.
+    /// If it can't be read, is no plain file that only this user can write, or is longer than any list of grants.
     pub fn read(&self) -> io::Result<Kept> {
-        match File::open(self.path()) {
-            Ok(file) => read(&file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
-            Err(error) => Err(error),
-        }
+        let bytes = own_lines::read(&self.path(), FILE_BYTES_MAX)?;
+        Ok(Kept::read(&String::from_utf8_lossy(&bytes.unwrap_or_default())))
     }
 
     /// Takes a grant back. Doing it twice changes nothing.
@@ -67,22 +61,11 @@ impl GrantFile {
 
     /// Writes one line, unless what is there says it already.
     fn append(&self, line: &str, is_said: impl FnOnce(&Kept) -> bool) -> io::Result<()> {
-        make_folder(&self.folder)?;
-        let path = self.path();
-        let is_new = !path.exists();
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
-        // The lock ends with the file.
-        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-        if is_said(&read(&file)?) {
+        let mut locked = own_lines::lock(&self.path(), FILE_BYTES_MAX)?;
+        if is_said(&Kept::read(&String::from_utf8_lossy(&locked.bytes))) {
             return Ok(());
         }
-        // A line that was torn by a crash must not take this one with it.
-        let mut whole = if ends_within_a_line(&mut file)? { "\n".to_owned() } else { String::new() };
-        whole.push_str(line);
-        whole.push('\n');
-        file.write_all(whole.as_bytes())?;
-        file.sync_data()?;
-        if is_new { sync_folder(&self.folder) } else { Ok(()) }
+        locked.append(&[line.to_owned()])
     }
 }
 
@@ -112,33 +95,13 @@ pub fn all(home: &Path) -> io::Result<Vec<(String, GrantFile)>> {
     for project in projects {
         let project = project?;
         let file = GrantFile::new(project.path());
-        if file.path().is_file() {
+        // What is no file is told when it is read.
+        if fs::symlink_metadata(file.path()).is_ok() {
             files.push((project.file_name().to_string_lossy().into_owned(), file));
         }
     }
     files.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(files)
-}
-
-fn read(file: &File) -> io::Result<Kept> {
-    let mut bytes = Vec::new();
-    let mut from_start = file;
-    from_start.seek(SeekFrom::Start(0))?;
-    from_start.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is too long for a list of grants"));
-    }
-    Ok(Kept::read(&String::from_utf8_lossy(&bytes)))
-}
-
-fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 #[cfg(test)]
@@ -200,5 +163,9 @@ mod tests {
         fs::create_dir(file.path()).expect("a folder in its place");
         assert!(file.is_revoked("a"));
         assert!(file.keep(&grant("a")).expect_err("no file").contains("permission_grants.jsonl"));
+        fs::remove_dir(file.path()).expect("removed");
+        fs::write(temp.path().join("elsewhere"), grant_line::granted(&grant("a"))).expect("written");
+        std::os::unix::fs::symlink(temp.path().join("elsewhere"), file.path()).expect("linked");
+        file.read().expect_err("a link is followed nowhere");
     }
 }

@@ -25,9 +25,13 @@ pub mod trust;
 pub mod completions;
 pub mod version;
 
+use adjutant_core::id::RunId;
 use adjutant_core::trace::{Body, Event, Outcome};
 use adjutant_store::config::ConfigError;
+use adjutant_store::lease::Content;
 use adjutant_store::runs::FindError;
+use adjutant_store::{Home, Owner};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::exit::Ending;
@@ -35,24 +39,18 @@ use crate::failure::Failure;
 
 /// A run that was asked for and is not there.
 fn not_found(error: FindError) -> anyhow::Error {
-    let hint = error.hint();
-    let failure = Failure::ending(Ending::Failed, error.to_string());
-    match hint {
-        Some(hint) => failure.hint(hint).into(),
-        None => failure.into(),
-    }
+    Failure::of(Ending::Failed, &error, error.hint()).into()
 }
 
 /// A configuration that can't be used.
 pub fn config_failure(error: &ConfigError) -> Failure {
-    let said = match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    match error.hint() {
-        Some(hint) => Failure::usage(said).hint(hint),
-        None => Failure::usage(said),
-    }
+    Failure::of(Ending::Usage, error, error.hint())
+}
+
+/// Whether a process drives the run now.
+fn is_driven(home: &Home, run_id: &RunId) -> bool {
+    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
 }
 
 /// How a run ended, if it has.

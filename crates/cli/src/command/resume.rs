@@ -281,10 +281,5 @@ fn context(given: &str) -> anyhow::Result<String> {
 }
 
 fn cant_open(error: OpenError) -> anyhow::Error {
-    let hint = error.hint();
-    let failure = Failure::ending(Ending::Failed, error.to_string());
-    match hint {
-        Some(hint) => failure.hint(hint).into(),
-        None => failure.into(),
-    }
+    Failure::of(Ending::Failed, &error, error.hint()).into()
 }

@@ -11,12 +11,12 @@ use adjutant_core::gate::scope::is_pattern_of_paths;
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::Message;
 use adjutant_core::inbox::mailbox::Said;
-use adjutant_core::session::amendment::Amendment;
+use adjutant_core::session::amendment::{Amendment, authorized_by};
+use adjutant_core::trace::Event;
 use adjutant_core::view::visible_line;
-use adjutant_store::lease::Content;
 use adjutant_store::mailbox::Mailbox;
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Home, Owner, journal};
+use adjutant_store::{Home, journal};
 use jiff::Timestamp;
 
 use super::resume;
@@ -88,8 +88,8 @@ pub struct AmendArgs {
 /// Pauses a run.
 pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let run_id = unfinished(&home, &args.run)?;
-    if !is_driven(&home, &run_id) {
+    let (run_id, _) = unfinished(&home, &args.run)?;
+    if !super::is_driven(&home, &run_id) {
         return Err(Failure::ending(
             Ending::Failed,
             format!("nobody drives the run `{run_id}`: it stands still already"),
@@ -102,14 +102,14 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
 /// Stops a run.
 pub fn stop(args: &StopArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let run_id = unfinished(&home, &args.run)?;
+    let (run_id, _) = unfinished(&home, &args.run)?;
     say(&home, &run_id, Message::Stop, "it is stopped")
 }
 
 /// Tells the agent of a run something.
 pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let run_id = unfinished(&home, &args.run)?;
+    let (run_id, _) = unfinished(&home, &args.run)?;
     let text = args.words.join(" ").trim().to_owned();
     if text.is_empty() {
         return Err(Failure::usage("there is nothing to tell the agent").hint("write it behind the run's name").into());
@@ -120,9 +120,8 @@ pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
 /// Changes what a run may do.
 pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let run_id = unfinished(&home, &args.run)?;
-    let reading = journal::read_only(&home, &run_id)?;
-    let start = resume::start(&reading.events)?;
+    let (run_id, events) = unfinished(&home, &args.run)?;
+    let start = resume::start(&events)?;
     let amendment = Amendment {
         authorize: args.authorize.iter().map(|name| named(name)).collect::<anyhow::Result<_>>()?,
         withdraw: args.withdraw.iter().map(|name| named(name)).collect::<anyhow::Result<_>>()?,
@@ -145,7 +144,7 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
         return Err(Failure::usage(format!("`{}` is no path or pattern of paths", visible_line(entry))).into());
     }
     check_scope(&start.brief, &amendment)?;
-    check_withdrawn(&reading.events, &start.brief, &amendment)?;
+    check_withdrawn(&events, &start.brief, &amendment)?;
     for line in amendment.lines() {
         tell!("{}", visible_line(&line));
     }
@@ -168,20 +167,9 @@ fn check_scope(text: &str, amendment: &Amendment) -> anyhow::Result<()> {
 }
 
 /// What is withdrawn must stand somewhere: a wider entry would go on covering it, and nobody would notice.
-fn check_withdrawn(events: &[adjutant_core::trace::Event], text: &str, amendment: &Amendment) -> anyhow::Result<()> {
+fn check_withdrawn(events: &[Event], text: &str, amendment: &Amendment) -> anyhow::Result<()> {
     let Some(brief) = brief::read(text).brief else { return Ok(()) };
-    let mut held = brief.authorized_costs;
-    for event in events {
-        if let adjutant_core::trace::Body::OperatorMessage { message: Message::Amend(before), .. } = &event.body {
-            held.retain(|category| !before.withdraw.contains(category));
-            held.extend(before.authorize.iter().cloned());
-        }
-        if let adjutant_core::trace::Body::AuthPrompt { categories, response, .. } = &event.body
-            && response == "Y"
-        {
-            held.extend(categories.iter().map(Category::new));
-        }
-    }
+    let held = authorized_by(brief.authorized_costs, events);
     match amendment.withdraw.iter().find(|category| !held.contains(category)) {
         None => Ok(()),
         Some(category) => {
@@ -204,8 +192,8 @@ fn named(name: &str) -> anyhow::Result<Category> {
         .into())
 }
 
-/// The run of that name, if it can still be told something.
-fn unfinished(home: &Home, name: &str) -> anyhow::Result<RunId> {
+/// The run of that name with its events, if it can still be told something.
+fn unfinished(home: &Home, name: &str) -> anyhow::Result<(RunId, Vec<Event>)> {
     let run_id = match runs::find(home, name).map_err(super::not_found)? {
         Found::Run(run_id) => run_id,
         Found::Peer(name) => {
@@ -220,7 +208,7 @@ fn unfinished(home: &Home, name: &str) -> anyhow::Result<RunId> {
             .hint(format!("`adjutant inspect {run_id}` shows how it ended"))
             .into());
     }
-    Ok(run_id)
+    Ok((run_id, reading.events))
 }
 
 fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
@@ -231,27 +219,13 @@ fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Res
         at: Timestamp::now(),
         message,
     };
-    Mailbox::of(home, run_id).say(&said).map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::ending(
-            Ending::Failed,
-            match std::error::Error::source(&error) {
-                Some(source) => format!("{error}: {source}"),
-                None => error.to_string(),
-            },
-        );
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })?;
-    let when =
-        if is_driven(home, run_id) { String::new() } else { format!(", once it is driven: adjutant resume {run_id}") };
+    let said = Mailbox::of(home, run_id).say(&said);
+    said.map_err(|error| Failure::of(Ending::Failed, &error, error.hint()))?;
+    let when = if super::is_driven(home, run_id) {
+        String::new()
+    } else {
+        format!(", once it is driven: adjutant resume {run_id}")
+    };
     tell!("run {run_id}: {then}{when}");
     Ok(Ending::Done)
-}
-
-fn is_driven(home: &Home, run_id: &RunId) -> bool {
-    let lease = Content::read(&home.lease(run_id)).ok().flatten();
-    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
 }

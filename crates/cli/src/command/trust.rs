@@ -282,13 +282,5 @@ fn shown(path: &Path) -> String {
 }
 
 fn failure(error: TrustError) -> anyhow::Error {
-    let said = match std::error::Error::source(&error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    let failure = Failure::usage(said);
-    match error.hint() {
-        Some(hint) => failure.hint(hint).into(),
-        None => failure.into(),
-    }
+    Failure::of(Ending::Usage, &error, error.hint()).into()
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use adjutant_core::id::RunId;
+use adjutant_core::inbox::hours::Hours;
 use adjutant_core::inbox::mailbox::First;
 use adjutant_core::view::visible_line;
-use adjutant_store::lease::Content;
 use adjutant_store::runs::{self, Asking};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
-use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -48,31 +47,8 @@ pub struct WorkArgs {
     json: bool,
 }
 
-/// The hours in which runs are taken up; over midnight if they end before they begin.
-#[derive(Debug, Clone, Copy)]
-struct Hours {
-    from: Time,
-    to: Time,
-}
-
-impl Hours {
-    fn holds(self, local: Time) -> bool {
-        if self.from < self.to { self.from <= local && local < self.to } else { self.from <= local || local < self.to }
-    }
-}
-
 fn parse_hours(text: &str) -> Result<Hours, String> {
-    let time = |text: &str| {
-        let (hour, minute) = text.trim().split_once(':')?;
-        let digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-        (digits(hour) && digits(minute)).then_some(())?;
-        Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
-    };
-    let read = || {
-        let (from, to) = text.split_once('-')?;
-        Some(Hours { from: time(from)?, to: time(to)? }).filter(|hours| hours.from != hours.to)
-    };
-    read().ok_or_else(|| "write two times of day that differ, such as 09:00-18:00".to_owned())
+    Hours::read(text).ok_or_else(|| "write two times of day that differ, such as 09:00-18:00".to_owned())
 }
 
 fn parse_zone(text: &str) -> Result<TimeZone, String> {
@@ -83,7 +59,7 @@ impl WorkArgs {
     /// Whether runs are taken up at this moment.
     fn is_open(&self, now: Timestamp) -> bool {
         let zone = || self.zone.clone().unwrap_or_else(TimeZone::system);
-        self.hours.is_none_or(|hours| hours.holds(zone().to_datetime(now).time()))
+        self.hours.is_none_or(|hours| hours.covers(zone().to_datetime(now).time()))
     }
 }
 
@@ -139,7 +115,7 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
                 Ok(Ending::Interrupted) => return Ok(Ending::Interrupted),
                 Ok(_) => {}
                 // Another worker was faster.
-                Err(_) if is_driven(&home, &run_id) => continue,
+                Err(_) if super::is_driven(&home, &run_id) => continue,
                 Err(error) => {
                     failed = true;
                     failure::report(&error);
@@ -164,12 +140,6 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
             return Ok(Ending::Interrupted);
         }
     }
-}
-
-/// Whether a process drives the run now.
-fn is_driven(home: &Home, run_id: &RunId) -> bool {
-    let lease = Content::read(&home.lease(run_id)).ok().flatten();
-    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
 }
 
 /// Tells of what waits, if that did not fail a short while ago, and rests.

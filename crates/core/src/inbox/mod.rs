@@ -8,6 +8,7 @@
 
 mod question;
 pub mod reply;
+pub mod hours;
 pub mod mailbox;
 pub mod open;
 pub mod notice;

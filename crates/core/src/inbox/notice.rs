@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::QuestionKind;
+use super::hours::Hours;
 use crate::gate::secrets;
 use crate::trace::wire;
 use crate::view::visible_line;
@@ -43,20 +44,10 @@ pub struct Waits {
 /// When an operator wants to be left alone, by the clock on their wall.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quiet {
-    /// From when on.
-    pub from: Time,
-    /// Until when, itself not included; before `from` if the night is between them.
-    pub to: Time,
+    /// When.
+    pub hours: Hours,
     /// The kinds of questions that are told of all the same.
     pub critical: Vec<QuestionKind>,
-}
-
-impl Quiet {
-    /// Whether it is quiet at `local`.
-    #[must_use]
-    pub fn covers(&self, local: Time) -> bool {
-        if self.from <= self.to { self.from <= local && local < self.to } else { self.from <= local || local < self.to }
-    }
 }
 
 /// A notice: what it says, and of which questions.
@@ -84,8 +75,9 @@ pub enum Due {
 /// What is due of the questions that nobody was told of. `quiet` comes with the time on the operator's wall.
 #[must_use]
 pub fn due(waits: &[Waits], quiet: Option<(&Quiet, Time)>, now: Timestamp) -> Due {
-    let is_told =
-        |one: &&Waits| quiet.is_none_or(|(quiet, local)| !quiet.covers(local) || quiet.critical.contains(&one.kind));
+    let is_told = |one: &&Waits| {
+        quiet.is_none_or(|(quiet, local)| !quiet.hours.covers(local) || quiet.critical.contains(&one.kind))
+    };
     let told: Vec<Waits> = waits.iter().filter(is_told).cloned().collect();
     // A question from the future is one of before the clock went back.
     let ages = || told.iter().map(|one| now.duration_since(one.at).as_millis()).filter(|age| *age >= 0);
@@ -226,8 +218,8 @@ mod tests {
 
     #[track_caller]
     fn is_quiet(from: i8, to: i8, hour: i8, expected: bool) {
-        let quiet = Quiet { from: time(from, 0, 0, 0), to: time(to, 0, 0, 0), critical: Vec::new() };
-        assert_eq!(quiet.covers(time(hour, 0, 0, 0)), expected, "{from} to {to} at {hour}");
+        let hours = Hours { from: time(from, 0, 0, 0), to: time(to, 0, 0, 0) };
+        assert_eq!(hours.covers(time(hour, 0, 0, 0)), expected, "{from} to {to} at {hour}");
     }
 
     #[test]
@@ -259,7 +251,10 @@ mod tests {
 
     #[test]
     fn in_quiet_hours_only_the_critical_is_told() {
-        let quiet = Quiet { from: time(22, 0, 0, 0), to: time(7, 0, 0, 0), critical: vec![QuestionKind::Destructive] };
+        let quiet = Quiet {
+            hours: Hours { from: time(22, 0, 0, 0), to: time(7, 0, 0, 0) },
+            critical: vec![QuestionKind::Destructive],
+        };
         let both = [waits(1, QuestionKind::Step, 0), waits(2, QuestionKind::Destructive, 0)];
         let night = Some((&quiet, time(23, 30, 0, 0)));
         let Due::Now(notice) = due(&both, night, at(10_000)) else { panic!("one is critical") };

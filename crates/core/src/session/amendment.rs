@@ -8,6 +8,8 @@ use super::Setup;
 use crate::budget::{Budget, Metric};
 use crate::crew::authority;
 use crate::gate::{Category, Scope};
+use crate::inbox::Message;
+use crate::trace::{Body, Event};
 
 /// What changes in a brief from here on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,4 +104,23 @@ impl Setup {
             self.scope = Scope::new(&words).placed(&self.places);
         }
     }
+}
+
+/// What is authorized by now: what the brief said, with every amendment and every approval for the run.
+#[must_use]
+pub fn authorized_by(brief: Vec<Category>, events: &[Event]) -> Vec<Category> {
+    let mut held = brief;
+    for event in events {
+        match &event.body {
+            Body::OperatorMessage { message: Message::Amend(before), .. } => {
+                held.retain(|category| !before.withdraw.contains(category));
+                held.extend(before.authorize.iter().cloned());
+            }
+            Body::AuthPrompt { categories, response, .. } if response == "Y" => {
+                held.extend(categories.iter().map(Category::new));
+            }
+            _ => {}
+        }
+    }
+    held
 }

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use adjutant_core::budget::Budget;
 use adjutant_core::gate::custody::{Look, Outside};
 use adjutant_core::gate::shell::Programs;
-use adjutant_core::gate::{HookAnswer, Places, Scope, Untrusted};
+use adjutant_core::gate::{Category, HookAnswer, Places, Scope, Untrusted};
 use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
+use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
 use adjutant_core::session::detect::Sensitivities;
-use adjutant_core::session::{Mode, Setup, Task};
-use adjutant_core::tool::{FileChange, ToolCall};
+use adjutant_core::session::{Mode, Session, Setup, Task};
+use adjutant_core::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Stop};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -52,6 +53,23 @@ pub fn setup() -> Setup {
         budget: Budget::default(),
         role_budget: Budget::default(),
     }
+}
+
+/// A tool that needs one category.
+pub fn tool(name: &str, category: &str, effect: ToolEffect) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        categories: vec![Category::new(category)],
+        schema: serde_json::json!({}),
+        effect,
+    }
+}
+
+/// A run of one session.
+pub fn alone(setup: &Arc<Setup>) -> Run<Session> {
+    let part = Part::root().child("session");
+    Run::new(Session::new(setup.clone(), part.clone()), part)
 }
 
 /// What an agent says when its turn comes.

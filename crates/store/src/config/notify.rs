@@ -2,6 +2,7 @@
 //! project's: it runs a program and sends something to somebody.
 
 use adjutant_core::inbox::QuestionKind;
+use adjutant_core::inbox::hours::{self, Hours};
 use adjutant_core::inbox::notice::{Format, Quiet};
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
@@ -105,20 +106,12 @@ fn quiet(key: &Key<'_, '_>) -> Result<Setting<QuietHours>, ConfigError> {
     if from == to {
         return Err(key.bad("a table whose `from` and `to` differ"));
     }
-    let value = QuietHours { quiet: Quiet { from, to, critical }, zone };
+    let value = QuietHours { quiet: Quiet { hours: Hours { from, to }, critical }, zone };
     Ok(Setting { value, from: file.origin(&key.value.span()) })
 }
 
 fn time(key: &Key<'_, '_>) -> Result<Time, ConfigError> {
     let expected = "a time of day such as \"22:00\"";
     let text = key.text(expected)?.value;
-    let read = || {
-        let (hour, minute) = text.split_once(':')?;
-        let digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(hour) || !digits(minute) {
-            return None;
-        }
-        Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
-    };
-    read().ok_or_else(|| key.bad(expected))
+    hours::time(&text).ok_or_else(|| key.bad(expected))
 }

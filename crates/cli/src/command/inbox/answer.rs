@@ -157,13 +157,7 @@ fn give(home: &Home, waiting: &Waiting, row: &Row, word: &str) -> anyhow::Result
     match mail::give(&mailbox, ours) {
         Ok(Given::Ours(_)) => Ok(Came { id: row.id.clone(), is_ours: true, answer: said }),
         Ok(Given::Theirs(theirs)) => Ok(late(&First::Answer(theirs))),
-        Err(error) => {
-            let failure = Failure::ending(Ending::Failed, error.to_string());
-            Err(match error.hint() {
-                Some(hint) => failure.hint(hint).into(),
-                None => failure.into(),
-            })
-        }
+        Err(error) => Err(Failure::of(Ending::Failed, &error, error.hint()).into()),
     }
 }
 

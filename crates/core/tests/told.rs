@@ -1,0 +1,113 @@
+//! What an operator says to a running session without being asked, or changes in its brief: killed at every tick.
+
+mod simulator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use adjutant_core::budget::Budget;
+use adjutant_core::gate::Category;
+use adjutant_core::inbox::{Message, QuestionKind};
+use adjutant_core::session::Setup;
+use adjutant_core::session::amendment::Amendment;
+use adjutant_core::tool::{ToolCall, ToolEffect};
+use adjutant_core::trace::{Body, MessageKind, Outcome};
+use serde_json::json;
+use simulator::{Ended, Plan, Said, World, alone, call, simulate, tool};
+
+const SUMMARY: &str =
+    "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: d\nUnknowns: none\n";
+
+fn setup(authorized: &[&str]) -> Setup {
+    Setup {
+        authorized: authorized.iter().copied().map(Category::new).collect(),
+        tools: vec![tool("write_file", "filesystem_write", ToolEffect::WritesFiles)].into(),
+        ..simulator::setup()
+    }
+}
+
+fn world(script: &[Said]) -> World {
+    World {
+        scripts: BTreeMap::from([("session".to_owned(), script.to_vec())]),
+        answers: BTreeMap::from([("confirmation", vec!["go".to_owned()])]),
+        writes: BTreeSet::from(["write_file"]),
+        ..World::default()
+    }
+}
+
+fn write(id: &str, path: &str, content: &str) -> ToolCall {
+    call(id, "write_file", json!({"path": path, "content": content}))
+}
+
+fn run(setup: Setup, world: &World) -> Ended {
+    let setup = Arc::new(setup);
+    simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken")
+}
+
+/// Runs `world` with a message that comes once the journal is so long, whole and killed at every tick.
+#[track_caller]
+fn with_message(authorized: &[&str], mut world: World, at: usize, message: Message) -> Ended {
+    world.messages.push((at, message));
+    let setup = Arc::new(setup(authorized));
+    let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
+    for tick in 1..=whole.ticks {
+        let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
+        let ended = simulate(&|| alone(&setup), &world, &plan).unwrap_or_else(|caught| panic!("{tick}: {caught:?}"));
+        assert_eq!((ended.outcome, &ended.files), (whole.outcome, &whole.files), "killed at {tick}");
+    }
+    whole
+}
+
+/// The place of the first event of this kind.
+fn place(ended: &Ended, is_it: impl Fn(&Body) -> bool) -> usize {
+    ended.journal.iter().position(|event| is_it(&event.body)).expect("it is there")
+}
+
+#[test]
+fn what_the_operator_says_reaches_the_agent_at_its_next_turn_and_only_once() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("writes", vec![write("a", "a.txt", "x"), write("b", "b.txt", "x")]),
+        Said::text("## Phase 4\nAll deliverables are complete."),
+        Said::text("Delivered."),
+    ];
+    let world = world(&script);
+    let quiet = run(setup(&["filesystem_write"]), &world);
+    let first_call = place(&quiet, |body| matches!(body, Body::ToolCall { .. }));
+    let ended = with_message(&["filesystem_write"], world, first_call, Message::Steer("mind the gap".to_owned()));
+    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 2));
+    let told: Vec<usize> = (0..ended.journal.len())
+        .filter(|at| matches!(&ended.journal[*at].body, Body::Message { kind: MessageKind::Steer, text, .. } if text.contains("mind the gap")))
+        .collect();
+    let [told] = told[..] else { panic!("told once: {told:?}") };
+    // Not between a call and its result, and before the turn that follows.
+    let results: Vec<usize> =
+        (0..told).filter(|at| matches!(ended.journal[*at].body, Body::ToolResult { .. })).collect();
+    assert_eq!(results.len(), 2);
+    assert!(matches!(ended.journal[told + 1].body, Body::AgentRequest { .. }));
+}
+
+#[test]
+fn an_amended_brief_holds_from_the_next_judgement_on() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::text("One step."),
+        Said::calls("writes", vec![write("a", "a.txt", "x")]),
+        Said::text("## Phase 4\nAll deliverables are complete."),
+        Said::text("Delivered."),
+    ];
+    let world = world(&script);
+    let asked = run(setup(&[]), &world);
+    assert_eq!(asked.open.len(), 1, "nothing authorizes it");
+    let early = place(&asked, |body| matches!(body, Body::Message { kind: MessageKind::KickOff, .. }));
+    let amend = |amendment: Amendment| Message::Amend(Box::new(amendment));
+    let wider = Amendment { authorize: vec![Category::new("filesystem_write")], ..Amendment::default() };
+    let ended = with_message(&[], world.clone(), early, amend(wider));
+    assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 1));
+    let narrower = Amendment { withdraw: vec![Category::new("filesystem_write")], ..Amendment::default() };
+    let ended = with_message(&["filesystem_write"], world.clone(), early, amend(narrower));
+    assert_eq!((ended.open.len(), ended.files.len()), (1, 0));
+    let limit = Amendment { budget: Budget { max_turns: Some(2), ..Budget::default() }, ..Amendment::default() };
+    let ended = with_message(&["filesystem_write"], world, early, amend(limit));
+    assert_eq!(ended.open[0].1, QuestionKind::Limit);
+}
