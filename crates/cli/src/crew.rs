@@ -1,11 +1,19 @@
 //! What holds for a crew, from flags and brief together.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use adjutant_core::brief::{BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, Brief};
+use adjutant_core::brief::{self, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, Brief, Reading, RoleAdapter};
 use adjutant_core::budget::Budget;
-use adjutant_core::role::Role;
+use adjutant_core::crew::{BadCrew, CustomRoles, Member, check_crew};
+use adjutant_core::nearest::did_you_mean;
+use adjutant_core::role::{Role, RoleName};
+use adjutant_core::view::visible_text;
+use adjutant_store::Home;
+use adjutant_store::config::{self, Config};
+use anyhow::Context;
 
+use crate::command;
 use crate::failure::Failure;
 use crate::settings::Typed;
 use crate::sitting;
@@ -14,11 +22,13 @@ use crate::sitting;
 #[derive(Debug, Default)]
 pub struct CrewSettings {
     /// The roles; none for one agent alone.
-    pub roles: Vec<Role>,
+    pub roles: Vec<RoleName>,
+    /// What was defined of them.
+    pub custom: CustomRoles,
     /// Who plays a role of its own: adapter and model.
-    pub adapters: BTreeMap<Role, (String, Option<String>)>,
+    pub adapters: BTreeMap<RoleName, (String, Option<String>)>,
     /// What single roles may use.
-    pub role_budgets: BTreeMap<Role, Budget>,
+    pub role_budgets: BTreeMap<RoleName, Budget>,
     /// How often a sub-task is done again, where that is not the default.
     pub retries_max: Option<u64>,
     /// How many calls of tools a sub-task may take.
@@ -28,28 +38,38 @@ pub struct CrewSettings {
 }
 
 impl CrewSettings {
+    /// Whether a role takes this place.
+    #[must_use]
+    pub fn has(&self, base: Role) -> bool {
+        let members = self.roles.iter().filter_map(|name| Member::of(name, &self.custom));
+        members.into_iter().any(|member| member.base == base)
+    }
+
     /// What flags and brief say together.
-    pub fn of(typed: &Typed, brief: Option<&Brief>) -> anyhow::Result<Self> {
+    pub fn of(typed: &Typed, brief: Option<&Brief>, config: &Config) -> anyhow::Result<Self> {
+        let mut custom = custom_roles(config);
         let budgets = brief.map(|brief| brief.budgets).unwrap_or_default();
         let roles = match &typed.roles {
             _ if typed.single => Vec::new(),
             Some(roles) => roles.clone(),
             None => brief.map(|brief| brief.roles.clone()).unwrap_or_default(),
         };
-        let is_whole = [Role::Planner, Role::Executor].iter().all(|role| roles.contains(role));
-        if !roles.is_empty() && !is_whole {
-            return Err(Failure::usage("a crew needs a planner and an executor")
-                .hint("add them to `--roles`, or pass `--single` for one agent alone")
-                .into());
+        check_roles(&roles, &typed.role_adapters, &custom)?;
+        // Those of the brief too, if flags play others: the brief on record must stay readable.
+        let of_brief = |name: &RoleName| brief.is_some_and(|brief| brief.roles.contains(name));
+        custom.retain(|name, _| roles.contains(name) || of_brief(name));
+        let mut adapters: BTreeMap<RoleName, (String, Option<String>)> = BTreeMap::new();
+        for (role, definition) in &custom {
+            if let Some(entry) = &definition.adapter {
+                adapters.insert(role.clone(), divided(entry));
+            }
         }
-        let mut adapters: BTreeMap<Role, (String, Option<String>)> = BTreeMap::new();
         for (role, adapter) in brief.into_iter().flat_map(|brief| &brief.role_adapters) {
-            adapters.insert(*role, (adapter.adapter.clone(), adapter.model.clone()));
+            let RoleAdapter { adapter, model, .. } = adapter;
+            adapters.insert(role.clone(), (adapter.clone(), model.clone()));
         }
         for (role, entry) in &typed.role_adapters {
-            let (adapter, model) =
-                entry.split_once(':').map_or((entry.as_str(), None), |(id, model)| (id, Some(model)));
-            adapters.insert(*role, (adapter.to_owned(), model.map(str::to_owned)));
+            adapters.insert(role.clone(), divided(entry));
         }
         for (role, (id, _)) in &adapters {
             if sitting::adapter(id).is_none() {
@@ -61,6 +81,7 @@ impl CrewSettings {
         }
         Ok(Self {
             roles,
+            custom,
             adapters,
             role_budgets: brief
                 .into_iter()
@@ -73,12 +94,73 @@ impl CrewSettings {
                         max_turns: budgets.max_turns,
                         max_tool_calls: None,
                     };
-                    (*role, budget)
+                    (role.clone(), budget)
                 })
                 .collect(),
             retries_max: budgets.max_retries_per_subtask,
             tool_calls_max: budgets.max_tool_calls_per_subtask.unwrap_or(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK),
             is_blind: typed.blind_critic,
         })
+    }
+}
+
+/// Reads a brief. Where it names a role that not every crew knows, those that are configured are known too: in the
+/// home, and in the folder to work in, which is `workdir`, else the brief's, else the current one.
+///
+/// # Errors
+///
+/// If the configuration can't be read.
+pub fn read_brief(home: &Home, workdir: Option<&Path>, text: &str) -> anyhow::Result<Reading> {
+    let reading = brief::read(text);
+    let front = &reading.front_matter;
+    if front.roles.iter().flatten().all(|id| Role::from_word(id).is_some()) {
+        return Ok(reading);
+    }
+    let folder = workdir.or(front.workdir.as_deref().map(Path::new)).unwrap_or(Path::new(""));
+    let folder = std::env::current_dir().context("can't tell the current folder")?.join(folder);
+    let loaded = config::load(home, Some(&folder)).map_err(|error| command::config_failure(&error))?;
+    let reading = brief::read_with(text, &custom_roles(&loaded.config));
+    if !reading.is_valid() {
+        for notice in loaded.notices.iter().filter(|notice| notice.wants_trust()) {
+            tell!("warning: {}", visible_text(&notice.to_string()));
+        }
+    }
+    Ok(reading)
+}
+
+/// The roles that a configuration defines.
+pub fn custom_roles(config: &Config) -> CustomRoles {
+    config.roles.iter().map(|(name, role)| (name.clone(), role.value.clone())).collect()
+}
+
+/// An entry `adapter` or `adapter:model`.
+fn divided(entry: &str) -> (String, Option<String>) {
+    match entry.split_once(':') {
+        Some((adapter, model)) => (adapter.to_owned(), Some(model.to_owned())),
+        None => (entry.to_owned(), None),
+    }
+}
+
+/// Whether there are such roles, and a crew can be made of them.
+fn check_roles(roles: &[RoleName], adapters: &[(RoleName, String)], custom: &CustomRoles) -> anyhow::Result<()> {
+    let known: Vec<&str> = Role::WORDS.into_iter().chain(custom.keys().map(RoleName::as_str)).collect();
+    for name in roles.iter().chain(adapters.iter().map(|(name, _)| name)) {
+        if Member::of(name, custom).is_none() {
+            let hint = did_you_mean(name.as_str(), &known).map(|guess| format!("; {guess}")).unwrap_or_default();
+            return Err(Failure::usage(format!("there is no role `{name}`"))
+                .hint(format!("a role is one of {}{hint}", known.join(", ")))
+                .into());
+        }
+    }
+    if roles.is_empty() {
+        return Ok(());
+    }
+    let members: Vec<Member> = roles.iter().filter_map(|name| Member::of(name, custom)).collect();
+    match check_crew(&members) {
+        Ok(()) => Ok(()),
+        Err(BadCrew::Lacks(_)) => Err(Failure::usage("a crew needs a planner and an executor")
+            .hint("add them to `--roles`, or pass `--single` for one agent alone")
+            .into()),
+        Err(two @ BadCrew::Two { .. }) => Err(Failure::usage(two.to_string()).hint("leave one of them out").into()),
     }
 }

@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     let place = &cli.place;
     let ended = match &cli.command {
         Command::New(args) => command::new::run(args),
-        Command::Validate(args) => command::validate::run(args),
+        Command::Validate(args) => command::validate::run(args, place),
         Command::Run(args) => command::run::run(args, place),
         Command::Resume(args) => command::resume::run(args, place),
         Command::Plan(args) => command::plan::run(args, place),
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
         Command::Memory(args) => command::memory::run(args, place),
         Command::Framework(args) => command::framework::run(args),
         Command::Tools(args) => command::tools::run(args),
-        Command::Roles(args) => command::roles::run(args),
+        Command::Roles(args) => command::roles::run(args, place),
         Command::Adapters(args) => command::adapters::run(args, place),
         Command::Trust(args) => command::trust::run(args, place),
         Command::Doctor(args) => command::doctor::run(args, place),

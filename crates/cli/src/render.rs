@@ -11,7 +11,7 @@ use adjutant_core::budget::Metric;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
-use adjutant_core::role::Role;
+use adjutant_core::role::RoleName;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_host::sandbox::Wall;
@@ -286,7 +286,7 @@ impl Renderer {
                 self.line(Tone::Warning, &format!("! limit{whose} reached: {}", of_limit(metric, *used, *limit)));
             }
             Body::PartStart { .. } => {
-                if let Some(role) = event.part.as_str().rsplit('/').next().and_then(Role::from_word) {
+                if let Some(role) = RoleName::of_part(event.part.as_str()) {
                     self.line(Tone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
                 }
             }

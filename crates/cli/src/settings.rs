@@ -13,7 +13,7 @@ use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
-use adjutant_core::role::Role;
+use adjutant_core::role::{Role, RoleName};
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_host::http::Proxies;
@@ -87,9 +87,9 @@ pub struct Typed {
     pub max_minutes: Option<u64>,
     pub max_nano_dollars: Option<u64>,
     pub max_turns: Option<u64>,
-    pub roles: Option<Vec<Role>>,
+    pub roles: Option<Vec<RoleName>>,
     pub single: bool,
-    pub role_adapters: Vec<(Role, String)>,
+    pub role_adapters: Vec<(RoleName, String)>,
     pub blind_critic: bool,
     pub answer_within: Option<u64>,
 }
@@ -279,7 +279,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     known_adapters(config, fallback.as_ref())?;
     Ok(Settings {
         answer_within_ms: typed.answer_within.map(|minutes| minutes.saturating_mul(60_000)),
-        crew: CrewSettings::of(typed, of_brief)?,
+        crew: CrewSettings::of(typed, of_brief, config)?,
         mode: first([
             set(typed.mode, "--mode"),
             parsed("ADJUTANT_MODE", mode, "`gated` or `auto`")?,
@@ -417,16 +417,17 @@ impl Settings {
             },
             answer_within_ms: self.answer_within_ms,
             roles: self.crew.roles.clone(),
+            custom_roles: self.crew.custom.clone(),
             role_agents: self.role_agents(),
             role_budgets: self
                 .crew
                 .role_budgets
                 .iter()
                 .filter(|(role, _)| self.crew.roles.contains(role))
-                .map(|(role, budget)| (*role, *budget))
+                .map(|(role, budget)| (role.clone(), *budget))
                 .collect(),
             retries_max: self.crew.retries_max.filter(|_| !self.crew.roles.is_empty()),
-            blind_critic: self.crew.is_blind && self.crew.roles.contains(&Role::Critic),
+            blind_critic: self.crew.is_blind && self.crew.has(Role::Critic),
             plans_only: false,
             script: self.script.as_ref().map(|script| path(&script.value)),
             after_untrusted: Some(self.after_untrusted.value).filter(|after| *after != AfterUntrusted::default()),
@@ -439,9 +440,11 @@ impl Settings {
     }
 
     /// Who plays a role of its own.
-    fn role_agents(&self) -> BTreeMap<Role, AgentOptions> {
+    fn role_agents(&self) -> BTreeMap<RoleName, AgentOptions> {
         let played = self.crew.adapters.iter().filter(|(role, _)| self.crew.roles.contains(role));
-        played.map(|(role, (adapter, model))| (*role, self.agent_options(adapter, model.clone(), None))).collect()
+        played
+            .map(|(role, (adapter, model))| (role.clone(), self.agent_options(adapter, model.clone(), None)))
+            .collect()
     }
 
     /// An entry of the fallback list: `adapter` or `adapter:model`.

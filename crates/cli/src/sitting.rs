@@ -10,6 +10,7 @@ use adjutant_agents::recorded::{self, Existing, ReadError};
 use adjutant_agents::scripted::{self, Script};
 use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
+use adjutant_core::crew::{CustomRoles, Member};
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::gate::secrets::SecretSet;
 use adjutant_core::gate::shell::Programs;
@@ -19,7 +20,7 @@ use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::memory::{Inherited, Log, MemoryCategory};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
-use adjutant_core::role::Role;
+use adjutant_core::role::{Role, RoleName};
 use adjutant_core::trace::{AgentOptions, Body, Entry, Event, MessageKind, Outcome, RunOptions};
 use adjutant_core::view::visible_line;
 use adjutant_core::work::Work;
@@ -279,9 +280,12 @@ impl Sitting {
     /// Who plays which role, a line each; nothing for one agent alone.
     pub fn crew(&self) -> Vec<String> {
         let roles = self.options.roles.iter();
-        let played = roles.filter(|role| !self.options.plans_only || **role == Role::Planner).map(|role| {
+        let base = |role: &RoleName| Member::of(role, &self.options.custom_roles).map(|member| member.base);
+        let played = roles.filter(|role| !self.options.plans_only || base(role) == Some(Role::Planner)).map(|role| {
             let agent = self.options.role_agents.get(role).unwrap_or(&self.options.agent);
-            format!("{role}: {}", agent.name())
+            let place =
+                base(role).filter(|base| *role != *base).map(|base| format!(" (as {base})")).unwrap_or_default();
+            format!("{role}{place}: {}", agent.name())
         });
         played.collect()
     }
@@ -327,13 +331,13 @@ pub fn procedure(brief: &Brief, options: &RunOptions) -> Run<Work> {
     adjutant_runtime::work(brief, options, adjutant_tools::catalog())
 }
 
-/// The brief that a journal holds.
+/// The brief that a journal holds, of a run with these roles.
 ///
 /// # Errors
 ///
 /// If this version can't read it any more.
-pub fn recorded_brief(text: &str) -> anyhow::Result<Brief> {
-    brief::read(text).brief.context("the brief in the journal can't be read by this version")
+pub fn recorded_brief(text: &str, roles: &CustomRoles) -> anyhow::Result<Brief> {
+    brief::read_with(text, roles).brief.context("the brief in the journal can't be read by this version")
 }
 
 /// The adapter of this build that a setting names; `mock` is the peer's word for the script.

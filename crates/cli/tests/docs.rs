@@ -244,6 +244,7 @@ fn the_pages_name_what_the_program_knows() {
     has_rows("docs/adapters.md", config::ADAPTER_KEYS);
     has_rows("docs/sandbox.md", config::SANDBOX_KEYS.iter().map(|key| format!("sandbox.{key}")));
     has_rows("docs/inbox.md", config::NOTIFY_KEYS.iter().map(|key| format!("notify.{key}")));
+    has_rows("docs/crew.md", config::ROLE_KEYS);
     has_rows("docs/sandbox.md", Layer::ALL.map(Layer::as_str));
     has_rows("docs/sandbox.md", Wall::ALL.map(Wall::as_str));
     has_rows("docs/briefs.md", strings("crates/core/src/brief/fields.rs", "const FIELDS: "));

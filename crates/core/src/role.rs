@@ -1,8 +1,15 @@
-//! The parts in a crew, as a brief names them and the gate limits them.
+//! The parts in a crew, as a brief names them and the gate limits them: four that every crew knows, and names for
+//! those that an operator defines, each of which takes the place of one of the four.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The longest name of a role, in characters. A name is a segment of a part's name and stands in tables.
+pub const ROLE_NAME_CHARS_MAX: usize = 32;
 
 /// A part in a crew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -50,9 +57,137 @@ impl fmt::Display for Role {
     }
 }
 
+/// The name of a role: one of [`Role::WORDS`], or that of a role which an operator defined.
+///
+/// 1 to 32 lower-case letters, digits and hyphens, beginning with a letter. The four come first, in their order, then
+/// all others by the alphabet: the places of a run's agents follow from it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RoleName(String);
+
+/// Why a text names no role.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{given}` can't name a role: it takes 1 to 32 lower-case letters, digits and hyphens, beginning with a letter"
+)]
+pub struct BadRoleName {
+    /// The text as it was given, cut to a length that can be shown.
+    pub given: String,
+}
+
+impl RoleName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The one of the four that it names; none for a role that was defined.
+    #[must_use]
+    pub fn known(&self) -> Option<Role> {
+        Role::from_word(&self.0)
+    }
+
+    /// The role that works in a part of a run, such as `crew/subtask/2.1/executor`; none if no role does.
+    #[must_use]
+    pub fn of_part(part: &str) -> Option<Self> {
+        let mut segments = part.rsplit('/');
+        let (last, _number, above) = (segments.next()?, segments.next()?, segments.next()?);
+        ["plan", "subtask"].contains(&above).then(|| last.parse().ok())?
+    }
+}
+
+impl FromStr for RoleName {
+    type Err = BadRoleName;
+
+    fn from_str(given: &str) -> Result<Self, BadRoleName> {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let begins = given.starts_with(|c: char| c.is_ascii_lowercase());
+        if begins && given.len() <= ROLE_NAME_CHARS_MAX && given.chars().all(allowed) {
+            return Ok(Self(given.to_owned()));
+        }
+        Err(BadRoleName { given: given.chars().take(80).collect() })
+    }
+}
+
+impl TryFrom<String> for RoleName {
+    type Error = BadRoleName;
+
+    fn try_from(given: String) -> Result<Self, BadRoleName> {
+        given.parse()
+    }
+}
+
+impl From<RoleName> for String {
+    fn from(name: RoleName) -> Self {
+        name.0
+    }
+}
+
+impl From<Role> for RoleName {
+    fn from(role: Role) -> Self {
+        Self(role.as_str().to_owned())
+    }
+}
+
+impl PartialEq<Role> for RoleName {
+    fn eq(&self, role: &Role) -> bool {
+        self.0 == role.as_str()
+    }
+}
+
+impl Ord for RoleName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let place = |name: &Self| Role::WORDS.iter().position(|word| *word == name.0).unwrap_or(Role::WORDS.len());
+        place(self).cmp(&place(other)).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for RoleName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for RoleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_checked_and_the_four_come_first() {
+        for good in ["a", "security", "second-reviewer", "r2", &"a".repeat(32)] {
+            assert_eq!(good.parse::<RoleName>().map(String::from), Ok(good.to_owned()));
+        }
+        for bad in ["", "2nd", "-a", "Critic", "a b", "a/b", "a.b", "a_b", "\u{e4}", &"a".repeat(33)] {
+            assert!(bad.parse::<RoleName>().is_err(), "{bad}");
+        }
+        let mut names: Vec<RoleName> = ["zoologist", "critic", "auditor", "planner", "executor"]
+            .iter()
+            .map(|name| name.parse().unwrap())
+            .collect();
+        names.sort();
+        let sorted: Vec<&str> = names.iter().map(RoleName::as_str).collect();
+        assert_eq!(sorted, ["planner", "executor", "critic", "auditor", "zoologist"]);
+    }
+
+    #[test]
+    fn a_role_is_known_by_the_part_that_it_works_in() {
+        for (part, role) in [
+            ("crew/plan/1/planner", Some("planner")),
+            ("crew/subtask/2.1/security", Some("security")),
+            ("crew/intake", None),
+            ("crew", None),
+            ("session", None),
+        ] {
+            assert_eq!(RoleName::of_part(part).as_ref().map(RoleName::as_str), role, "{part}");
+        }
+    }
 
     #[test]
     fn a_role_is_read_by_the_word_it_is_written_as() {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use adjutant_core::brief::{BUDGET_MAX_RETRIES_PER_SUBTASK, Brief};
 use adjutant_core::budget::Budget;
-use adjutant_core::crew::{Crew, CrewSetup};
+use adjutant_core::crew::{Crew, CrewSetup, Member};
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::role::Role;
+use adjutant_core::role::RoleName;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
 use adjutant_core::tool::ToolSpecs;
@@ -75,17 +75,19 @@ pub fn sensitivities(options: &RunOptions) -> Sensitivities {
     sensitivities
 }
 
-/// The setup of the crew that works on `brief`.
+/// The setup of the crew that works on `brief`. A role that nobody defined is not played.
 #[must_use]
 pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> CrewSetup {
     let all = options.agents();
-    let own = |role: &Role| {
-        let place = options.place_of(*role)?;
-        Some((*role, vec![limits((u32::try_from(place).ok()?, all.get(place)?))]))
+    let own = |role: &RoleName| {
+        let place = options.place_of(role)?;
+        Some((role.clone(), vec![limits((u32::try_from(place).ok()?, all.get(place)?))]))
     };
     CrewSetup {
         base: session_setup(brief, options, tools),
-        roles: options.roles.clone(),
+        roles: options.roles.iter().filter_map(|role| Member::of(role, &options.custom_roles)).collect(),
+        custom_roles: options.custom_roles.clone(),
+        role_grants: brief.role_grants.iter().map(|(role, grant)| (role.clone(), grant.clone())).collect(),
         agents: options.role_agents.keys().filter_map(own).collect(),
         role_budgets: options.role_budgets.clone(),
         retries_max: options.retries_max.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),

@@ -41,7 +41,7 @@ fn a_mistake_is_told_with_its_place() {
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
              max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, detectors, adapters, sandbox, \
-             notify",
+             notify, roles",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -413,5 +413,62 @@ fn what_programs_do_is_taken_from_the_home_with_its_examples() {
         let (_temp, home, _) = folders(Some(text), None);
         let error = load(&home, None).expect_err(text).to_string();
         assert!(error.contains(why) && error.contains(&format!("config.toml:{line}:")), "{text}: {error}");
+    }
+}
+
+#[test]
+fn roles_are_defined_as_data_and_a_mistake_is_told_with_its_place() {
+    let own = "[roles.security]\nbase = 'reviewer'\ninstruction = \"\"\"\nLook for keys.\n\"\"\"\nadapter = 'openai:gpt-5'\n\
+        [roles.migrator]\nbase = 'executor'\ninstruction = 'Migrate.'\nmay_hold = ['filesystem_write']\n";
+    let projects = "[roles.security]\nbase = 'critic'\ninstruction = 'Look for logs.'\n";
+    let (_temp, home, project) = folders(Some(own), Some(projects));
+    let roles = |loaded: Loaded| -> Vec<String> {
+        let told = |(name, role): (&RoleName, &Setting<CustomRole>)| {
+            let role = &role.value;
+            format!("{name} {} {:?} {:?} {}", role.base, role.instruction, role.adapter, role.is_projects)
+        };
+        loaded.config.roles.iter().map(told).collect()
+    };
+    let migrator = "migrator executor \"Migrate.\" None false";
+    let untrusted = roles(load(&home, Some(&project)).expect("loaded"));
+    assert_eq!(untrusted, [migrator, "security reviewer \"Look for keys.\" Some(\"openai:gpt-5\") false"]);
+    trust(&home, &project).expect("trusted");
+    // One definition: nothing of the home's is mixed into the project's.
+    let trusted = roles(load(&home, Some(&project)).expect("loaded"));
+    assert_eq!(trusted, [migrator, "security critic \"Look for logs.\" None true"]);
+
+    for (text, message, hint) in [
+        ("roles = 1", "`roles` in ~:1:9 must be a table for each role", None),
+        ("[roles.a]\ninstruction = 'x'", "must be a table that says whose place it takes", None),
+        ("[roles.a]\nbase = 'boss'\ninstruction = 'x'", "`roles.a.base` in ~:2:8 must be `planner`, `executor`", None),
+        (
+            "[roles.a]\nbase = 'critic'",
+            "can't use the role in ~:1:8: the role `a` has no instruction",
+            Some("say in `instruction`"),
+        ),
+        ("[roles.a]\nbase = 'critic'\ninstruction = ' '", "has no instruction", None),
+        ("[roles.critic]\nbase = 'critic'\ninstruction = 'x'", "no other can have its name", Some("another name")),
+        ("[roles.Boss]\nbase = 'critic'\ninstruction = 'x'", "`roles` in ~:1:8 must be named with 1 to 32", None),
+        (
+            "[roles.a]\nbase = 'critic'\ninstruction = 'x'\nmay_hold = ['git_push']",
+            "its base, `critic`, may never hold",
+            Some("leave it out"),
+        ),
+        (
+            "[roles.a]\nbase = 'executor'\ninstruction = 'x'\nmay_hold = ['git_psuh']",
+            "`git_psuh`, which is no category",
+            None,
+        ),
+        ("[roles.a]\nbsae = 'critic'", "unknown key `roles.a.bsae`", Some("did you mean `base`?")),
+    ] {
+        let (_temp, home, _) = folders(Some(text), None);
+        let error = load(&home, None).expect_err(text);
+        let told = error.to_string().replace(&home.config().display().to_string(), "~");
+        assert!(told.contains(message), "{text}: {told}");
+        assert!(
+            hint.is_none_or(|hint| error.hint().is_some_and(|told| told.contains(hint))),
+            "{text}: {:?}",
+            error.hint()
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! `adjutant explain`: why the gate let a call through, held it or refused it.
 
 use adjutant_core::brief::Brief;
+use adjutant_core::crew::Member;
 use adjutant_core::crew::authority::Authority;
 use adjutant_core::gate::Category;
 use adjutant_core::session::explain;
@@ -48,7 +49,7 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let reading = journal::read_only(&home, &run_id)?;
     let start = resume::start(&reading.events)?;
     let options = resume::latest_options(&reading.events, &start.options);
-    let brief = sitting::recorded_brief(&start.brief)?;
+    let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
     let Some(call) = args.call else { return authority(&brief, options, args.json) };
     let procedure = sitting::procedure(&brief, options);
     let Some(explanation) = explain::explain(&reading.events, procedure.child().clone(), call) else {
@@ -64,10 +65,16 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
+/// What a role of the run may do, and by what.
+pub(super) fn authority_of(member: &Member, brief: &Brief, options: &RunOptions) -> Authority {
+    let grant = brief.role_grants.get(&member.name).map(Vec::as_slice);
+    Authority::of(member, &options.custom_roles, &brief.authorized_costs, grant)
+}
+
 /// What each role of the run may do; of a run by one agent, what the brief authorizes.
 fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<Ending> {
-    let roles: Vec<Authority> =
-        options.roles.iter().map(|role| Authority::of(*role, &brief.authorized_costs)).collect();
+    let members = options.roles.iter().filter_map(|role| Member::of(role, &options.custom_roles));
+    let roles: Vec<Authority> = members.map(|member| authority_of(&member, brief, options)).collect();
     if json {
         super::print_json(&serde_json::json!({ "brief": brief.authorized_costs, "roles": roles }))?;
         return Ok(Ending::Done);
@@ -79,8 +86,15 @@ fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<
     let mut text = format!("the brief authorizes: {}\n", list(&brief.authorized_costs));
     for role in &roles {
         let reads = if role.may_read { "may read; " } else { "" };
-        let (limit, both) = (list(&role.role_limit), list(&role.effective));
-        text.push_str(&format!("{:<10} {reads}may ever hold: {limit}; holds here: {both}\n", role.role.as_str()));
+        let (limit, all) = (list(&role.role_limit), list(&role.effective));
+        let place = if role.role == role.base { String::new() } else { format!("as {}; ", role.base) };
+        let defined = role.definition.as_ref().map(|held| format!("its definition leaves it: {}; ", list(held)));
+        let granted = role.role_grant.as_ref().map(|held| format!("the brief grants it: {}; ", list(held)));
+        let (defined, granted) = (defined.unwrap_or_default(), granted.unwrap_or_default());
+        text.push_str(&format!(
+            "{:<10} {place}{reads}may ever hold: {limit}; {defined}{granted}holds here: {all}\n",
+            role.role.as_str()
+        ));
     }
     super::print(&visible_text(&text))?;
     Ok(Ending::Done)

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::role::Role;
+use adjutant_core::role::RoleName;
 
 use super::run::{self, RunArgs, parse_role_adapter};
 use crate::exit::Ending;
@@ -26,7 +26,7 @@ pub struct PlanArgs {
     base_url: Option<String>,
     /// Who plays a role, as `planner=anthropic` or `planner=anthropic:MODEL`
     #[arg(long, value_name = "ROLE=ADAPTER", value_parser = parse_role_adapter)]
-    role_adapter: Vec<(Role, String)>,
+    role_adapter: Vec<(RoleName, String)>,
     /// The script that the scripted agent plays
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use adjutant_core::crew::authority::Authority;
+use adjutant_core::crew::Member;
 use adjutant_core::gate::Category;
-use adjutant_core::role::Role;
+use adjutant_core::role::RoleName;
 use adjutant_core::session::detect::{self, Detector, Sensitivity};
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
@@ -17,6 +17,7 @@ use adjutant_store::{Home, journal};
 use anyhow::Context;
 use jiff::Timestamp;
 
+use super::explain::authority_of;
 use super::resume;
 use crate::exit::Ending;
 use crate::failure::Failure;
@@ -58,14 +59,14 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
             for (detector, sensitivity) in &args.detector {
                 options.detectors.insert(detector.name().to_owned(), sensitivity.to_string());
             }
-            let brief = sitting::recorded_brief(&start.brief)?;
+            let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
             let procedure = sitting::procedure(&brief, &options);
             let sensitivities = adjutant_runtime::sensitivities(&options);
             let report = replay::replay(&reading.events, procedure, |event, text| {
                 // What a role announces is read by what it may do.
-                let role = event.part.as_str().rsplit('/').next().and_then(Role::from_word);
-                let authorized = match role {
-                    Some(role) => Authority::of(role, &brief.authorized_costs).effective,
+                let role = RoleName::of_part(event.part.as_str());
+                let authorized = match role.and_then(|role| Member::of(&role, &options.custom_roles)) {
+                    Some(role) => authority_of(&role, &brief, &options).effective,
                     None => brief.authorized_costs.clone(),
                 };
                 let reading = detect::read(text, &authorized, &sensitivities);

@@ -115,7 +115,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     for notice in &settings.notices {
         tell!("warning: {}", visible_text(&notice.to_string()));
     }
-    let brief = sitting::recorded_brief(&start.brief)?;
+    let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
     let brief_id = start.brief_id.clone();
     let mut sitting = Sitting::open(&home, brief, &brief_id, options.clone(), settings.adapters, &settings.sandbox)?;
     if let Some(path) = &args.record {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
 use adjutant_core::brief::{self, Brief};
+use adjutant_core::crew::Member;
 use adjutant_core::id::BriefId;
 use adjutant_core::price;
 use adjutant_core::procedure::Part;
-use adjutant_core::role::Role;
+use adjutant_core::role::{BadRoleName, Role, RoleName};
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
 use adjutant_core::view::visible_text;
@@ -25,6 +26,7 @@ use jiff::tz::TimeZone;
 
 use crate::answers::Answers;
 use crate::console::confirm;
+use crate::crew;
 use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
 use crate::failure::Failure;
@@ -88,15 +90,16 @@ pub struct RunArgs {
     /// How many minutes a question waits before its default holds, which is never a yes [default: for ever]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) answer_within: Option<u64>,
-    /// Work as a crew of these roles: a list of planner, executor, reviewer, critic [default: the brief's]
+    /// Work as a crew of these roles: a list of planner, executor, reviewer, critic, and those that are configured
+    /// [default: the brief's]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_role, conflicts_with = "single")]
-    pub(super) roles: Option<Vec<Role>>,
+    pub(super) roles: Option<Vec<RoleName>>,
     /// Work with one agent alone, whatever roles the brief names
     #[arg(long)]
     pub(super) single: bool,
     /// Who plays a role, as `reviewer=anthropic` or `reviewer=anthropic:MODEL` (may be given several times)
     #[arg(long, value_name = "ROLE=ADAPTER", value_parser = parse_role_adapter)]
-    pub(super) role_adapter: Vec<(Role, String)>,
+    pub(super) role_adapter: Vec<(RoleName, String)>,
     /// Have the critic judge without the executor's account of its work
     #[arg(long)]
     pub(super) blind_critic: bool,
@@ -124,11 +127,11 @@ fn parse_mode(text: &str) -> Result<Mode, String> {
     settings::mode(text).ok_or_else(|| "a mode is `gated` or `auto`".to_owned())
 }
 
-fn parse_role(text: &str) -> Result<Role, String> {
-    Role::from_word(text.trim()).ok_or_else(|| format!("a role is one of {}", Role::WORDS.join(", ")))
+fn parse_role(text: &str) -> Result<RoleName, String> {
+    text.trim().parse().map_err(|bad: BadRoleName| bad.to_string())
 }
 
-pub fn parse_role_adapter(text: &str) -> Result<(Role, String), String> {
+pub fn parse_role_adapter(text: &str) -> Result<(RoleName, String), String> {
     let (role, adapter) = text.split_once('=').ok_or("write it as `reviewer=anthropic:MODEL`")?;
     Ok((parse_role(role)?, adapter.trim().to_owned()))
 }
@@ -140,7 +143,7 @@ pub(super) fn parse_dollars(text: &str) -> Result<u64, String> {
 /// Runs a brief.
 pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let (text, brief) = match read_brief(&args.brief)? {
+    let (text, brief) = match read_brief(args, &home)? {
         Some(read) => read,
         None => return Ok(Ending::Usage),
     };
@@ -187,8 +190,12 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let mut options = settings.options();
     if args.plans_only {
         options.plans_only = true;
-        options.roles = vec![Role::Planner, Role::Executor];
-        options.role_agents.retain(|role, _| *role == Role::Planner);
+        let plans = |name: &&RoleName| {
+            Member::of(name, &options.custom_roles).is_some_and(|member| member.base == Role::Planner)
+        };
+        let planner = options.roles.iter().find(plans).cloned().unwrap_or_else(|| Role::Planner.into());
+        options.role_agents.retain(|role, _| *role == planner);
+        options.roles = vec![planner, Role::Executor.into()];
     }
     let now = Timestamp::now();
     let copied = if args.copy { Some(copy_workdir(&kept_in, &brief_id, &settings.workdir.value, now)?) } else { None };
@@ -268,7 +275,8 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
 const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads a brief and says what is wrong with it; nothing if it can't be run.
-fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
+fn read_brief(args: &RunArgs, home: &Home) -> anyhow::Result<Option<(String, Brief)>> {
+    let path = args.brief.as_path();
     let text = if path == Path::new("-") {
         text_file::read_from(std::io::stdin().lock(), TEXT_BYTES_MAX).context("can't read the brief from stdin")?
     } else {
@@ -279,7 +287,7 @@ fn read_brief(path: &Path) -> anyhow::Result<Option<(String, Brief)>> {
             )
         })?
     };
-    let reading = brief::read(&text);
+    let reading = crew::read_brief(home, args.workdir.as_deref(), &text)?;
     if !reading.problems.is_empty() {
         let no_color = std::env::var_os("NO_COLOR");
         let name = path.display().to_string();

@@ -12,7 +12,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::Message;
 use adjutant_core::inbox::mailbox::Said;
 use adjutant_core::session::amendment::{Amendment, authorized_by};
-use adjutant_core::trace::Event;
+use adjutant_core::trace::{Event, RunStart};
 use adjutant_core::view::visible_line;
 use adjutant_store::mailbox::Mailbox;
 use adjutant_store::runs::{self, Found};
@@ -143,8 +143,8 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(entry) = amendment.scope.iter().find(|entry| !is_pattern_of_paths(entry)) {
         return Err(Failure::usage(format!("`{}` is no path or pattern of paths", visible_line(entry))).into());
     }
-    check_scope(&start.brief, &amendment)?;
-    check_withdrawn(&events, &start.brief, &amendment)?;
+    check_scope(start, &amendment)?;
+    check_withdrawn(&events, start, &amendment)?;
     for line in amendment.lines() {
         tell!("{}", visible_line(&line));
     }
@@ -152,8 +152,8 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
 }
 
 /// A scope that names no paths restrains nothing, and adding one to it would not either.
-fn check_scope(text: &str, amendment: &Amendment) -> anyhow::Result<()> {
-    let Some(brief) = brief::read(text).brief else { return Ok(()) };
+fn check_scope(start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
+    let Some(brief) = brief::read_with(&start.brief, &start.options.custom_roles).brief else { return Ok(()) };
     let words = brief.scope.words();
     let names_paths = [&words.paths, &words.files, &words.folders].into_iter().any(Option::is_some);
     let changes = !amendment.scope.is_empty() || !amendment.unscope.is_empty();
@@ -167,8 +167,8 @@ fn check_scope(text: &str, amendment: &Amendment) -> anyhow::Result<()> {
 }
 
 /// What is withdrawn must stand somewhere: a wider entry would go on covering it, and nobody would notice.
-fn check_withdrawn(events: &[Event], text: &str, amendment: &Amendment) -> anyhow::Result<()> {
-    let Some(brief) = brief::read(text).brief else { return Ok(()) };
+fn check_withdrawn(events: &[Event], start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
+    let Some(brief) = brief::read_with(&start.brief, &start.options.custom_roles).brief else { return Ok(()) };
     let held = authorized_by(brief.authorized_costs, events);
     match amendment.withdraw.iter().find(|category| !held.contains(category)) {
         None => Ok(()),

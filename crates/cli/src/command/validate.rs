@@ -5,16 +5,20 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::brief::{self, BRIEF_BYTES_MAX};
+use adjutant_core::brief::{self, BRIEF_BYTES_MAX, Reading};
 use adjutant_core::view::visible_text;
+use adjutant_store::Home;
 use serde_json::{Value, json};
 
+use crate::crew;
 use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
+use crate::settings::Place;
 
 /// Check briefs and show everything that is wrong with them
 ///
-/// Reads the files and nothing else; no agent is asked and no file is changed. The exit code is 0 if
+/// Reads the files, and the configuration if one names a role that not every crew knows; no agent is asked and
+/// no file is changed. The exit code is 0 if
 /// every brief can be run, warnings allowed, and 2 if one can't be run or read.
 #[derive(Debug, clap::Args)]
 pub struct ValidateArgs {
@@ -36,7 +40,8 @@ pub struct ValidateArgs {
 ///
 /// If nothing can be printed. A file that can't be read is no error of the command: the others are
 /// still checked.
-pub fn run(args: &ValidateArgs) -> anyhow::Result<Ending> {
+pub fn run(args: &ValidateArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
     let no_color = std::env::var_os("NO_COLOR");
     let look = |is_terminal| Look::of(is_terminal, no_color.as_deref());
     let mut output = Output {
@@ -44,6 +49,7 @@ pub fn run(args: &ValidateArgs) -> anyhow::Result<Ending> {
         err: &mut io::stderr().lock(),
         look: look(io::stdout().is_terminal()),
         look_err: look(io::stderr().is_terminal()),
+        read: &|text| read(&home, text),
     };
     Ok(validate(args, &mut io::stdin().lock(), &mut output)?)
 }
@@ -54,6 +60,15 @@ struct Output<'a> {
     err: &'a mut dyn Write,
     look: Look,
     look_err: Look,
+    read: &'a dyn Fn(&str) -> Reading,
+}
+
+/// Reads a brief. A configuration that can't be read is told, and the roles that it defines are not known.
+fn read(home: &Home, text: &str) -> Reading {
+    crew::read_brief(home, None, text).unwrap_or_else(|error| {
+        tell!("warning: {}", visible_text(&format!("{error:#}")));
+        brief::read(text)
+    })
 }
 
 fn validate(args: &ValidateArgs, stdin: &mut dyn Read, output: &mut Output<'_>) -> io::Result<Ending> {
@@ -103,7 +118,7 @@ fn read_text(file: &Path, stdin: &mut dyn Read) -> io::Result<String> {
 }
 
 fn report_json(file: &Path, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
-    let reading = brief::read(text);
+    let reading = (output.read)(text);
     let mut object = serde_json::Map::new();
     object.insert("file".to_owned(), Value::String(file.display().to_string()));
     if let Value::Object(verdict) = reading.verdict() {
@@ -116,7 +131,7 @@ fn report_json(file: &Path, text: &str, output: &mut Output<'_>) -> io::Result<b
 /// Prints the six lines and the problems. Of a front matter that can't be read there is nothing to sum
 /// up: then the problems alone are printed, to stderr.
 fn report(name: &str, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
-    let reading = brief::read(text);
+    let reading = (output.read)(text);
     let source = Source { name, text };
     match brief::summary(&reading) {
         Some(summary) => {
@@ -147,7 +162,8 @@ mod tests {
     fn validated(files: &[&Path], json: bool, stdin: &str) -> Printed {
         let args = ValidateArgs { files: files.iter().map(|file| file.to_path_buf()).collect(), json };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut output = Output { out: &mut out, err: &mut err, look: Look::Plain, look_err: Look::Plain };
+        let mut output =
+            Output { out: &mut out, err: &mut err, look: Look::Plain, look_err: Look::Plain, read: &brief::read };
         let ending = validate(&args, &mut stdin.as_bytes(), &mut output).unwrap();
         Printed { ending, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
     }

@@ -76,7 +76,9 @@ fn what_is_wrong_with_a_crew_is_said_before_phase_0() {
     let home = TestHome::with_examples();
     for (more, said) in [
         (&["--roles", "planner"][..], "a crew needs a planner and an executor"),
-        (&["--roles", "planner,executer"], "a role is one of planner, executor, reviewer, critic"),
+        (&["--roles", "planner,executer"], "there is no role `executer`"),
+        (&["--roles", "planner,executer"], "planner, executor, reviewer, critic; did you mean `executor`?"),
+        (&["--roles", "planner,Executor"], "can't name a role"),
         (&["--role-adapter", "reviewer=nobody"], "there is no adapter `nobody`"),
         (&["--role-adapter", "reviewer=anthropic"], "ANTHROPIC_API_KEY"),
         (&["--roles", "planner,executor", "--single"], "cannot be used with"),
@@ -96,6 +98,95 @@ fn a_planner_alone_plans_and_leaves_nothing() {
     assert!(!home.journal_path(RUN).exists() && fs::read_dir(home.path("work")).expect("listed").next().is_none());
     home.run(&["roles"]).expect_code(0).expect_text("reviewer   reads, and changes nothing");
     home.run(&["roles", "--json"]).expect_code(0).expect_text("\"may_read\"");
+}
+
+/// The crew of the example, its reviewer a role that is defined in a configuration.
+fn with_security(home: &TestHome) {
+    for (file, from, to) in [
+        ("brief.md", "executor, reviewer]", "executor, security]\nrole_grants:\n  executor: [filesystem_write]"),
+        ("script.yaml", "/reviewer:", "/security:"),
+    ] {
+        let text = home.read(&format!("examples/crew/{file}"));
+        assert!(text.contains(from), "{file}");
+        home.write(&format!("examples/crew/{file}"), text.replace(from, to));
+    }
+}
+
+const SECURITY: &str = "[roles.security]\nbase = 'reviewer'\ninstruction = 'Look for keys.'\n";
+
+#[test]
+fn a_role_that_is_configured_judges_and_a_resume_has_the_same() {
+    let home = TestHome::with_examples();
+    with_security(&home);
+    home.run_with(ARGS, b"go\n").expect_code(2).expect_text("there is no such role");
+    home.run(&["validate", "../examples/crew/brief.md"]).expect_code(2);
+
+    home.write("home/config.toml", SECURITY);
+    home.run(&["validate", "../examples/crew/brief.md"]).expect_code(0);
+    home.run(&["plan", "../examples/crew/brief.md"]).expect_code(0).expect_text("1. Write the greeting");
+    home.run(&["roles"])
+        .expect_code(0)
+        .expect_text("security   as reviewer: reads, and changes nothing; from ")
+        .expect_text("config.toml:1:8\n           Look for keys.");
+    let listed: Value = serde_json::from_str(&home.run(&["roles", "--json"]).expect_code(0).stdout).expect("json");
+    let security = listed.as_array().and_then(|roles| roles.last()).expect("a role");
+    assert_eq!((security["role"].as_str(), security["base"].as_str()), (Some("security"), Some("reviewer")));
+    assert!(security["orders"].as_str().is_some_and(|orders| orders.ends_with("Look for keys.")));
+
+    home.run_with(ARGS, b"").expect_code(4).expect_text("security (as reviewer): scripted");
+    // What the run took from the configuration is in its journal.
+    fs::remove_file(home.path("home/config.toml")).expect("removed");
+    home.run_with(&["resume", RUN], b"go\n").expect_code(0).expect_text("== security (crew/subtask/1.1/security) ==");
+    is_done(&home);
+    home.run(&["replay", RUN]).expect_code(0);
+    home.run(&["inspect", RUN, "--cost"]).expect_code(0).expect_text("security");
+    home.run(&["explain", RUN, "--authority"])
+        .expect_code(0)
+        .expect_text("executor   may read; may ever hold: *; the brief grants it: filesystem_write; holds here: filesystem_write")
+        .expect_text("security   as reviewer; may read; may ever hold: filesystem_read; holds here: nothing");
+}
+
+#[test]
+fn a_role_that_a_project_defines_counts_once_it_is_trusted_and_speaks_in_a_fence() {
+    let home = TestHome::with_examples();
+    with_security(&home);
+    home.write("work/.adjutant/config.toml", SECURITY);
+    home.run(&["validate", "../examples/crew/brief.md"]).expect_code(2).expect_text("adjutant trust add");
+    home.run_with(ARGS, b"go\n").expect_code(2);
+    home.run(&["trust", "add", "--yes"]).expect_code(0);
+    home.run_with(ARGS, b"go\n").expect_code(0);
+    let orders = events(&home, "message").into_iter().find(|event| {
+        event["part"].as_str().is_some_and(|part| part.ends_with("/security")) && event["kind"] == "standing_orders"
+    });
+    let orders = orders.expect("orders")["text"].as_str().expect("a text").to_owned();
+    assert!(orders.contains("Data from the project's definition of the role security."), "{orders}");
+    assert!(orders.contains("````data\nLook for keys.\n````"), "{orders}");
+}
+
+#[test]
+fn what_is_wrong_with_a_defined_role_is_said_before_phase_0() {
+    let home = TestHome::with_examples();
+    let crew = "planner,executor,security";
+    for (defined, more, said) in [
+        ("[roles.security]\nbase = 'boss'\n", &[][..], "`roles.security.base`"),
+        ("[roles.critic]\nbase = 'critic'\ninstruction = 'x'\n", &[], "no other can have its name"),
+        (SECURITY, &["--roles", "planner,executor,securty"], "did you mean `security`?"),
+        ("[roles.security]\nbase = 'executor'\ninstruction = 'x'\n", &["--roles", crew], "are both `executor`"),
+        (
+            "[roles.security]\nbase = 'critic'\ninstruction = 'x'\nadapter = 'nobody'\n",
+            &["--roles", crew],
+            "no adapter `nobody`",
+        ),
+        (
+            "[roles.security]\nbase = 'critic'\ninstruction = 'x'\nadapter = 'anthropic'\n",
+            &["--roles", crew],
+            "ANTHROPIC_API_KEY",
+        ),
+    ] {
+        home.write("home/config.toml", defined);
+        home.run_with(&[ARGS, more].concat(), b"go\n").expect_code(2).expect_text(said);
+        assert!(!home.journal_path(RUN).exists(), "{defined}");
+    }
 }
 
 #[test]

@@ -65,13 +65,15 @@ pub struct FrontMatter {
     pub budgets: Option<Budgets>,
     /// What each role may use of it. Ours.
     pub role_budgets: IndexMap<String, Budgets>,
+    /// What each role is granted of what is authorized. Ours.
+    pub role_grants: IndexMap<String, Vec<String>>,
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
     "model", "fallback", "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli",
-    "roles", "role_adapters", "budgets", "role_budgets",
+    "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
 ];
 
 impl FrontMatter {
@@ -103,6 +105,7 @@ impl FrontMatter {
             roles: roles.ids,
             budgets: budgets(map, problems),
             role_budgets: role_budgets(map, problems),
+            role_grants: role_fields::role_grants(map, problems),
         }
     }
 }

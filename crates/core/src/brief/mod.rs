@@ -33,7 +33,7 @@ mod whitespace;
 pub use decide::{decide, summary};
 pub use fields::FrontMatter;
 pub use problem::{Problem, Severity, Span};
-pub use reading::{BRIEF_BYTES_MAX, Brief, Reading, Unreadable, read};
+pub use reading::{BRIEF_BYTES_MAX, Brief, Reading, Unreadable, read, read_with};
 pub use sections::Sections;
 pub use template::{BadSuffix, generated_id, slug_like, template};
 pub use values::{
@@ -41,6 +41,6 @@ pub use values::{
     BUDGET_MAX_WALL_CLOCK_MINUTES, BudgetLimits, Budgets, CliBridge, Deadline, McpServer, OptionValue, RoleAdapter,
 };
 
-pub use crate::role::Role;
+pub use crate::role::{Role, RoleName};
 pub use crate::session::Mode;
 pub use crate::session::detect::{Detector, Sensitivities, Sensitivity};

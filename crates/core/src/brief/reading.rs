@@ -9,9 +9,10 @@ use super::problem::{At, Problem, Problems};
 use super::rules;
 use super::sections::{Sections, read_sections};
 use super::values::{Budgets, CliBridge, Deadline, McpServer, RoleAdapter, day};
+use crate::crew::CustomRoles;
 use crate::gate::{Category, Scope};
 use crate::id::{BriefId, Slug};
-use crate::role::Role;
+use crate::role::RoleName;
 use crate::session::Mode;
 use crate::session::detect::Sensitivities;
 
@@ -58,13 +59,15 @@ pub struct Brief {
     /// How a coding CLI is bridged.
     pub cli: CliBridge,
     /// The roles of a crew; empty for one agent alone.
-    pub roles: Vec<Role>,
+    pub roles: Vec<RoleName>,
     /// Who plays a role, where that is not the run's own adapter.
-    pub role_adapters: IndexMap<Role, RoleAdapter>,
+    pub role_adapters: IndexMap<RoleName, RoleAdapter>,
     /// What the run may use, as far as the brief says so.
     pub budgets: Budgets,
     /// What each role may use of it.
-    pub role_budgets: IndexMap<Role, Budgets>,
+    pub role_budgets: IndexMap<RoleName, Budgets>,
+    /// What a role is granted of what is authorized; all of it, for a role that is not named.
+    pub role_grants: IndexMap<RoleName, Vec<Category>>,
     /// The sections.
     pub sections: Sections,
 }
@@ -108,6 +111,12 @@ impl Reading {
 /// not read at all.
 #[must_use]
 pub fn read(text: &str) -> Reading {
+    read_with(text, &CustomRoles::new())
+}
+
+/// The same where an operator defined roles: a brief may name them like those that every crew knows.
+#[must_use]
+pub fn read_with(text: &str, custom: &CustomRoles) -> Reading {
     if text.len() > BRIEF_BYTES_MAX {
         return too_long(text.len());
     }
@@ -122,7 +131,7 @@ pub fn read(text: &str) -> Reading {
     }
     let front = FrontMatter::of(&nodes.map, &mut problems);
     let (sections, headings) = read_sections(parts.body, &mut problems);
-    rules::check(&front, &nodes.map, &sections, &headings, &mut problems);
+    rules::check(&front, &nodes.map, &sections, &headings, custom, &mut problems);
 
     let unreadable = unclosed.or(nodes.first_bad_line.map(|line| Unreadable { line: Some(line) }));
     let brief = if problems.has_errors() { None } else { Brief::of(&front, &sections) };
@@ -163,9 +172,11 @@ fn too_long(bytes: usize) -> Reading {
 impl Brief {
     /// The typed form of what has passed the rules; absent if it has not.
     fn of(front: &FrontMatter, sections: &Sections) -> Option<Self> {
-        let role = |id: &String| Role::from_word(id);
+        let role = |id: &String| id.parse::<RoleName>().ok();
         let role_adapters = front.role_adapters.iter().map(|(id, adapter)| Some((role(id)?, adapter.clone())));
         let role_budgets = front.role_budgets.iter().map(|(id, budgets)| Some((role(id)?, *budgets)));
+        let granted = |grant: &Vec<String>| grant.iter().map(Category::new).collect();
+        let role_grants = front.role_grants.iter().map(|(id, grant)| Some((role(id)?, granted(grant))));
         Some(Self {
             project: front.project.as_ref()?.parse().ok()?,
             brief_id: front.brief_id.as_ref().map(|id| id.parse()).transpose().ok()?,
@@ -189,6 +200,7 @@ impl Brief {
             role_adapters: role_adapters.collect::<Option<_>>()?,
             budgets: front.budgets.unwrap_or_default(),
             role_budgets: role_budgets.collect::<Option<_>>()?,
+            role_grants: role_grants.collect::<Option<_>>()?,
             sections: sections.clone(),
         })
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::reading::Brief;
 use super::values::{OptionValue, RoleAdapter};
 use super::whitespace::trim;
+use crate::gate::Category;
 
 impl Brief {
     /// The brief as the agent sees it: a title, one line for each field that concerns it, and every section
@@ -39,6 +40,11 @@ impl Brief {
             line("roles", &roles.join(", "));
             for (role, adapter) in &self.role_adapters {
                 line(&format!("  {role}"), &played_by(adapter));
+            }
+            for (role, grant) in &self.role_grants {
+                let entries: Vec<&str> = grant.iter().map(Category::as_str).collect();
+                let held = if entries.is_empty() { "nothing".to_owned() } else { entries.join(", ") };
+                line(&format!("  {role} is granted"), &held);
             }
         }
         for (heading, section) in self.shown_sections() {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::fields::{dropped, item_text, text_in};
-use super::list_fields::texts;
+use super::list_fields::{texts, texts_of};
 use super::node::{Map, Node, Value};
-use super::problem::{At, Problems};
+use super::problem::{At, Problem, Problems};
 use super::values::{OptionValue, RoleAdapter};
 use super::whitespace::trim;
 
@@ -61,6 +61,32 @@ pub(super) fn role_adapters(
         }
     }
     adapters
+}
+
+/// Reads `role_grants`: a map from role to the categories that it holds. What can't be read is an error: left out, it
+/// would grant everything.
+pub(super) fn role_grants(map: &Map, problems: &mut Problems<'_>) -> IndexMap<String, Vec<String>> {
+    let mut grants = IndexMap::new();
+    let Some(field) = map.get("role_grants").filter(|field| !field.node.is_blank()) else { return grants };
+    let Some(entries) = field.node.map() else {
+        let wrong = Problem::error("role_grants", "what roles are granted is not a map from role to a list")
+            .expected("a line such as `executor: [shell_exec]` for each role, indented");
+        problems.push(wrong, Some(field.key_at));
+        return grants;
+    };
+    for (role, field) in entries {
+        let path = format!("role_grants.{role}");
+        if field.node.items().is_some() {
+            let entries = texts_of(&field.node, &path, problems);
+            grants.insert(role.clone(), entries.into_iter().map(|(entry, _)| entry).collect());
+        } else {
+            let wrong = Problem::error(path, "what a role is granted is not a list")
+                .expected("a list such as `[shell_exec]`; `[]` grants nothing")
+                .fix("leave the line out to grant the role all that the brief authorizes".to_owned());
+            problems.push(wrong, Some(field.key_at));
+        }
+    }
+    grants
 }
 
 fn adapters_of(entries: &Map, parent: &str, problems: &mut Problems<'_>) -> IndexMap<String, RoleAdapter> {

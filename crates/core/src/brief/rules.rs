@@ -12,9 +12,12 @@ use super::role_fields::{place, role_places};
 use super::sections::{Headings, Known, Sections};
 use super::values::{ADAPTERS, RoleAdapter, day, has_date_shape, has_id_shape};
 use super::whitespace::trim;
+use crate::crew::{BadCrew, CustomRoles, Member, check_crew};
+use crate::gate::authorization::{covers, covers_something};
+use crate::gate::{Category, RoleLimit};
 use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
 use crate::nearest::did_you_mean;
-use crate::role::Role;
+use crate::role::{Role, RoleName};
 
 /// What authorizes more than reading: a bridged CLI that is started by a role has it without being asked.
 const SIDE_EFFECTS: [&str; 10] = [
@@ -28,6 +31,7 @@ pub(super) fn check(
     map: &Map,
     sections: &Sections,
     headings: &Headings,
+    custom: &CustomRoles,
     problems: &mut Problems<'_>,
 ) {
     project(front, map, problems);
@@ -35,9 +39,10 @@ pub(super) fn check(
     deadline(front, map, problems);
     required_sections(sections, headings, problems);
     run_adapter(front, map, problems);
-    roles(front, map, problems);
-    role_adapters(front, map, problems);
+    roles(front, map, custom, problems);
+    role_adapters(front, map, custom, problems);
     budgets(front, map, problems);
+    role_grants(front, map, custom, problems);
 }
 
 fn value_at(map: &Map, path: &[&str]) -> Option<At> {
@@ -153,21 +158,35 @@ fn authorizes(front: &FrontMatter, any_of: &[&str]) -> bool {
     front.authorized_costs.iter().any(|entry| any_of.contains(&entry.as_str()))
 }
 
-fn roles(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+/// All roles that there are, by name.
+fn known_roles(custom: &CustomRoles) -> Vec<&str> {
+    Role::WORDS.into_iter().chain(custom.keys().map(RoleName::as_str)).collect()
+}
+
+fn member(id: &str, custom: &CustomRoles) -> Option<Member> {
+    Member::of(&id.parse().ok()?, custom)
+}
+
+fn roles(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &mut Problems<'_>) {
     let Some(ids) = front.roles.as_deref().filter(|ids| !ids.is_empty()) else {
         return;
     };
     let places = role_places(map);
     let field_at = map.get("roles").map(|field| field.key_at);
-    for id in ids.iter().filter(|id| Role::from_word(id).is_none()) {
+    let known = known_roles(custom);
+    for id in ids.iter().filter(|id| member(id, custom).is_none()) {
         let unknown = Problem::error("roles", "there is no such role")
-            .expected(format!("some of {}", Role::WORDS.join(", ")))
+            .expected(format!("some of {}", known.join(", ")))
             .found(id)
-            .fix(did_you_mean(id, &Role::WORDS));
+            .fix(did_you_mean(id, &known));
         problems.push(unknown, places.get(id.as_str()).copied().or(field_at));
     }
+    let members: Vec<Member> = ids.iter().filter_map(|id| member(id, custom)).collect();
+    if let Err(two @ BadCrew::Two { .. }) = check_crew(&members) {
+        problems.push(Problem::error("roles", two.to_string()).fix("leave one of them out".to_owned()), field_at);
+    }
     for needed in [Role::Planner, Role::Executor] {
-        if !ids.iter().any(|id| id == needed.as_str()) {
+        if !members.iter().any(|member| member.base == needed) {
             let missing = Problem::error("roles", format!("a crew needs the role `{needed}`"))
                 .fix(format!("add `{needed}`, or leave `roles` out to work with one agent"));
             problems.push(missing, field_at);
@@ -175,7 +194,7 @@ fn roles(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     }
 }
 
-fn role_adapters(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
+fn role_adapters(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &mut Problems<'_>) {
     let bridged = |adapter: &&RoleAdapter| adapter.adapter == "cli-bridge";
     if front.role_adapters.values().any(|adapter| bridged(&adapter)) && authorizes(front, &SIDE_EFFECTS) {
         let warning = Problem::warning(
@@ -191,7 +210,7 @@ fn role_adapters(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
         if !roles.contains(role) {
             let idle =
                 Problem::error(format!("role_adapters.{role}"), "this role is not among `roles`").found(role).fix(
-                    did_you_mean(role, &Role::WORDS)
+                    did_you_mean(role, &known_roles(custom))
                         .unwrap_or_else(|| format!("add `{role}` to `roles`, or leave the entry out")),
                 );
             problems.push(idle, place(map, role, None));
@@ -230,5 +249,41 @@ fn budgets(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     }
     if front.max_steps == Some(0) {
         problems.push(zero("max_steps".to_owned()), value_at(map, &["max_steps"]));
+    }
+}
+
+/// A role can be granted what the brief authorizes, and nothing else: whatever is delegated can only lose by it.
+fn role_grants(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &mut Problems<'_>) {
+    for (role, entries) in &front.role_grants {
+        let field = format!("role_grants.{role}");
+        let key_at = map.get("role_grants").and_then(|field| Some(field.node.map()?.get(role)?.key_at));
+        if !front.roles.iter().flatten().any(|known| known == role) {
+            let idle = Problem::error(&field, "this is no role of the crew").found(role).fix(
+                did_you_mean(role, &known_roles(custom))
+                    .unwrap_or_else(|| format!("add `{role}` to `roles`, or leave the entry out")),
+            );
+            problems.push(idle, key_at);
+            continue;
+        }
+        let limit = member(role, custom).map(|member| RoleLimit::of(member.base));
+        for entry in entries {
+            let category = Category::new(entry);
+            let is_authorized = category.is_default_allowed()
+                || front.authorized_costs.iter().any(|authorized| covers(&Category::new(authorized), &category));
+            let problem = if !covers_something(entry) {
+                Problem::error(&field, "there is no such category, so it can't be granted")
+            } else if !is_authorized {
+                Problem::error(&field, "the brief does not authorize this, so no role can be granted it")
+                    .fix(format!("add `{entry}` to `authorized_costs`, or leave it out here"))
+            } else if limit.as_ref().is_some_and(|limit| {
+                // `*` for a role that may not hold everything grants what it may hold.
+                !limit.may_hold.iter().any(|held| covers(held, &category) || covers(&category, held))
+            }) {
+                Problem::warning(&field, "this role may never hold that, so nothing is granted by it")
+            } else {
+                continue;
+            };
+            problems.push(problem.found(entry), value_at(map, &["role_grants", role]).or(key_at));
+        }
     }
 }

@@ -69,6 +69,10 @@ authorized_costs: []
 #   reviewer:
 #     max_turns: 20
 
+# What single roles of a crew hold of what is authorized, where that is not all of it.
+# role_grants:
+#   executor: []
+
 # Tool servers to connect.
 # mcp_servers:
 #   - git=mcp-server-git

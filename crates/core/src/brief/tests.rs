@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::crew::{CustomRole, CustomRoles};
 
 const BODY: &str = "\n# Objective\nx\n# Deliverables\ny\n# Constraints\nz\n";
 
@@ -393,8 +394,69 @@ fn inline_lists_are_lists() {
 }
 
 #[test]
+fn a_role_is_granted_what_the_brief_authorizes_and_nothing_else() {
+    let crew = "roles: [planner, executor, reviewer]\nauthorized_costs: [shell_exec, mcp_tool:git:*]\nrole_grants:\n  ";
+    for (grant, expected) in [
+        ("executor: [shell_exec]", &[][..]),
+        ("executor: [shell_exec, filesystem_read, mcp_tool:git:push]", &[]),
+        ("executor: []", &[]),
+        ("executor:", &["E 6:3 role_grants.executor"]),
+        ("executor: [git_push]", &["E 6:13 role_grants.executor"]),
+        ("executor: ['*']", &["E 6:13 role_grants.executor"]),
+        ("executor: [shell_exce]", &["E 6:13 role_grants.executor"]),
+        ("reviewer: [shell_exec]", &["W 6:13 role_grants.reviewer"]),
+        ("critic: [shell_exec]", &["E 6:3 role_grants.critic"]),
+        ("executor: shell_exec", &["E 6:3 role_grants.executor"]),
+        ("executor: {shell_exec: yes}", &["E 6:3 role_grants.executor"]),
+    ] {
+        check(&format!("{crew}{grant}"), expected);
+    }
+    let granted = |brief: &Brief| -> Vec<(String, usize)> {
+        brief.role_grants.iter().map(|(role, grant)| (role.to_string(), grant.len())).collect()
+    };
+    check_value(
+        &format!("{crew}executor: [shell_exec]\n  reviewer: []"),
+        granted,
+        vec![("executor".to_owned(), 1), ("reviewer".to_owned(), 0)],
+    );
+    // A grant that can't be read must not read as everything.
+    check("role_grants: executor", &["E 3:1 role_grants"]);
+    check("role_grants:", &[]);
+}
+
+#[test]
+fn a_brief_may_name_the_roles_that_an_operator_defined() {
+    let defined = |base| CustomRole {
+        base,
+        instruction: "i".to_owned(),
+        may_hold: None,
+        adapter: None,
+        from: "f".to_owned(),
+        is_projects: false,
+    };
+    let name = |text: &str| text.parse::<RoleName>().unwrap();
+    let custom =
+        CustomRoles::from([(name("security"), defined(Role::Reviewer)), (name("migrator"), defined(Role::Executor))]);
+    for (fields, expected) in [
+        ("roles: [planner, executor, security]", &[][..]),
+        ("roles: [planner, migrator, security]\nrole_adapters:\n  security:\n    adapter: mock", &[]),
+        ("roles: [planner, executor, migrator]", &["E 3:1 roles"]),
+        ("roles: [planner, security]", &["E 3:1 roles"]),
+        ("roles: [planner, executor, securty]", &["E 3:28 roles"]),
+    ] {
+        let text = format!("---\nproject: p\n{fields}\n---\n# Objective\na\n# Deliverables\nb\n# Constraints\nc\n");
+        let reading = super::read_with(&text, &custom);
+        assert_eq!(short(&reading), expected, "{fields}");
+        if fields.contains("securty") {
+            assert_eq!(reading.problems[0].fix.as_deref(), Some("did you mean `security`?"));
+        }
+    }
+    check("roles: [planner, executor, security]", &["E 3:28 roles"]);
+}
+
+#[test]
 fn roles_may_be_a_list_a_map_or_a_text() {
-    let expected = || vec![Role::Executor, Role::Planner];
+    let expected = || vec![RoleName::from(Role::Executor), Role::Planner.into()];
     check_value("roles:\n  - executor\n  - planner", |brief| brief.roles.clone(), expected());
     check_value("roles: executor, planner", |brief| brief.roles.clone(), expected());
     check_value(
@@ -436,7 +498,7 @@ fn role_adapters_replace_the_whole_entry_of_a_role() {
                   role_adapters:\n  planner:\n    adapter: grok\n    tier: free\n    n: 5\n    args: [x, y]\n    list:\n      - z";
     check_value(
         fields,
-        |brief| brief.role_adapters[&Role::Planner].clone(),
+        |brief| brief.role_adapters[&RoleName::from(Role::Planner)].clone(),
         RoleAdapter {
             adapter: "grok".into(),
             model: None,

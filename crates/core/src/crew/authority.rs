@@ -1,48 +1,87 @@
-//! What each role may do: the brief is the ceiling, a role has its own limit, and what holds is what both allow.
-//! Whatever is delegated can only lose by it.
+//! What each role may do: the brief is the ceiling, a role has its own limit and may have a grant of its own, and what
+//! holds is what all of them allow. Whatever is delegated can only lose by it.
 
 use serde::Serialize;
 
+use super::custom_role::{CustomRoles, Member};
 use crate::gate::authorization::covers;
-use crate::gate::{Category, RoleLimit};
-use crate::role::Role;
+use crate::gate::{Category, RoleGrant, RoleLimit};
+use crate::role::{Role, RoleName};
 
 /// What a role may do, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Authority {
     /// The role.
-    pub role: Role,
+    pub role: RoleName,
+    /// Whose place it takes: its own, for one of the four.
+    pub base: Role,
     /// What the brief authorizes: the ceiling.
     pub ceiling: Vec<Category>,
-    /// What the role may hold, whatever a brief says.
+    /// What the role's base may hold, whatever a brief says.
     pub role_limit: Vec<Category>,
+    /// What the role's own definition leaves it of that; none if it has none, or says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Vec<Category>>,
+    /// What the brief grants the role; none if it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role_grant: Option<Vec<Category>>,
     /// Whether it may read.
     pub may_read: bool,
-    /// What holds: both.
+    /// What holds: all of them.
     pub effective: Vec<Category>,
 }
 
 impl Authority {
-    /// The authority of a role under what a brief authorizes.
+    /// The authority of a role under what a brief authorizes and grants it.
     #[must_use]
-    pub fn of(role: Role, authorized: &[Category]) -> Self {
-        let limit = RoleLimit::of(role);
+    pub fn of(member: &Member, custom: &CustomRoles, authorized: &[Category], grant: Option<&[Category]>) -> Self {
+        let limit = limit_of(member, custom, grant);
         Self {
-            role,
+            role: member.name.clone(),
+            base: member.base,
             ceiling: authorized.to_vec(),
             effective: effective(authorized, &limit),
             may_read: limit.may_read,
             role_limit: limit.may_hold,
+            definition: definition(member, custom).map(<[Category]>::to_vec),
+            role_grant: grant.map(<[Category]>::to_vec),
         }
     }
 }
 
-/// What both a grant and a limit allow: each entry that the other covers. So it never holds more than either.
+/// What a member's own definition says that it may hold.
+fn definition<'c>(member: &Member, custom: &'c CustomRoles) -> Option<&'c [Category]> {
+    custom.get(&member.name)?.may_hold.as_deref()
+}
+
+/// What the gate holds a member to: the limit of its base, and what its definition and the brief's grant leave of it.
 #[must_use]
-pub fn effective(granted: &[Category], limit: &RoleLimit) -> Vec<Category> {
+pub fn limit_of(member: &Member, custom: &CustomRoles, grant: Option<&[Category]>) -> RoleLimit {
+    const BY_DEFINITION: &str = "its definition";
+    const BY_BRIEF: &str = "`role_grants` in the brief";
+    let granted = match (definition(member, custom), grant) {
+        (None, None) => None,
+        (Some(held), None) => Some(RoleGrant { holds: held.to_vec(), by: BY_DEFINITION.to_owned() }),
+        (None, Some(granted)) => Some(RoleGrant { holds: granted.to_vec(), by: BY_BRIEF.to_owned() }),
+        (Some(held), Some(granted)) => {
+            Some(RoleGrant { holds: both(granted, held), by: format!("{BY_BRIEF}, within {BY_DEFINITION},") })
+        }
+    };
+    RoleLimit { name: member.name.to_string(), granted, ..RoleLimit::of(member.base) }
+}
+
+/// What both a list of rights and a role allow, its own grant included: never more than any of them.
+#[must_use]
+pub fn effective(authorized: &[Category], limit: &RoleLimit) -> Vec<Category> {
+    let held = both(authorized, &limit.may_hold);
+    limit.granted.as_ref().map_or_else(|| held.clone(), |granted| both(&held, &granted.holds))
+}
+
+/// What two lists both allow: each entry that the other covers. So it never holds more than either.
+fn both(granted: &[Category], held: &[Category]) -> Vec<Category> {
     let mut both: Vec<Category> = Vec::new();
-    let within = granted.iter().filter(|entry| limit.may_hold.iter().any(|held| covers(held, entry)));
-    let beneath = limit.may_hold.iter().filter(|held| granted.iter().any(|entry| covers(entry, held)));
+    let within = granted.iter().filter(|entry| held.iter().any(|held| covers(held, entry)));
+    let beneath = held.iter().filter(|held| granted.iter().any(|entry| covers(entry, held)));
     for category in within.chain(beneath) {
         if !both.contains(category) {
             both.push(category.clone());
@@ -53,6 +92,7 @@ pub fn effective(granted: &[Category], limit: &RoleLimit) -> Vec<Category> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::custom_role::CustomRole;
     use super::*;
 
     fn categories(names: &[&str]) -> Vec<Category> {
@@ -61,7 +101,12 @@ mod tests {
 
     #[test]
     fn no_hop_ever_holds_more_than_the_one_before() {
-        let limit = |names: &[&str]| RoleLimit { name: "r".to_owned(), may_hold: categories(names), may_read: true };
+        let limit = |names: &[&str]| RoleLimit {
+            name: "r".to_owned(),
+            may_hold: categories(names),
+            may_read: true,
+            granted: None,
+        };
         for (granted, held, expected) in [
             (&["shell_exec", "git_push"][..], &["*"][..], &["shell_exec", "git_push"][..]),
             (&["*"], &["filesystem_read"], &["filesystem_read"]),
@@ -79,10 +124,47 @@ mod tests {
     #[test]
     fn judges_and_planner_hold_nothing_that_changes_anything() {
         let everything = categories(&["*"]);
-        assert_eq!(Authority::of(Role::Planner, &everything).effective, []);
+        let holds = |role: Role, authorized: &[Category]| {
+            Authority::of(&role.into(), &CustomRoles::new(), authorized, None).effective
+        };
+        assert_eq!(holds(Role::Planner, &everything), []);
         for role in [Role::Reviewer, Role::Critic] {
-            assert_eq!(Authority::of(role, &everything).effective, categories(&["filesystem_read"]));
+            assert_eq!(holds(role, &everything), categories(&["filesystem_read"]));
         }
-        assert_eq!(Authority::of(Role::Executor, &categories(&["git_push"])).effective, categories(&["git_push"]));
+        assert_eq!(holds(Role::Executor, &categories(&["git_push"])), categories(&["git_push"]));
+    }
+
+    #[test]
+    fn what_a_role_holds_is_what_brief_limit_definition_and_grant_all_allow() {
+        let name: RoleName = "migrator".parse().expect("a name");
+        for (base, authorized, definition, grant, expected) in [
+            (Role::Executor, &["*"][..], None, None, &["*"][..]),
+            (Role::Executor, &["*"], Some(&["shell_exec"][..]), None, &["shell_exec"]),
+            (Role::Executor, &["*"], None, Some(&["git_write"][..]), &["git_write"]),
+            (Role::Executor, &["shell_exec", "git_push"], Some(&["shell_exec", "deploy"]), Some(&["git_push"]), &[]),
+            (Role::Executor, &["*"], Some(&["*"]), Some(&["mcp_tool:*"]), &["mcp_tool:*"]),
+            (Role::Executor, &["mcp_tool:a:b"], Some(&["mcp_tool:a:*"]), Some(&["mcp_tool:*"]), &["mcp_tool:a:b"]),
+            (Role::Executor, &["shell_exec"], None, Some(&[]), &[]),
+            (Role::Reviewer, &["*"], None, Some(&["shell_exec"]), &[]),
+            (Role::Planner, &["*"], None, Some(&["*"]), &[]),
+        ] {
+            let custom = CustomRole {
+                base,
+                instruction: "i".to_owned(),
+                may_hold: definition.map(categories),
+                adapter: None,
+                from: String::new(),
+                is_projects: false,
+            };
+            let member = Member { name: name.clone(), base };
+            let grant = grant.map(categories);
+            let custom = CustomRoles::from([(name.clone(), custom)]);
+            let found = Authority::of(&member, &custom, &categories(authorized), grant.as_deref());
+            assert_eq!(found.effective, categories(expected), "{base} {authorized:?} {definition:?} {grant:?}");
+            let limit = limit_of(&member, &custom, grant.as_deref());
+            for category in &found.effective {
+                assert!(limit.beyond_grant(std::slice::from_ref(category)).is_empty(), "{category}");
+            }
+        }
     }
 }

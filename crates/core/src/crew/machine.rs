@@ -117,23 +117,25 @@ impl Crew {
     fn judged(&self) -> Next {
         let Some(subtask) = self.state.subtask() else { return self.signal(Signal::Fatal, None) };
         let mut verdicts = Vec::new();
-        for (judge, came) in [("reviewer", &subtask.reviewed), ("critic", &subtask.criticised)] {
+        for (judge, came) in &subtask.judged {
+            let judge = &judge.name;
             match came {
-                None => {}
-                Some(Came::Well(Handoff::Review(review))) => verdicts.push(review.verdict),
-                Some(Came::Well(Handoff::Escalation(escalation))) => {
+                Came::Well(Handoff::Review(review)) => verdicts.push(review.verdict),
+                Came::Well(Handoff::Escalation(escalation)) => {
                     return self.signal(Signal::Fatal, Some(format!("the {judge}: {}", escalation.reason)));
                 }
-                Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
-                Some(Came::Failed(why)) => return self.signal(Signal::Fatal, Some(format!("the {judge}: {why}"))),
-                Some(Came::Declined | Came::Well(_)) => {
+                Came::Enough => return self.signal(Signal::OperatorDone, None),
+                Came::Failed(why) => return self.signal(Signal::Fatal, Some(format!("the {judge}: {why}"))),
+                Came::Declined | Came::Well(_) => {
                     return self.signal(Signal::Fatal, Some(format!("the {judge} gave no judgement")));
                 }
             }
         }
         match verdicts.as_slice() {
             [] => self.signal(Signal::ReviewPass, None),
-            [one, other] if one != other => self.signal(Signal::ReviewDisagreement, None),
+            [first, others @ ..] if others.iter().any(|other| other != first) => {
+                self.signal(Signal::ReviewDisagreement, None)
+            }
             [verdict, ..] => self.signal(
                 match verdict {
                     Verdict::Pass => Signal::ReviewPass,

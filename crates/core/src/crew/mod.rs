@@ -2,11 +2,12 @@
 //!
 //! In: events. Out: what to record, ask, request or call next, as a [`Procedure`](crate::procedure). One session works
 //! at a time, each as a piece of the run in a part of its own (`subtask/2.1/executor`); what it leaves is a
-//! [`handoff`]. Where the crew stands is one of the states of `states.rs`, and nowhere but in the journal.
+//! [`handoff`]. A role that an operator defines ([`CustomRole`]) takes the place of one of the four. Where the crew stands is one of the states of `states.rs`, and nowhere but in the journal.
 //!
 //! Begin with [`Crew`].
 
 pub mod authority;
+mod custom_role;
 pub mod handoff;
 mod machine;
 pub mod prompts;
@@ -15,5 +16,6 @@ mod setup;
 mod state;
 pub mod states;
 
+pub use custom_role::{BadCrew, BadCustomRole, CustomRole, CustomRoles, INSTRUCTION_BYTES_MAX, Member, check_crew};
 pub use machine::Crew;
 pub use setup::CrewSetup;

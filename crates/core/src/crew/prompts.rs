@@ -1,9 +1,10 @@
 //! What each role of a crew gets to read beyond the standing orders and the brief. What another role wrote stands in a
 //! fence: it is data.
 
+use super::custom_role::{CustomRole, Member};
 use super::handoff::{Handoff, HandoffKind};
 use super::state::{Came, State, SubTaskState};
-use crate::role::Role;
+use crate::role::{Role, RoleName};
 use crate::session::fence::fenced;
 use crate::session::prompts::how_to_hand_off;
 
@@ -13,11 +14,27 @@ const NOTES_CHARS_MAX: usize = 1_000;
 const CHANGED_MAX: usize = 100;
 
 /// The standing orders of a role: those of every agent once (C22), the brief, and what the role is.
-pub(super) fn standing_orders(orders: &str, brief: &str, role: Role) -> String {
-    format!("{}\n\n---\n\n{}\n\n---\n\n# Your role: {role}\n\n{}", orders.trim_end(), brief.trim_end(), overlay(role))
+pub(super) fn standing_orders(orders: &str, brief: &str, role: &RoleName, what_it_is: &str) -> String {
+    format!("{}\n\n---\n\n{}\n\n---\n\n# Your role: {role}\n\n{what_it_is}", orders.trim_end(), brief.trim_end())
 }
 
-/// What a role is.
+/// What a member of a crew is told of itself: what its base is, then the operator's own words. Those of a project stand
+/// in a fence: they say what to look at, and order nothing.
+#[must_use]
+pub fn what_a_role_is(member: &Member, custom: Option<&CustomRole>) -> String {
+    let base = overlay(member.base);
+    match custom {
+        None => base.to_owned(),
+        Some(custom) if custom.is_projects => {
+            let words =
+                fenced(&format!("the project's definition of the role {}", member.name), custom.instruction.trim());
+            format!("{base}\n\nThe project says what this role is for:\n\n{words}")
+        }
+        Some(custom) => format!("{base}\n\n{}", custom.instruction.trim()),
+    }
+}
+
+/// What a role is that every crew knows.
 #[must_use]
 pub fn overlay(role: Role) -> &'static str {
     match role {
@@ -77,10 +94,10 @@ fn execute(state: &State, subtask: &SubTaskState) -> String {
     }
     if subtask.attempts > 1 {
         text.push_str(&format!("\n\nThis is attempt {}.", subtask.attempts));
-        for (who, came) in [("reviewer", &subtask.reviewed), ("critic", &subtask.criticised)] {
-            if let Some(Came::Well(Handoff::Review(review))) = came {
+        for (judge, came) in &subtask.judged {
+            if let Came::Well(Handoff::Review(review)) = came {
                 let said = review.suggested_revision.as_ref().unwrap_or(&review.rationale);
-                text.push_str(&format!("\n\n{}", fenced(&format!("the {who} of the attempt before"), said)));
+                text.push_str(&format!("\n\n{}", fenced(&format!("the {} of the attempt before", judge.name), said)));
             }
         }
         if let Some(said) = subtask.said.as_deref().filter(|said| !said.trim().is_empty()) {

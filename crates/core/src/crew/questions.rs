@@ -1,5 +1,6 @@
 //! What a crew asks its operator.
 
+use super::custom_role::Member;
 use super::handoff::{Handoff, Plan, Review};
 use super::state::{Came, SubTaskState};
 use crate::inbox::{Choice, Offer, Question, QuestionKind};
@@ -43,14 +44,8 @@ pub(super) fn plan(plan: &Plan) -> Question {
 
 /// The judges disagree: both views side by side.
 pub(super) fn disagreement(subtask: Option<&SubTaskState>) -> Question {
-    let view = |who: &str, came: Option<&Came>| match came {
-        Some(Came::Well(Handoff::Review(review))) => format!("\n{who}: {}", judgement(review)),
-        _ => String::new(),
-    };
-    let views = subtask.map_or_else(String::new, |subtask| {
-        view("reviewer", subtask.reviewed.as_ref()) + &view("critic", subtask.criticised.as_ref())
-    });
-    let text = format!("Reviewer and critic disagree about {}.{views}", named(subtask));
+    let who = subtask.map(|subtask| disagreeing(&subtask.judged)).unwrap_or_default();
+    let text = format!("{who} disagree about {}.{}", named(subtask), views(subtask));
     Question {
         kind: QuestionKind::Disagreement,
         text: visible_text(&text).into_owned(),
@@ -62,10 +57,7 @@ pub(super) fn disagreement(subtask: Option<&SubTaskState>) -> Question {
 
 /// The crew can't go on by itself.
 pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -> Question {
-    let views = subtask.and_then(|subtask| subtask.reviewed.as_ref()).map_or_else(String::new, |came| match came {
-        Came::Well(Handoff::Review(review)) => format!("\nreviewer: {}", judgement(review)),
-        Came::Well(_) | Came::Declined | Came::Enough | Came::Failed(_) => String::new(),
-    });
+    let views = views(subtask);
     let why = reason.map(|reason| format!("\n{}", excerpt(reason))).unwrap_or_default();
     let text = match subtask {
         None => format!("There is no plan to work on.{why}"),
@@ -82,6 +74,27 @@ pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -
         default: Choice::Decline,
         deadline_ms: None,
     }
+}
+
+/// Who disagrees, as the subject of a sentence.
+fn disagreeing(judged: &[(Member, Came)]) -> String {
+    let names: Vec<&str> = judged.iter().map(|(judge, _)| judge.name.as_str()).collect();
+    let (last, others) = names.split_last().map_or(("The judges", &[][..]), |(last, others)| (*last, others));
+    let mut who = if others.is_empty() { last.to_owned() } else { format!("{} and {last}", others.join(", ")) };
+    if let Some(first) = who.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    who
+}
+
+/// What each judge says, a line each.
+fn views(subtask: Option<&SubTaskState>) -> String {
+    let judged = subtask.into_iter().flat_map(|subtask| &subtask.judged);
+    let views = judged.filter_map(|(judge, came)| match came {
+        Came::Well(Handoff::Review(review)) => Some(format!("\n{}: {}", judge.name, judgement(review))),
+        Came::Well(_) | Came::Declined | Came::Enough | Came::Failed(_) => None,
+    });
+    views.collect()
 }
 
 fn offers() -> Vec<Offer> {

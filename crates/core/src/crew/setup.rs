@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::authority;
+use super::custom_role::{CustomRoles, Member};
 use super::handoff::HandoffKind;
 use super::prompts;
 use super::state::State;
 use crate::budget::Budget;
-use crate::gate::RoleLimit;
-use crate::role::Role;
+use crate::gate::{Category, RoleLimit};
+use crate::role::{Role, RoleName};
 use crate::session::{AgentLimits, Piece, Setup, Task};
 use crate::tool::{ToolEffect, ToolSpecs};
 
@@ -18,12 +19,16 @@ use crate::tool::{ToolEffect, ToolSpecs};
 pub struct CrewSetup {
     /// What one session alone would be made with. Its budget is the run's, calls of tools for each sub-task.
     pub base: Setup,
-    /// The roles, in the brief's order. Planner and executor are always played.
-    pub roles: Vec<Role>,
+    /// The roles, in the brief's order. The places of planner and executor are always taken.
+    pub roles: Vec<Member>,
+    /// What the operator defined of them.
+    pub custom_roles: CustomRoles,
+    /// What the brief grants single roles; those that it does not name hold whatever it authorizes.
+    pub role_grants: BTreeMap<RoleName, Vec<Category>>,
     /// Who plays a role, where that is not whoever plays the others.
-    pub agents: BTreeMap<Role, Vec<AgentLimits>>,
+    pub agents: BTreeMap<RoleName, Vec<AgentLimits>>,
     /// What single roles may use.
-    pub role_budgets: BTreeMap<Role, Budget>,
+    pub role_budgets: BTreeMap<RoleName, Budget>,
     /// How often a sub-task is done again before a person is asked.
     pub retries_max: u64,
     /// Whether the critic judges without the executor's account of its work.
@@ -33,28 +38,43 @@ pub struct CrewSetup {
 }
 
 impl CrewSetup {
+    /// Who takes the place of planner or executor.
+    pub(super) fn player(&self, base: Role) -> Member {
+        self.roles.iter().find(|member| member.base == base).cloned().unwrap_or_else(|| base.into())
+    }
+
+    /// Who judges, in this order: those that review, then those that look for what others missed.
+    pub(super) fn judges(&self) -> impl Iterator<Item = &Member> {
+        let of = |base| self.roles.iter().filter(move |member: &&Member| member.base == base);
+        of(Role::Reviewer).chain(of(Role::Critic))
+    }
+
     /// What the session of a role is made with; without one, that of the run's phase 0.
-    pub(super) fn session(&self, role: Option<Role>, state: &State) -> Arc<Setup> {
+    pub(super) fn session(&self, member: Option<&Member>, state: &State) -> Arc<Setup> {
         let mut setup = self.base.clone();
         setup.approved.clone_from(&state.approved);
         setup.mode = state.mode;
-        let Some(role) = role else {
+        let Some(member) = member else {
             setup.task = Task::Intake;
             setup.budget.max_tool_calls = None;
             return Arc::new(setup);
         };
-        let limit = RoleLimit::of(role);
+        let role = member.base;
+        let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
+        let limit = authority::limit_of(member, &self.custom_roles, grant);
         setup.authorized = authority::effective(&setup.authorized, &limit);
         setup.approved = authority::effective(&setup.approved, &limit);
-        setup.tools = tools_of(role, &setup.tools);
-        if let Some(agents) = self.agents.get(&role) {
+        setup.tools = tools_of(role, &limit, &setup.tools);
+        if let Some(agents) = self.agents.get(&member.name) {
             setup.agents.clone_from(agents);
         }
-        setup.role_budget = self.role_budgets.get(&role).copied().unwrap_or_default();
+        setup.role_budget = self.role_budgets.get(&member.name).copied().unwrap_or_default();
         if role != Role::Executor {
             setup.budget.max_tool_calls = None;
         }
-        setup.standing_orders = prompts::standing_orders(&setup.standing_orders, &setup.brief, role);
+        let what_it_is = prompts::what_a_role_is(member, self.custom_roles.get(&member.name));
+        setup.standing_orders =
+            prompts::standing_orders(&setup.standing_orders, &setup.brief, &member.name, &what_it_is);
         setup.role = Some(limit);
         let subtask_id = state.subtask().filter(|_| role != Role::Planner).map(|subtask| subtask.task.id.clone());
         setup.task = Task::Piece(Piece {
@@ -71,9 +91,9 @@ impl CrewSetup {
     }
 }
 
-/// The tools that a role is offered (C23): a planner none, an executor all, judges those that merely read.
-fn tools_of(role: Role, tools: &ToolSpecs) -> ToolSpecs {
-    let limit = RoleLimit::of(role);
+/// The tools that a role is offered (C23): a planner none, an executor all, judges those that merely read. None of
+/// which every call lies beyond the role's grant.
+fn tools_of(role: Role, limit: &RoleLimit, tools: &ToolSpecs) -> ToolSpecs {
     let is_offered = |effect: ToolEffect, in_scope: bool| match role {
         Role::Planner => false,
         Role::Executor => true,
@@ -81,7 +101,7 @@ fn tools_of(role: Role, tools: &ToolSpecs) -> ToolSpecs {
     };
     let offered = tools.iter().filter(|tool| {
         let in_scope = !tool.categories.is_empty() && limit.scope_of(&tool.categories).in_scope;
-        is_offered(tool.effect, in_scope)
+        is_offered(tool.effect, in_scope) && limit.beyond_grant(&tool.categories).is_empty()
     });
     offered.cloned().collect::<Vec<_>>().into()
 }

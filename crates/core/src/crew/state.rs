@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::custom_role::Member;
 use super::handoff::{Handoff, Plan, SubTask};
 use super::machine::Questions;
 use super::setup::CrewSetup;
@@ -11,7 +12,7 @@ use crate::gate::{Category, Lasts};
 use crate::inbox::Message;
 use crate::procedure::Part;
 use crate::procedure::Procedure;
-use crate::role::Role;
+use crate::role::{Role, RoleName};
 use crate::session::{Mode, Session};
 use crate::tool::ToolEffect;
 use crate::trace::{Body, Event, Outcome};
@@ -38,7 +39,7 @@ pub(super) struct State {
     pub(super) asked: Questions,
     pub(super) spending: Spending,
     /// What each role has used.
-    pub(super) roles: BTreeMap<Role, Spending>,
+    pub(super) roles: BTreeMap<RoleName, Spending>,
     /// What the operator approved for the run.
     pub(super) approved: Vec<Category>,
     /// What a session that begins later must know too.
@@ -78,7 +79,7 @@ impl Default for State {
 pub(super) struct Child {
     pub(super) part: Part,
     /// Whose it is; none for phase 0 of the run.
-    pub(super) role: Option<Role>,
+    pub(super) member: Option<Member>,
     pub(super) session: Session,
 }
 
@@ -105,8 +106,8 @@ pub(super) struct SubTaskState {
     /// How often the judges wanted it again since a person last looked.
     pub(super) retries: u64,
     pub(super) executed: Option<Came>,
-    pub(super) reviewed: Option<Came>,
-    pub(super) criticised: Option<Came>,
+    /// What came of its judges so far, in the order in which they are asked.
+    pub(super) judged: Vec<(Member, Came)>,
     /// What the operator said for the next attempt.
     pub(super) said: Option<String>,
     /// The files that calls of this attempt changed, and how many calls there were.
@@ -124,8 +125,7 @@ impl SubTaskState {
             attempts: 0,
             retries: 0,
             executed: None,
-            reviewed: None,
-            criticised: None,
+            judged: Vec::new(),
             said: None,
             changed: BTreeSet::new(),
             calls: 0,
@@ -217,7 +217,7 @@ impl State {
             }
             CrewState::ReviewStep => {
                 subtask.status = Status::Reviewing;
-                (subtask.reviewed, subtask.criticised) = (None, None);
+                subtask.judged.clear();
             }
             CrewState::NextSubtask => subtask.status = Status::Passed,
             CrewState::Retry if signal == Signal::Again => {
@@ -252,7 +252,7 @@ impl State {
         if event.part != child.part {
             return;
         }
-        if child.role == Some(Role::Executor)
+        if child.member.as_ref().is_some_and(|member| member.base == Role::Executor)
             && let Some(subtask) = self.subtasks.get_mut(self.index)
             && let Body::ToolCall { name, changes, .. } = &event.body
         {
@@ -268,10 +268,10 @@ impl State {
 
     /// The session at work is at its end.
     fn came(&mut self, outcome: Outcome) {
-        let Some(Child { role, session, .. }) = self.child.take() else { return };
+        let Some(Child { member, session, .. }) = self.child.take() else { return };
         self.spending = session.spending().clone();
-        if let Some(role) = role {
-            self.roles.insert(role, session.role_spending().clone());
+        if let Some(member) = &member {
+            self.roles.insert(member.name.clone(), session.role_spending().clone());
         }
         self.approved = session.approved_for_run().to_vec();
         self.mode = session.settled_mode().or(self.mode);
@@ -283,13 +283,15 @@ impl State {
             (_, Outcome::Failed) => Came::Failed(session.failure()),
         };
         let subtask = self.subtasks.get_mut(self.index);
-        match (role, subtask) {
-            (None, _) => self.confirmed = Some(outcome),
-            (Some(Role::Planner), _) => self.planned = Some(came),
-            (Some(Role::Executor), Some(subtask)) => subtask.executed = Some(came),
-            (Some(Role::Reviewer), Some(subtask)) => subtask.reviewed = Some(came),
-            (Some(Role::Critic), Some(subtask)) => subtask.criticised = Some(came),
-            (Some(_), None) => {}
+        let Some(member) = member else {
+            self.confirmed = Some(outcome);
+            return;
+        };
+        match (member.base, subtask) {
+            (Role::Planner, _) => self.planned = Some(came),
+            (Role::Executor, Some(subtask)) => subtask.executed = Some(came),
+            (Role::Reviewer | Role::Critic, Some(subtask)) => subtask.judged.push((member, came)),
+            (Role::Executor | Role::Reviewer | Role::Critic, None) => {}
         }
     }
 
@@ -298,37 +300,37 @@ impl State {
         if self.child.is_some() || !self.started || self.ended.is_some() {
             return;
         }
-        let Some((segment, role)) = self.due(setup) else { return };
+        let Some((segment, member)) = self.due(setup) else { return };
         let part = part.child(&segment);
-        let mut session = Session::new(setup.session(role, self), part.clone());
+        let mut session = Session::new(setup.session(member.as_ref(), self), part.clone());
         for event in &self.standing {
             session.recall(event);
         }
         for event in std::mem::take(&mut self.unheard) {
             session.recall(&event);
         }
-        session.carry(self.spending.clone(), role.and_then(|role| self.roles.get(&role).cloned()));
-        self.child = Some(Child { part, role, session });
+        session.carry(self.spending.clone(), member.as_ref().and_then(|member| self.roles.get(&member.name).cloned()));
+        self.child = Some(Child { part, member, session });
     }
 
-    /// Who is due: the segment of their part, and their role; none for phase 0 of the run.
-    fn due(&self, setup: &CrewSetup) -> Option<(String, Option<Role>)> {
+    /// Who is due: the segment of their part, and who they are; nobody for phase 0 of the run.
+    fn due(&self, setup: &CrewSetup) -> Option<(String, Option<Member>)> {
         match self.at {
             CrewState::Init => self.confirmed.is_none().then(|| ("intake".to_owned(), None)),
             CrewState::Plan => {
-                self.planned.is_none().then(|| (format!("plan/{}/planner", self.plans), Some(Role::Planner)))
+                let planner = setup.player(Role::Planner);
+                self.planned.is_none().then(|| (format!("plan/{}/{}", self.plans, planner.name), Some(planner)))
             }
             CrewState::Execute | CrewState::ReviewStep => {
                 let subtask = self.subtask()?;
-                let judges = |role| setup.roles.contains(&role);
-                let role = if self.at == CrewState::Execute {
-                    subtask.executed.is_none().then_some(Role::Executor)
-                } else if judges(Role::Reviewer) && subtask.reviewed.is_none() {
-                    Some(Role::Reviewer)
+                let has_judged = |judge: &Member| subtask.judged.iter().any(|(other, _)| other.name == judge.name);
+                let member = if self.at == CrewState::Execute {
+                    subtask.executed.is_none().then(|| setup.player(Role::Executor))
                 } else {
-                    (judges(Role::Critic) && subtask.criticised.is_none()).then_some(Role::Critic)
+                    setup.judges().find(|judge| !has_judged(judge)).cloned()
                 }?;
-                Some((format!("subtask/{}.{}/{role}", self.index + 1, subtask.attempts), Some(role)))
+                let segment = format!("subtask/{}.{}/{}", self.index + 1, subtask.attempts, member.name);
+                Some((segment, Some(member)))
             }
             CrewState::Dispatch
             | CrewState::NextSubtask

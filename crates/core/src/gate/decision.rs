@@ -49,6 +49,8 @@ impl Answer {
 pub enum Layer {
     /// What a role may ever hold.
     Role,
+    /// What the brief or its definition grants a role.
+    RoleGrant,
     /// What this call would do, and whether that kind of call is possible in this run at all.
     Call,
     /// What only a yes to this very call may delete or overwrite.
@@ -77,6 +79,7 @@ impl Layer {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Role => "role",
+            Self::RoleGrant => "role_grant",
             Self::Call => "call",
             Self::Protected => "protected",
             Self::Scope => "scope",
@@ -203,7 +206,7 @@ impl Decision {
 
 /// Judges one call.
 ///
-/// Refuses what lies beyond the role's limit, commands where they are switched off, and what lies outside a
+/// Refuses what lies beyond the role's limit or its own grant, commands where they are switched off, and what lies outside a
 /// locked scope; asks for what reaches a protected place or leaves the scope, for commands that the sandbox doesn't
 /// hold, and for what is covered neither by
 /// default, nor by the brief, nor by an approval, nor by a grant; allows the rest. Every required category must be
@@ -213,6 +216,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
     let required = required(request);
     let (coverage, grants) = coverage(request, &required);
     let by_limits = request.role.and_then(|role| beyond_role(role, &required)).into_iter();
+    let by_limits = by_limits.chain(request.role.and_then(|role| beyond_grant(role, &required)));
     let by_limits = by_limits.chain(without_shell(request, &required)).chain(without_walls(request, &required));
     let by_place = request.effects.iter().filter_map(|effect| on_protected(effect, request));
     let by_scope = request.effects.iter().filter_map(|effect| outside_scope(effect, request));
@@ -279,6 +283,20 @@ fn beyond_role(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
         reason: format!("the role `{}` may never {what}", role.name),
         missing: scope.missing,
         would_allow: Some("give the call to a role whose limit includes it, such as `executor`".to_owned()),
+    })
+}
+
+fn beyond_grant(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
+    let missing = role.beyond_grant(required);
+    let granted = role.granted.as_ref().filter(|_| !missing.is_empty())?;
+    let held = if granted.holds.is_empty() { "nothing".to_owned() } else { list(&granted.holds) };
+    Some(Finding {
+        answer: Answer::Refuse,
+        layer: Layer::RoleGrant,
+        matched: None,
+        reason: format!("the role `{}` was not granted {}: {} grants it {held}", role.name, list(&missing), granted.by),
+        missing,
+        would_allow: Some(format!("a run whose role `{}` is granted it", role.name)),
     })
 }
 

@@ -46,6 +46,6 @@ pub use effects::effects_of;
 pub use grant::{Grant, Lasts};
 pub use guard_hook::{GuardHook, HookAnswer, HookCall, HookFault, HookFile};
 pub use places::Places;
-pub use role_limit::{RoleLimit, RoleScope};
+pub use role_limit::{RoleGrant, RoleLimit, RoleScope};
 pub use scope::{Scope, ScopeWords};
 pub use untrusted::{AfterUntrusted, SOURCES_MAX, Untrusted};

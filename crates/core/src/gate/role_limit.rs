@@ -22,6 +22,20 @@ pub struct RoleLimit {
     /// Whether it may read: a call that needs nothing but `filesystem_read`, or nothing at all.
     #[serde(default)]
     pub may_read: bool,
+    /// What it was granted of that; everything if absent. Reading needs no grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<RoleGrant>,
+}
+
+/// What a role was granted, and where: narrower than its limit. Unlike the limit it says nothing about the kind of
+/// work, so a call beyond it is refused and the run goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoleGrant {
+    /// The categories, by the same matching as `authorized_costs`.
+    pub holds: Vec<Category>,
+    /// Where that was said, such as `` `role_grants` in the brief ``.
+    pub by: String,
 }
 
 /// Whether a call lies within a role's limit.
@@ -44,7 +58,17 @@ impl RoleLimit {
             Role::Reviewer | Role::Critic => (&[FILESYSTEM_READ], true),
         };
         let may_hold = may_hold.iter().map(|category| Category::new(*category)).collect();
-        Self { name: role.to_string(), may_hold, may_read }
+        Self { name: role.to_string(), may_hold, may_read, granted: None }
+    }
+
+    /// The required categories that lie beyond the role's grant; none where it has none of its own.
+    #[must_use]
+    pub fn beyond_grant(&self, required: &[Category]) -> Vec<Category> {
+        let Some(granted) = &self.granted else { return Vec::new() };
+        let may = |category: &Category| {
+            category.is_default_allowed() || granted.holds.iter().any(|entry| covers(entry, category))
+        };
+        required.iter().filter(|category| !may(category)).cloned().collect()
     }
 
     /// Checks what a call requires against the role's limit.

@@ -151,6 +151,34 @@ fn a_roles_limit_is_refused_and_fatal() {
 }
 
 #[test]
+fn what_a_role_was_not_granted_is_refused_and_the_reason_names_the_grant() {
+    let migrator = |holds: Value| {
+        json!({"name": "migrator", "may_hold": ["*"], "may_read": true,
+            "granted": {"holds": holds, "by": "`role_grants` in the brief"}})
+    };
+    let push = json!({"cmd": "git push"});
+    for (holds, tool, arguments, decision, layer) in [
+        (json!(["shell_exec", "git_push", "http_fetch"]), "shell_exec", &push, "allow", "brief"),
+        (json!(["*"]), "shell_exec", &push, "allow", "brief"),
+        (json!(["shell_exec"]), "shell_exec", &push, "refuse", "role_grant"),
+        (json!([]), "write_file", &json!({"path": "a", "content": "b"}), "refuse", "role_grant"),
+        (json!([]), "read_file", &json!({"path": "a"}), "allow", "default"),
+    ] {
+        let given = json!({"tool": tool, "arguments": arguments, "authorized_costs": ["*"], "role": migrator(holds)});
+        check(given.clone(), json!({"decision": decision, "layer": layer}));
+        // Nothing that an operator says for the run or the call reaches beyond it.
+        let mut approved = given;
+        approved["session_approved"] = json!(["*"]);
+        approved["approved_call"] = json!(true);
+        check(approved, json!({"decision": decision}));
+    }
+    check(
+        json!({"tool": "shell_exec", "arguments": {"cmd": "git push"}, "authorized_costs": ["*"], "role": migrator(json!(["shell_exec"]))}),
+        json!({"missing": ["git_push"], "reason": "the role `migrator` was not granted `git_push`: `role_grants` in the brief grants it `shell_exec`"}),
+    );
+}
+
+#[test]
 fn commands_that_are_switched_off_stay_off() {
     check(
         json!({"tool": "shell_exec", "arguments": {"cmd": "ls"}, "authorized_costs": ["*"], "approved_call": true, "shell_disabled": true}),
@@ -228,8 +256,9 @@ fn some_categories() -> impl Strategy<Value = Vec<Category>> {
 
 fn some_role() -> impl Strategy<Value = Option<RoleLimit>> {
     let built_in = proptest::sample::select(Role::ALL.to_vec()).prop_map(|role| Some(RoleLimit::of(role)));
-    let defined = (some_categories(), any::<bool>())
-        .prop_map(|(may_hold, may_read)| Some(RoleLimit { name: "scout".to_owned(), may_hold, may_read }));
+    let defined = (some_categories(), any::<bool>()).prop_map(|(may_hold, may_read)| {
+        Some(RoleLimit { name: "scout".to_owned(), may_hold, may_read, granted: None })
+    });
     prop_oneof![Just(None), built_in, defined]
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
+use crate::crew::CustomRoles;
 use crate::gate::shell::ProgramEntry;
 use crate::gate::{AfterUntrusted, GuardHook};
 use crate::id::{BriefId, RunId};
 use crate::price::Prices;
-use crate::role::Role;
+use crate::role::RoleName;
 use crate::session::Mode;
 
 /// Everything needed to begin a run again.
@@ -59,13 +60,16 @@ pub struct RunOptions {
     pub fallback: Vec<AgentOptions>,
     /// The roles of a crew; none for one agent alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<Role>,
+    pub roles: Vec<RoleName>,
+    /// What the operator defined of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub custom_roles: CustomRoles,
     /// Who plays a role, where that is not whoever plays the others.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub role_agents: BTreeMap<Role, AgentOptions>,
+    pub role_agents: BTreeMap<RoleName, AgentOptions>,
     /// What single roles may use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub role_budgets: BTreeMap<Role, Budget>,
+    pub role_budgets: BTreeMap<RoleName, Budget>,
     /// How often a sub-task is done again before a person is asked, where that is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries_max: Option<u64>,
@@ -157,8 +161,8 @@ impl RunOptions {
 
     /// The place of a role's own agent; none if whoever plays the others plays it.
     #[must_use]
-    pub fn place_of(&self, role: Role) -> Option<usize> {
-        let among = self.role_agents.keys().position(|other| *other == role)?;
+    pub fn place_of(&self, role: &RoleName) -> Option<usize> {
+        let among = self.role_agents.keys().position(|other| other == role)?;
         Some(1 + self.fallback.len() + among)
     }
 }

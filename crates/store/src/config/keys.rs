@@ -11,13 +11,13 @@ use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify, programs, sandbox};
+use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify, programs, roles, sandbox};
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
     "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "detectors", "adapters",
-    "sandbox", "notify",
+    "sandbox", "notify", "roles",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -65,6 +65,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
             "programs" => config.programs = programs::read(&key)?,
             "adapters" => config.adapters = adapters::read(&key)?,
             "sandbox" => config.sandbox = sandbox::read(&key)?,
+            "roles" => config.roles = roles::read(&key)?,
             "notify" => config.notify = notify::read(&key)?,
             "detectors" => {
                 let Some(detectors) = value.get_ref().as_table() else {

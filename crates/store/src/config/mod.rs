@@ -5,13 +5,15 @@
 //! project, so it is read only once the operator trusts its very content.
 //!
 //! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of
-//! the sandbox, `hooks.rs` those of a guard hook, `notify.rs` those of notices, `programs.rs` what programs do, `trust.rs` who is believed.
+//! the sandbox, `hooks.rs` those of a guard hook, `notify.rs` those of notices, `programs.rs` what programs do, `roles.rs` what
+//! roles there are, `trust.rs` who is believed.
 
 mod adapters;
 mod hooks;
 mod keys;
 mod notify;
 mod programs;
+mod roles;
 mod sandbox;
 mod trust;
 
@@ -20,9 +22,11 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::crew::{BadCustomRole, CustomRole};
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::question;
+use adjutant_core::role::RoleName;
 use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use thiserror::Error;
@@ -31,6 +35,7 @@ pub use adapters::{ADAPTER_KEYS, AdapterConfig, IDLE_SECONDS_MAX, Tier};
 pub use hooks::HOOK_KEYS;
 pub use keys::KEYS;
 pub use notify::{NOTIFY_KEYS, NotifyConfig, QuietHours};
+pub use roles::ROLE_KEYS;
 pub use sandbox::{SANDBOX_KEYS, SandboxConfig};
 pub use trust::{Trusted, check, trust};
 
@@ -83,6 +88,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// How the operator is told that something waits: the home's only.
     pub notify: NotifyConfig,
+    /// The roles that were defined: the project's before the home's, each as a whole.
+    pub roles: BTreeMap<RoleName, Setting<CustomRole>>,
 }
 
 /// A value, and where it was set.
@@ -132,6 +139,9 @@ impl Config {
         let hooks = other.hooks.into_iter().chain(self.hooks).collect();
         let mut detectors = other.detectors;
         detectors.extend(self.detectors);
+        // A role is one definition: nothing of another is mixed into it.
+        let mut roles = other.roles;
+        roles.extend(self.roles);
         let mut adapters = other.adapters;
         for (id, own) in self.adapters {
             let whole = match adapters.remove(&id) {
@@ -157,6 +167,7 @@ impl Config {
             plain_results: self.plain_results.or(other.plain_results),
             hooks,
             adapters,
+            roles,
             // Only the home's has these.
             programs: other.programs,
             sandbox: other.sandbox,
@@ -291,6 +302,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         why: String,
     },
+    /// A role can't be defined like this.
+    #[error("can't use the role in {at}: {why}")]
+    BadRole {
+        /// Where.
+        at: Origin,
+        /// What is wrong with it.
+        why: BadCustomRole,
+    },
     /// A project says what only the operator may.
     #[error("`{key}` in {at} is not taken from a project: it decides {what}")]
     NotOfAProject {
@@ -331,6 +350,16 @@ impl ConfigError {
             Self::BadProgram { .. } => {
                 Some("`adjutant decide shell` shows what a line does; the fields are in docs/gate-shell.md".to_owned())
             }
+            Self::BadRole { why, .. } => Some(match why {
+                BadCustomRole::NameTaken(_) => "give it another name, and name the known role as its `base`".to_owned(),
+                BadCustomRole::NoInstruction(_) => "say in `instruction` what the role looks at or does".to_owned(),
+                BadCustomRole::LongInstruction(_) => "say less: it is sent with every request of the role".to_owned(),
+                BadCustomRole::NoCategory(..) => "the categories are in docs/gate.md".to_owned(),
+                BadCustomRole::Wider { .. } => {
+                    "leave it out of `may_hold`, or take another `base`: `adjutant roles` lists what each may hold"
+                        .to_owned()
+                }
+            }),
             Self::Unusable { .. } | Self::Absent { .. } | Self::NotToml { .. } | Self::BadValue { .. } => None,
         }
     }
