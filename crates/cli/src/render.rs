@@ -8,12 +8,14 @@ use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use adjutant_core::budget::Metric;
+use adjutant_core::crew::ScopeWarning;
+use adjutant_core::crew::questions::warned as scope_warned;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
 use adjutant_core::role::RoleName;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
-use adjutant_core::view::{visible_line, visible_text};
+use adjutant_core::view::{short_name, visible_line, visible_text};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
@@ -278,8 +280,14 @@ impl Renderer {
                 self.line(Tone::Warning, &format!("! the deadline of {slot} passed"))
             }
             Body::ModeSet { mode } => self.line(Tone::Dim, &format!("  mode: {mode}")),
-            Body::BudgetWarn { metric, used, limit } => {
-                self.line(Tone::Warning, &format!("! {} used", of_limit(metric, *used, *limit)));
+            Body::BudgetWarn { metric, used, limit, role } => {
+                let by = role.as_deref().map(|role| format!(" by the {}", visible_line(role))).unwrap_or_default();
+                self.line(Tone::Warning, &format!("! {} used{by}", of_limit(metric, *used, *limit)));
+            }
+            Body::ScopeWarning { subtask, category, word } => {
+                let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
+                let warned = scope_warned(&ScopeWarning { subtask, category, word });
+                self.line(Tone::Warning, &format!("! {}", visible_line(&warned)));
             }
             Body::BudgetHalt { metric, used, limit, role } => {
                 let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
@@ -295,7 +303,8 @@ impl Renderer {
             }
             Body::HandoffRead { handoff: Some(handoff), .. } => self.handoff(handoff),
             Body::CoordinatorState { state, subtask, reason, .. } => {
-                let subtask = subtask.as_deref().map(|id| format!(" `{}`", visible_line(id))).unwrap_or_default();
+                let subtask =
+                    subtask.as_deref().map(|id| format!(" `{}`", visible_line(&short_name(id)))).unwrap_or_default();
                 let reason = reason.as_deref().map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
                 self.line(Tone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
             }
@@ -330,7 +339,7 @@ impl Renderer {
         match handoff["kind"].as_str() {
             Some("plan") => {
                 for (index, subtask) in handoff["subtasks"].as_array().into_iter().flatten().enumerate() {
-                    self.line(Tone::Good, &format!("  {}. {}", index + 1, text(&subtask["title"])));
+                    self.line(Tone::Good, &format!("  {}. {}", index + 1, short_name(&text(&subtask["title"]))));
                 }
             }
             Some("review") => {

@@ -355,10 +355,23 @@ pub fn can_hold(options: &RunOptions) -> anyhow::Result<()> {
     let costs = |agent: &AgentOptions| adapter(&agent.adapter).is_some_and(|adapter| adapter.is_paid);
     let has_prices =
         |agent: &AgentOptions| agent.prices.is_some_and(|prices| prices.input.is_some() && prices.output.is_some());
+    let lacks = |agent: &&AgentOptions| costs(agent) && !has_prices(agent);
     let agents = options.agents();
-    match agents.iter().find(|agent| costs(agent) && !has_prices(agent)) {
-        Some(agent) if options.budget.max_nano_dollars.is_some() => Err(Failure::usage(format!(
-            "a limit of dollars can't be held: what `{}` costs is not configured",
+    let of_run = agents.iter().find(lacks).filter(|_| options.budget.max_nano_dollars.is_some());
+    // Where only a role has such a limit, only those who may play it count.
+    let of_role = || {
+        let limited = options.role_budgets.iter().filter(|(_, budget)| budget.max_nano_dollars.is_some());
+        limited.into_iter().find_map(|(role, _)| {
+            let agent = match options.role_agents.get(role) {
+                Some(own) => Some(own).filter(lacks),
+                None => std::iter::once(&options.agent).chain(&options.fallback).find(lacks),
+            };
+            Some((agent?, format!(" of the {role}")))
+        })
+    };
+    match of_run.map(|agent| (agent, String::new())).or_else(of_role) {
+        Some((agent, whose)) => Err(Failure::usage(format!(
+            "a limit of dollars{whose} can't be held: what `{}` costs is not configured",
             agent.adapter
         ))
         .hint(format!(
@@ -366,7 +379,7 @@ pub fn can_hold(options: &RunOptions) -> anyhow::Result<()> {
             agent.adapter
         ))
         .into()),
-        Some(_) | None => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -161,6 +161,9 @@ fn a_summary_that_asks_for_more_than_the_brief_is_a_question() {
         ("Tools required: read_file\nUnknowns: which port?", true),
         ("Tools required: deploy_it, write_file\nUnknowns: none", false),
         ("Tools required: write_file\nUnknowns: None.", false),
+        ("Tools required: write_file, then `git push`\nUnknowns: None.", true),
+        ("Tools required: write_file\nUnknowns: None.\n\n```sh\nrm -r build\n```", true),
+        ("Tools required: write_file for `a.txt`\nUnknowns: None.", false),
     ] {
         let summary = format!("## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\n{more}\n");
         let mut world = good();
@@ -168,6 +171,17 @@ fn a_summary_that_asks_for_more_than_the_brief_is_a_question() {
         let ended = run(&setup(&TEAM), &world);
         let open: Vec<QuestionKind> = ended.open.iter().map(|(_, kind)| *kind).collect();
         assert_eq!(open, if is_asked { vec![QuestionKind::Confirmation] } else { Vec::new() }, "{more}");
+    }
+    // A command that is authorized asks for nothing.
+    for (authorized, is_asked) in
+        [(&["filesystem_write", "shell_exec", "git_push"][..], false), (&["filesystem_write", "shell_exec"], true)]
+    {
+        let mut world = good();
+        let summary = SUMMARY.replace("write_file", "write_file and `git push`");
+        world.scripts.get_mut("crew/subtask/1.1/executor").expect("a script")[0] = Said::text(&summary);
+        let mut setup = setup(&TEAM);
+        setup.base.authorized = authorized.iter().copied().map(Category::new).collect();
+        assert_eq!(!run(&setup, &world).open.is_empty(), is_asked, "{authorized:?}");
     }
     // A tool that nothing authorizes.
     let mut unauthorized = setup(&TEAM);
@@ -534,6 +548,82 @@ fn what_a_role_is_not_granted_is_refused_without_a_question_and_the_run_goes_on(
         let asked = ended.journal.iter().filter(|event| matches!(event.body, Body::Question { .. })).count();
         assert_eq!(asked, 1, "{may_hold:?} {grants:?}");
     }
+}
+
+#[test]
+fn a_role_is_warned_before_its_own_limit_and_the_run_before_its() {
+    let warned = |ended: &Ended| -> Vec<(String, Option<String>, u64, u64)> {
+        let warning = |event: &Event| match &event.body {
+            Body::BudgetWarn { role, used, limit, .. } => {
+                Some((event.part.as_str().to_owned(), role.clone(), *used, *limit))
+            }
+            _ => None,
+        };
+        ended.journal.iter().filter_map(warning).collect()
+    };
+    let role = Some("executor".to_owned());
+    // The executor takes six turns; before the fifth and the sixth it has used 80% of five.
+    let mut limited = setup(&TEAM);
+    let five = adjutant_core::budget::Budget { max_turns: Some(5), ..Default::default() };
+    limited.role_budgets.insert(Role::Executor.into(), five);
+    let mut world = good();
+    world.answers.insert("limit", vec!["1".to_owned()]);
+    let ended = run(&limited, &world);
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let part = "crew/subtask/2.1/executor".to_owned();
+    // Once more, after the limit was extended to six.
+    assert_eq!(warned(&ended), [(part.clone(), role.clone(), 4, 5), (part, role.clone(), 5, 6)]);
+
+    // Both limits near at once: each is told, and none for the other.
+    limited.base.budget.max_turns = Some(8);
+    let ended = run(&limited, &world);
+    let told = warned(&ended);
+    assert!(told.iter().any(|(_, whose, used, limit)| (whose, *used, *limit) == (&role, 4, 5)), "{told:?}");
+    assert!(told.iter().any(|(_, whose, _, limit)| (whose, *limit) == (&None, 8)), "{told:?}");
+}
+
+/// What the operator was warned of in plans: sub-task, category and word.
+fn scope_warned(ended: &Ended) -> Vec<(String, String, String)> {
+    let warning = |body: &Body| match body {
+        Body::ScopeWarning { subtask, category, word } => Some((subtask.clone(), category.to_string(), word.clone())),
+        _ => None,
+    };
+    ended.journal.iter().filter_map(|event| warning(&event.body)).collect()
+}
+
+#[test]
+fn a_plan_that_speaks_of_what_nothing_authorizes_is_warned_of_and_goes_on() {
+    let task = |id: &str, instruction: &str| json!({"id": id, "title": "T", "instruction": instruction, "acceptance_criteria": ["ok"]});
+    let release =
+        fenced(&json!({"kind": "plan", "subtasks": [task("a", "write a, then git push"), task("b", "deploy b")]}));
+    let expected = [("a", "git_push", "git push"), ("b", "deploy", "deploy")]
+        .map(|(id, category, word)| (id.to_owned(), category.to_owned(), word.to_owned()));
+    let mut world = good();
+    world.scripts.insert("crew/plan/1/planner".to_owned(), vec![release.clone()]);
+    let ended = run(&setup(&TEAM), &world);
+    assert_eq!((ended.outcome, scope_warned(&ended)), (Some(Outcome::Completed), expected.to_vec()));
+
+    // Between steps, the question about the plan has them too; another plan has its own.
+    world.scripts.insert("crew/plan/2/planner".to_owned(), vec![release]);
+    world.answers.insert("confirmation", vec!["gated".to_owned(), "plan again".to_owned()]);
+    let mut gated = setup(&TEAM);
+    gated.base.mode = None;
+    let ended = run(&gated, &world);
+    assert_eq!(scope_warned(&ended), [expected.clone(), expected.clone()].concat());
+    let asked = ended.journal.iter().filter_map(|event| match &event.body {
+        Body::Question { question, .. } => Some(question.text.clone()),
+        _ => None,
+    });
+    let asked: Vec<String> = asked.filter(|text| text.starts_with("Is this plan")).collect();
+    assert!(asked[0].contains("\n! sub-task `a` speaks of `git push`, and `git_push` is not authorized"), "{asked:?}");
+
+    // Where everything is authorized nothing is said.
+    let mut all = setup(&TEAM);
+    all.base.authorized = vec![Category::new("*")];
+    assert_eq!(scope_warned(&run(&all, &world)), []);
+    // A crew that only plans says it all the same.
+    let plans_only = CrewSetup { plans_only: true, ..setup(&TEAM) };
+    assert_eq!(scope_warned(&run(&plans_only, &world)), expected);
 }
 
 #[test]

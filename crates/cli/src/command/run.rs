@@ -195,6 +195,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         };
         let planner = options.roles.iter().find(plans).cloned().unwrap_or_else(|| Role::Planner.into());
         options.role_agents.retain(|role, _| *role == planner);
+        options.role_budgets.retain(|role, _| *role == planner);
         options.roles = vec![planner, Role::Executor.into()];
     }
     let now = Timestamp::now();

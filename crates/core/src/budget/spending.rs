@@ -27,6 +27,8 @@ pub struct Spending {
     added: BTreeMap<Metric, u64>,
     /// The metrics whose warning is on record.
     warned: Vec<Metric>,
+    /// Whether it is a role's own, and not the run's.
+    is_roles: bool,
     /// Input of the latest reply that the provider had, or now has, in its cache.
     cached: u64,
 }
@@ -55,6 +57,12 @@ pub enum Room {
 }
 
 impl Spending {
+    /// What a role has used, over all its sessions.
+    #[must_use]
+    pub fn of_role() -> Self {
+        Self { is_roles: true, ..Self::default() }
+    }
+
     /// Takes note of an event.
     pub fn apply(&mut self, event: &Event) {
         let key = |slot| Key { part: event.part.clone(), slot };
@@ -93,7 +101,9 @@ impl Spending {
             },
             Body::Interrupted { slot, .. } => self.keep(&key(*slot)),
             Body::ToolCall { .. } => self.calls += 1,
-            Body::BudgetWarn { metric, .. } => self.warned.extend(Metric::named(metric)),
+            Body::BudgetWarn { metric, role, .. } if role.is_some() == self.is_roles => {
+                self.warned.extend(Metric::named(metric))
+            }
             _ => {}
         }
         self.work(event);

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use super::handoff::{Handoff, Verdict};
 use super::questions;
+use super::scope_warning::{ScopeWarning, scope_warnings};
 use super::setup::CrewSetup;
 use super::state::{Came, State};
 use super::states::{CrewState, Signal, step};
+use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
 use crate::session::{Mode, Session};
@@ -71,6 +73,11 @@ impl Crew {
         }])
     }
 
+    /// What the brief authorizes and the operator approved for the run.
+    fn authorized(&self) -> Vec<Category> {
+        self.setup.base.authorized.iter().chain(&self.state.approved).cloned().collect()
+    }
+
     /// What becomes of a plan: where nothing is asked between steps it is worked on at once.
     fn planned(&self) -> Next {
         let plan = match &self.state.planned {
@@ -83,6 +90,14 @@ impl Crew {
             Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
             Some(Came::Failed(why)) => return self.signal(Signal::PlanInvalid, Some(why.clone())),
         };
+        let warnings = scope_warnings(plan, &self.authorized());
+        if let Some(ScopeWarning { subtask, category, word }) = warnings
+            .iter()
+            .find(|warning| !self.state.warned_of.contains(&(warning.subtask.clone(), warning.category.clone())))
+        {
+            let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
+            return self.record(Body::ScopeWarning { subtask, category, word });
+        }
         if self.setup.plans_only {
             return self.end(Outcome::Completed);
         }
@@ -90,7 +105,7 @@ impl Crew {
             return self.signal(Signal::PlanReady, None);
         }
         match self.state.asked.answer(QuestionKind::Confirmation) {
-            None => self.ask(questions::plan(plan)),
+            None => self.ask(questions::plan(plan, &warnings)),
             Some((Choice::Decline, _)) => self.end(Outcome::Declined),
             Some((Choice::Correct, text)) => {
                 self.go(CrewState::Plan, Signal::Again, Some(text.unwrap_or_default().to_owned()))

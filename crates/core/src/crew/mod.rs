@@ -11,11 +11,13 @@ mod custom_role;
 pub mod handoff;
 mod machine;
 pub mod prompts;
-mod questions;
+pub mod questions;
+mod scope_warning;
 mod setup;
 mod state;
 pub mod states;
 
 pub use custom_role::{BadCrew, BadCustomRole, CustomRole, CustomRoles, INSTRUCTION_BYTES_MAX, Member, check_crew};
 pub use machine::Crew;
+pub use scope_warning::{ScopeWarning, scope_warnings};
 pub use setup::CrewSetup;

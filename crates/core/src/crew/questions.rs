@@ -2,6 +2,7 @@
 
 use super::custom_role::Member;
 use super::handoff::{Handoff, Plan, Review};
+use super::scope_warning::ScopeWarning;
 use super::state::{Came, SubTaskState};
 use crate::inbox::{Choice, Offer, Question, QuestionKind};
 use crate::view::visible_text;
@@ -13,7 +14,7 @@ const EXCERPT_CHARS_MAX: usize = 1_500;
 const NAME_CHARS_MAX: usize = 80;
 
 /// Is this plan what you want? Asked where the operator is asked between steps.
-pub(super) fn plan(plan: &Plan) -> Question {
+pub(super) fn plan(plan: &Plan, warnings: &[ScopeWarning]) -> Question {
     let lines: String = plan
         .subtasks
         .iter()
@@ -28,9 +29,10 @@ pub(super) fn plan(plan: &Plan) -> Question {
             )
         })
         .collect();
+    let warned: String = warnings.iter().map(|warning| format!("\n! {}", warned(warning))).collect();
     Question {
         kind: QuestionKind::Confirmation,
-        text: visible_text(&format!("Is this plan what you want?{lines}")).into_owned(),
+        text: visible_text(&format!("Is this plan what you want?{lines}{warned}")).into_owned(),
         options: vec![
             Offer::new(Choice::Accept, "go", "the sub-tasks are worked on in this order"),
             Offer::new(Choice::AcceptAuto, "auto", "the same, and you are not asked between steps any more"),
@@ -40,6 +42,16 @@ pub(super) fn plan(plan: &Plan) -> Question {
         default: Choice::Decline,
         deadline_ms: None,
     }
+}
+
+/// What a plan seems to need that nothing authorizes, in a line.
+#[must_use]
+pub fn warned(warning: &ScopeWarning) -> String {
+    let ScopeWarning { subtask, category, word } = warning;
+    format!(
+        "sub-task `{}` speaks of `{word}`, and `{category}` is not authorized: it will be asked about",
+        name(subtask)
+    )
 }
 
 /// The judges disagree: both views side by side.

@@ -32,6 +32,8 @@ pub(super) struct State {
     /// How often the planner was asked, and what came of the last time.
     pub(super) plans: u32,
     pub(super) planned: Option<Came>,
+    /// What of the plan the operator was warned of: sub-task and category.
+    pub(super) warned_of: Vec<(String, Category)>,
     pub(super) plan: Option<Plan>,
     pub(super) index: usize,
     pub(super) subtasks: Vec<SubTaskState>,
@@ -60,6 +62,7 @@ impl Default for State {
             confirmed: None,
             plans: 0,
             planned: None,
+            warned_of: Vec::new(),
             plan: None,
             index: 0,
             subtasks: Vec::new(),
@@ -178,6 +181,7 @@ impl State {
             Body::PartStart { .. } => self.started = true,
             Body::PartEnd { outcome } => self.ended = Some(*outcome),
             Body::ModeSet { mode } => self.mode = Some(*mode),
+            Body::ScopeWarning { subtask, category, .. } => self.warned_of.push((subtask.clone(), category.clone())),
             Body::CoordinatorState { state, signal, reason, .. } => self.moved(*state, *signal, reason.as_deref()),
             _ => {}
         }
@@ -191,6 +195,7 @@ impl State {
             CrewState::Plan => {
                 self.plans += 1;
                 self.planned = None;
+                self.warned_of.clear();
             }
             CrewState::Dispatch if from == CrewState::Plan => {
                 if let Some(Came::Well(Handoff::Plan(plan))) = &self.planned {

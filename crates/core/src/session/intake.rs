@@ -6,7 +6,8 @@ use super::machine::{DECLINED, Session};
 use super::prompts;
 use super::setup::{NUDGES_MAX, Task};
 use super::state::Taken;
-use crate::gate::authorization;
+use crate::gate::shell::{Dialect, ShellContext, spoken};
+use crate::gate::{Category, authorization};
 use crate::inbox::{Choice, QuestionKind};
 use crate::memory::{self, View};
 use crate::procedure::Next;
@@ -116,8 +117,8 @@ impl Session {
         matches!(self.setup.task, Task::Piece(_)) && self.state.mode == Some(Mode::Auto) && !self.asks_for_more(taken)
     }
 
-    /// Whether a summary leaves something unclear, needs a tool that nothing authorizes, or announces an act that
-    /// nothing authorizes.
+    /// Whether a summary leaves something unclear, needs a tool that nothing authorizes, announces an act that nothing
+    /// authorizes, or has a command in its code that needs more than what is authorized.
     fn asks_for_more(&self, taken: &Taken) -> bool {
         let section = |name: &str| {
             let sections = taken.payload("confirmation").and_then(|payload| payload.get("sections"));
@@ -125,10 +126,14 @@ impl Session {
         };
         let unknowns = section("unknowns").trim().trim_end_matches('.').to_lowercase();
         let tools = section("tools_required");
-        let is_open = |tool: &crate::tool::ToolSpec| {
-            !authorization::check(&tool.categories, &self.setup.authorized, &self.state.approved_for_run).allowed
+        let is_open = |categories: &[Category]| {
+            !authorization::check(categories, &self.setup.authorized, &self.state.approved_for_run).allowed
         };
-        let wants_more = self.setup.tools.iter().any(|tool| tools.contains(tool.name.as_str()) && is_open(tool));
+        let wants_tool =
+            self.setup.tools.iter().any(|tool| tools.contains(tool.name.as_str()) && is_open(&tool.categories));
+        let (places, programs) = (&self.setup.places, self.setup.programs.as_ref());
+        let context = ShellContext { shell: Dialect::Bash, folder: ".", places, programs };
+        let wants_more = wants_tool || is_open(&spoken(&taken.text, &context));
         !NO_UNKNOWNS.contains(&unknowns.as_str()) || wants_more || !taken.announced().is_empty()
     }
 }

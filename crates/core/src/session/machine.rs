@@ -82,7 +82,13 @@ impl Session {
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64));
         let approved_for_run = setup.approved.clone();
-        let state = State { mode: setup.mode, context, approved_for_run, ..State::default() };
+        let state = State {
+            mode: setup.mode,
+            context,
+            approved_for_run,
+            role_spending: Spending::of_role(),
+            ..State::default()
+        };
         Self { setup, part, state }
     }
 

@@ -69,9 +69,14 @@ impl Session {
             }
             Room::For { output } => output,
         };
-        match spending.warning(budget) {
-            Some((metric, used, limit)) => {
-                self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit })
+        let of_run = spending.warning(budget).map(|warning| (warning, None));
+        let of_role = || {
+            let role = self.setup.role.as_ref().map(|role| role.name.clone())?;
+            Some((role_spending.warning(role_budget)?, Some(role)))
+        };
+        match of_run.or_else(of_role) {
+            Some(((metric, used, limit), role)) => {
+                self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit, role })
             }
             None => self.send(slot, output),
         }

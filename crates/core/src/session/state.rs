@@ -452,6 +452,7 @@ impl State {
             | Body::TreeLook { .. }
             | Body::TreeSeen { .. }
             | Body::CoordinatorState { .. }
+            | Body::ScopeWarning { .. }
             | Body::Error { .. } => {}
         }
     }

@@ -624,6 +624,9 @@ pub enum Body {
         used: u64,
         /// How much there is.
         limit: u64,
+        /// The role whose own limit it is; absent for the run's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<String>,
     },
     /// A limit was reached.
     BudgetHalt {
@@ -649,6 +652,15 @@ pub enum Body {
         /// What was wrong with it, a line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         faults: Vec<String>,
+    },
+    /// A sub-task of a plan speaks of what nothing authorizes.
+    ScopeWarning {
+        /// The sub-task's id.
+        subtask: String,
+        /// What it seems to need.
+        category: crate::gate::Category,
+        /// The word that speaks of it.
+        word: String,
     },
     /// A crew moved on.
     CoordinatorState {

@@ -397,6 +397,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "operator_message" => const { &[text("id"), typed::<Message>("message"), text("by")] },
         "deadline_passed" => const { &[text("deadline")] },
         "handoff_read" => const { &[number("turn"), text("expected"), texts("faults").or_absent()] },
+        "scope_warning" => const { &[text("subtask"), text("category"), text("word")] },
         "sandbox_report" => const { &[text("mode"), texts("held"), texts("missing"), texts("layers")] },
         "warning" => const { &[text("text")] },
         _ => return None,

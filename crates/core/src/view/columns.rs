@@ -51,6 +51,16 @@ pub(super) fn push_row(text: &mut String, cells: &[impl AsRef<str>], widths: &[u
     text.push('\n');
 }
 
+/// The longest name that an agent gave something which is shown whole within a line, in UTF-16 units.
+const NAME_UNITS_MAX: usize = 60;
+
+/// A name that an agent gave something, as it is shown within a line: a longer one ends with an ellipsis. JSON always
+/// has the whole.
+#[must_use]
+pub fn short_name(name: &str) -> String {
+    cut(name, NAME_UNITS_MAX)
+}
+
 /// `text` cut to `units_max`, the last of them an ellipsis if anything is missing.
 #[must_use]
 pub(super) fn cut(text: &str, units_max: usize) -> String {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use super::columns::{cut, units};
+use super::columns::{cut, short_name, units};
 use crate::inbox::Message;
 use crate::trace::read::{Fields, TraceLine};
 
@@ -81,10 +81,13 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
             let (role, source) = (w("role"), w("tokens_source"));
             ("role_invoke", format!("{role}  in={} out={} ({source})", n("tokens_in"), n("tokens_out")))
         }
-        "budget_warn" => ("budget_warn", format!("{}={}/{}", w("metric"), n("used"), n("limit"))),
-        "budget_halt" => ("budget_halt", format!("{}={}/{}", w("metric"), n("used"), n("limit"))),
+        "budget_warn" | "budget_halt" => {
+            let label = if line.kind == "budget_warn" { "budget_warn" } else { "budget_halt" };
+            let role = f.text("role").map(|role| format!("  role={role}")).unwrap_or_default();
+            (label, format!("{}={}/{}{role}", w("metric"), n("used"), n("limit")))
+        }
         "subtask_status" => ("subtask", format!("{}  {}", w("subtask_id"), w("status"))),
-        "coordinator_state" => ("coord_state", joined(&[&w("state"), &w("subtask"), &w("reason")])),
+        "coordinator_state" => ("coord_state", joined(&[&w("state"), &short_name(&w("subtask")), &w("reason")])),
         "mcp_server_started" => ("mcp_start", format!("transport={}  tools={}", w("transport"), n("tool_count"))),
         "mcp_server_shutdown" => ("mcp_stop", format!("reason={}", w("reason"))),
         "mcp_call_dispatched" => ("mcp_dispatch", format!("{}  call={}", w("tool"), w("call_id"))),
@@ -291,6 +294,9 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             let message = f.json("message").and_then(|json| serde_json::from_str::<Message>(json).ok());
             let said = message.map_or_else(String::new, |message| message.said());
             ("operator", joined(&[&said, &format!("by={}", w("by"))]))
+        }
+        "scope_warning" => {
+            ("scope_warn", format!("{}  {}  word={}", short_name(&w("subtask")), w("category"), w("word")))
         }
         "handoff_read" => ("handoff", joined(&[&w("expected"), &f.texts("faults").join("; ")])),
         "memory_inherited" => {

@@ -36,5 +36,6 @@ pub mod transcript;
 mod tests;
 
 pub use choice::View;
+pub use columns::short_name;
 pub use phase::Phase;
 pub use visible::{visible_line, visible_text};

@@ -154,7 +154,7 @@ fn what_is_added_is_warned_about_anew() {
     assert_eq!(spending.warning(&budget), None);
     happen(&mut spending, 2, request(2, 0, 100, 0));
     assert_eq!(spending.warning(&budget), Some((Metric::Tokens, 800, 1_000)));
-    happen(&mut spending, 3, Body::BudgetWarn { metric: "tokens".to_owned(), used: 800, limit: 1_000 });
+    happen(&mut spending, 3, Body::BudgetWarn { metric: "tokens".to_owned(), used: 800, limit: 1_000, role: None });
     assert_eq!(spending.warning(&budget), None);
     spending.add(Metric::Tokens, 100);
     assert_eq!(spending.limit(&budget, Metric::Tokens), Some(1_100));

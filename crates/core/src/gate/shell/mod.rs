@@ -23,6 +23,7 @@ mod plain;
 mod program;
 mod programs;
 mod readers;
+mod spoken;
 mod tree;
 mod walk;
 mod word;
@@ -38,6 +39,7 @@ use super::places::Places;
 pub use decide::decide;
 pub use grammar::catches_panics_of;
 pub use programs::{BadProgram, Operands, ProgramEntry, Programs, Reader, Rule, Words};
+pub use spoken::spoken;
 
 /// The longest line that is read, in bytes; a longer one is opaque.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;

@@ -1,0 +1,106 @@
+//! What a plan seems to need that nothing authorizes: told to the operator, never in the way (the peer's warnings).
+//!
+//! Words are all that is looked at, so it may be wrong either way: each call meets the gate all the same.
+
+use serde::Serialize;
+
+use super::handoff::Plan;
+use crate::gate::Category;
+use crate::gate::authorization::covers;
+use crate::gate::category::{DEPLOY, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH, SHELL_EXEC};
+
+/// The words that speak of a category; several words stand one after another.
+const WORDS: [(&str, &[&str]); 7] = [
+    (SHELL_EXEC, &["shell", "bash", "terminal", "command line"]),
+    (FILESYSTEM_WRITE, &["write", "writes", "writing", "overwrite", "overwrites"]),
+    (FILESYSTEM_DELETE, &["delete", "deletes", "deleting", "erase", "erases"]),
+    (HTTP_FETCH, &["http", "https", "curl", "download", "downloads", "downloading"]),
+    (DEPLOY, &["deploy", "deploys", "deploying", "deployment"]),
+    (GIT_PUSH, &["git push"]),
+    (GIT_WRITE, &["git commit", "git add", "git merge", "git rebase", "git tag", "git stash", "git checkout"]),
+];
+
+/// A sub-task that speaks of what nothing authorizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ScopeWarning {
+    /// The sub-task's id.
+    pub subtask: String,
+    /// What it seems to need.
+    pub category: Category,
+    /// The word of ours that its title or instruction has.
+    pub word: String,
+}
+
+/// What the sub-tasks of a plan speak of that nothing authorizes: each category once for each of them, in the order of
+/// the plan.
+#[must_use]
+pub fn scope_warnings(plan: &Plan, authorized: &[Category]) -> Vec<ScopeWarning> {
+    let mut warnings = Vec::new();
+    for task in &plan.subtasks {
+        let spoken = spoken(&format!("{} {}", task.title, task.instruction));
+        for (category, words) in WORDS {
+            let category = Category::new(category);
+            if authorized.iter().any(|entry| covers(entry, &category)) {
+                continue;
+            }
+            if let Some(word) = words.iter().find(|word| spoken.contains(&format!(" {word} "))) {
+                warnings.push(ScopeWarning { subtask: task.id.clone(), category, word: (*word).to_owned() });
+            }
+        }
+    }
+    warnings
+}
+
+/// The words of a text in small letters, each between two spaces.
+fn spoken(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    words.fold(" ".to_owned(), |spoken, word| spoken + &word.to_lowercase() + " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::handoff::SubTask;
+    use super::*;
+
+    fn plan(texts: &[(&str, &str)]) -> Plan {
+        let subtasks = texts.iter().enumerate().map(|(index, (title, instruction))| SubTask {
+            id: format!("s{index}"),
+            title: (*title).to_owned(),
+            instruction: (*instruction).to_owned(),
+            acceptance_criteria: vec!["ok".to_owned()],
+            order: None,
+            depends_on: Vec::new(),
+        });
+        Plan { subtasks: subtasks.collect(), rationale: String::new() }
+    }
+
+    #[test]
+    fn words_of_what_nothing_authorizes_are_told() {
+        for (title, instruction, authorized, expected) in [
+            ("Release", "Run `git push` to origin.", &[][..], &["git_push git push"][..]),
+            ("Release", "Run GIT\nPUSH.", &[], &["git_push git push"]),
+            ("Release", "Push it with git.", &[], &[]),
+            ("Release", "git push", &["*"], &[]),
+            ("Release", "git push", &["git_push"], &[]),
+            ("Write the page", "Then deploy it.", &["filesystem_write"], &["deploy deploy"]),
+            ("Write the page", "Then deploy it.", &[], &["filesystem_write write", "deploy deploy"]),
+            ("Rewrite the page", "Underwriters read it.", &[], &[]),
+            ("Clean", "Delete tmp/; commit nothing.", &["shell_exec"], &["filesystem_delete delete"]),
+            ("Call", "See https://example.org", &[], &["http_fetch https"]),
+            ("Type", "the type httpx_client and shellfish", &[], &[]),
+            ("Commit", "In a shell: git commit, git commit.", &[], &["shell_exec shell", "git_write git commit"]),
+        ] {
+            let authorized: Vec<Category> = authorized.iter().copied().map(Category::new).collect();
+            let found = scope_warnings(&plan(&[(title, instruction)]), &authorized);
+            let found: Vec<String> = found.iter().map(|found| format!("{} {}", found.category, found.word)).collect();
+            assert_eq!(found, expected, "{title}: {instruction}");
+        }
+    }
+
+    #[test]
+    fn each_subtask_is_told_of_by_itself() {
+        let found = scope_warnings(&plan(&[("a", "deploy"), ("b", "nothing"), ("c", "deploy, then deploy")]), &[]);
+        let found: Vec<&str> = found.iter().map(|found| found.subtask.as_str()).collect();
+        assert_eq!(found, ["s0", "s2"]);
+    }
+}

@@ -1,0 +1,178 @@
+//! The commands that a text speaks of: what stands in its code, as far as it is a command.
+//!
+//! In: markdown. Out: the categories that its commands would need. A command is code that begins with a program which
+//! the table knows, or with a path that is given arguments: names of files, types and tools stand in backticks too.
+//! What is said in plain words is not looked at.
+
+use super::super::category::{Category, SHELL_EXEC};
+use super::super::effect::Verdict;
+use super::{ShellContext, read};
+
+/// The tags of fences that may hold commands.
+const TAGS: [&str; 8] = ["", "sh", "bash", "zsh", "shell", "console", "terminal", "shell-session"];
+
+/// The categories that the commands in a text would need, each once, in order.
+#[must_use]
+pub fn spoken(text: &str, context: &ShellContext<'_>) -> Vec<Category> {
+    let mut needed: Vec<Category> = Vec::new();
+    for code in code_of(text) {
+        for category in needs(&code, context) {
+            if !needed.contains(&category) {
+                needed.push(category);
+            }
+        }
+    }
+    needed
+}
+
+/// A piece of code in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Code {
+    text: String,
+    /// Whether it stands in a fence, on lines of its own.
+    is_fenced: bool,
+}
+
+/// The lines of fences that may hold commands, continued ones joined, and the spans between backticks of one line.
+fn code_of(text: &str) -> Vec<Code> {
+    let mut found = Vec::new();
+    let mut fence: Option<(String, bool)> = None;
+    let mut begun = String::new();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some((mark, holds_commands)) = &fence {
+            if trimmed.starts_with(mark.as_str()) && trimmed.chars().all(|c| mark.starts_with(c)) {
+                fence = None;
+                begun.clear();
+            } else if *holds_commands {
+                let line = trimmed.strip_prefix("$ ").unwrap_or(trimmed);
+                match line.strip_suffix('\\') {
+                    Some(first) => begun.push_str(first),
+                    None => found.push(Code { text: std::mem::take(&mut begun) + line, is_fenced: true }),
+                }
+            }
+            continue;
+        }
+        match opening(trimmed) {
+            Some((mark, tag)) => fence = Some((mark.to_owned(), TAGS.contains(&tag.to_lowercase().as_str()))),
+            None => found.extend(spans(line).map(|text| Code { text: text.to_owned(), is_fenced: false })),
+        }
+    }
+    found
+}
+
+/// The mark and the tag of the fence that a line opens, if it opens one.
+fn opening(line: &str) -> Option<(&str, &str)> {
+    let first = line.chars().next().filter(|c| ['`', '~'].contains(c))?;
+    let length = line.chars().take_while(|c| *c == first).count();
+    let (mark, tag) = line.split_at(length);
+    // A run of backticks that is closed on its line is a span.
+    (length >= 3 && !tag.contains('`')).then(|| (mark, tag.trim()))
+}
+
+/// What stands between two equally long runs of backticks of one line.
+fn spans(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        loop {
+            rest = &rest[rest.find('`')?..];
+            let length = rest.len() - rest.trim_start_matches('`').len();
+            let (mark, inside) = rest.split_at(length);
+            let mut from = 0;
+            let end = loop {
+                let Some(at) = inside.get(from..).and_then(|inside| inside.find('`')) else { break None };
+                let at = from + at;
+                let run = inside[at..].len() - inside[at..].trim_start_matches('`').len();
+                if run == mark.len() {
+                    break Some(at);
+                }
+                from = at + run;
+            };
+            rest = match end {
+                Some(end) => &inside[end + length..],
+                None => inside,
+            };
+            if let Some(end) = end {
+                return Some(inside[..end].trim());
+            }
+        }
+    })
+}
+
+/// What a piece of code would need; nothing if it is no command.
+fn needs(code: &Code, context: &ShellContext<'_>) -> Vec<Category> {
+    let mut words = code.text.split_whitespace();
+    let (Some(first), is_one_word) = (words.next(), words.next().is_none()) else { return Vec::new() };
+    if first.starts_with('#') {
+        return Vec::new();
+    }
+    let reading = read(&code.text, context);
+    let is_path = ["./", "../", "/", "~/"].iter().any(|begin| first.starts_with(begin));
+    let is_script = is_path && (!is_one_word || first.ends_with(".sh"));
+    if !is_script && !reading.runs.iter().any(|program| context.programs.knows(program)) {
+        return Vec::new();
+    }
+    let is_bare = is_one_word && !code.is_fenced && !is_script;
+    let itself = (!is_bare).then(|| Category::new(SHELL_EXEC));
+    // The name of a language or an interpreter alone says nothing of what would be run.
+    let effects = reading.effects.into_iter().filter(|effect| !is_bare || effect.verdict != Verdict::Opaque);
+    itself.into_iter().chain(effects.map(|effect| effect.category)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::places::Places;
+    use super::super::{Dialect, Programs};
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let places = Places { workdir: "/w".to_owned(), ..Places::default() };
+        let context =
+            ShellContext { shell: Dialect::Bash, folder: ".", places: &places, programs: Programs::builtin() };
+        let found = spoken(text, &context);
+        assert_eq!(found.iter().map(Category::as_str).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn commands_in_code_are_read_and_names_in_code_are_not() {
+        check("I run `git push origin main`.", &["shell_exec", "git_push"]);
+        check("I run ``git push origin main``.", &["shell_exec", "git_push"]);
+        check("First `ls -l`, then `rm -r build`.", &["shell_exec", "filesystem_delete"]);
+        check("I write `hello.txt` and `src/main.rs` with `write_file`.", &[]);
+        check("It returns `Vec<u8> -> String` or `a > b`.", &[]);
+        check("It is written in `python`.", &[]);
+        check("I run `./release.sh` now.", &["shell_exec", "opaque_exec"]);
+        check("I run `./release --now`.", &["shell_exec", "opaque_exec"]);
+        check("It is `./hello.txt`.", &[]);
+        check("I git push origin main.", &[]);
+        check("An open ` tick and git push origin main", &[]);
+        check("`` ` `` and `git push`", &["shell_exec", "git_push"]);
+        check("```git push``` on one line", &["shell_exec", "git_push"]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn fences_of_commands_are_read_line_by_line() {
+        check("So:\n```sh\nls\ngit push\n```\n`cat a`", &["shell_exec", "git_push"]);
+        check("```\n$ git push\n```", &["shell_exec", "git_push"]);
+        check("```console\n$ git \\\n  push\nEverything up-to-date\n```", &["shell_exec", "git_push"]);
+        check("~~~\ngit push\n~~~", &["shell_exec", "git_push"]);
+        check("```\nnever closed\ngit push", &["shell_exec", "git_push"]);
+        check("```json\n{\"run\": \"git push\"}\ngit push\n```", &[]);
+        check("```\n# git push\n\n```", &[]);
+        check("````\n```\ngit push\n````", &["shell_exec", "git_push"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "[`~ a\\-/.>$\\\\\\n\u{e4}]{0,40}") {
+            let places = Places { workdir: "/w".to_owned(), ..Places::default() };
+            let context =
+                ShellContext { shell: Dialect::Bash, folder: ".", places: &places, programs: Programs::builtin() };
+            let found = spoken(&text, &context);
+            let once: std::collections::BTreeSet<&Category> = found.iter().collect();
+            proptest::prop_assert_eq!(once.len(), found.len());
+        }
+    }
+}
