@@ -189,6 +189,72 @@ fn what_is_wrong_with_a_defined_role_is_said_before_phase_0() {
     }
 }
 
+/// Replaces something in the script of the example.
+fn rescripted(home: &TestHome, from: &str, to: &str) {
+    let script = home.read("examples/crew/script.yaml");
+    assert!(script.contains(from), "{from}");
+    home.write("examples/crew/script.yaml", script.replace(from, to));
+}
+
+#[test]
+fn a_plan_that_speaks_of_what_nothing_authorizes_is_warned_of() {
+    let home = TestHome::with_examples();
+    rescripted(&home, "Write bye.txt.", "Write bye.txt, then git push it.");
+    let plan = &["plan", "../examples/crew/brief.md"];
+    home.run(plan)
+        .expect_code(0)
+        .expect_text("! sub-task `bye` speaks of `git push`, and `git_push` is not authorized: it will be asked about");
+    let said = home.run(&[&plan[..], &["--json"]].concat()).expect_code(0);
+    let events: Vec<Value> = said.stdout.lines().map(|line| serde_json::from_str(line).expect("json")).collect();
+    let warned: Vec<&Value> = events.iter().filter(|event| event["type"] == "scope_warning").collect();
+    let [warning] = warned.as_slice() else { panic!("{warned:?}") };
+    assert_eq!(
+        (&warning["subtask"], &warning["category"], &warning["word"]),
+        (&json!("bye"), &json!("git_push"), &json!("git push"))
+    );
+    // Between steps it stands in the question about the plan.
+    home.run_with(&[ARGS, &["--mode", "gated"]].concat(), b"gated\n")
+        .expect_code(4)
+        .expect_text("2. Write the farewell")
+        .expect_text("! sub-task `bye` speaks of `git push`");
+    home.run(&["inspect", RUN, "--trace", "--full"]).expect_code(0).expect_text("scope_warn");
+}
+
+#[test]
+fn a_long_id_is_cut_in_a_line_and_whole_in_json() {
+    let home = TestHome::with_examples();
+    let id = format!("bye-{}-end", "x".repeat(200));
+    rescripted(&home, "\"bye\"", &format!("\"{id}\""));
+    let said = home.run_with(ARGS, b"go\n").expect_code(0).expect_text("crew: execute `bye-xxxx");
+    let lines: Vec<&str> = said.stdout.lines().filter(|line| line.starts_with("  crew:")).collect();
+    assert!(lines.iter().all(|line| line.chars().count() < 200 && !line.contains("-end`")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("x\u{2026}`")), "{lines:?}");
+    is_done(&home);
+    assert!(events(&home, "coordinator_state").iter().any(|event| event["subtask"] == id));
+    let json = home.run_with(&[ARGS, &["--new", "--json"]].concat(), b"go\n");
+    assert!(json.stdout.contains(&format!("\"subtask\":\"{id}\"")), "{}", json.stdout);
+}
+
+#[test]
+fn a_roles_limit_of_dollars_needs_prices_before_the_run() {
+    let home = TestHome::with_examples();
+    let brief = home.read("examples/crew/brief.md");
+    let limited = brief.replace("budgets:", "role_budgets:\n  reviewer:\n    max_dollars: 1\nbudgets:");
+    home.write("examples/crew/brief.md", limited);
+    let paid = ["--role-adapter", "reviewer=anthropic"];
+    home.run_with(&[ARGS, &paid].concat(), b"go\n")
+        .expect_code(2)
+        .expect_text("a limit of dollars of the reviewer can't be held: what `anthropic` costs is not configured");
+    assert!(!home.journal_path(RUN).exists());
+    // Somebody else who costs something is not limited, and with prices the next thing is missing.
+    home.run_with(&[ARGS, &["--role-adapter", "executor=anthropic"]].concat(), b"go\n")
+        .expect_text("ANTHROPIC_API_KEY");
+    home.write("home/config.toml", "[adapters.anthropic]\nprice_input = 3\nprice_output = 15\n");
+    home.run_with(&[ARGS, &paid].concat(), b"go\n").expect_code(2).expect_text("ANTHROPIC_API_KEY");
+    // The script costs nothing.
+    home.run_with(ARGS, b"go\n").expect_code(0);
+}
+
 #[test]
 fn three_adapters_play_one_crew() {
     let home = TestHome::with_examples();
