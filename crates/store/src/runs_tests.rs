@@ -118,12 +118,61 @@ fn what_cant_be_read_is_listed_as_such_and_never_fatal() {
             ("a", false),
             ("binary", true),
             ("broken", false),
-            ("empty", true),
             ("folder", true),
             ("no name", true),
             ("null", true)
         ]
     );
+}
+
+#[test]
+fn fault_a_run_that_was_killed_at_its_birth_is_none() {
+    let (_temp, home) = home();
+    drop(run(&home, "whole", 0, vec![]));
+    let whole = fs::read(home.sessions().join("whole.trace.ndjson")).expect("readable");
+    let first_line = memchr::memchr(b'\n', &whole).expect("a line");
+    let path = home.sessions().join("a.trace.ndjson");
+    let me = Owner::current();
+    let next = |now| next_run_id(&home, &brief("a"), &me, now).expect("readable").expect("a name").to_string();
+    let beginnings = (0..=first_line).map(|cut| whole[..cut].to_vec()).chain([vec![0; 300]]);
+    for bytes in beginnings {
+        fs::write(&path, &bytes).expect("written");
+        assert_eq!(list(&home, &me, at(1)).expect("listed").len(), 1, "{bytes:?}");
+        assert!(matches!(find(&home, "a"), Err(FindError::Unknown { .. })), "{bytes:?}");
+        assert_eq!(next(at(1)), "a", "{bytes:?}");
+        let journal = run(&home, "a", 1, vec![]);
+        assert_eq!(summaries(&home).len(), 2, "{bytes:?}");
+        assert_eq!(next(at(1)), "a-r2", "{bytes:?}");
+        drop(journal);
+        let (journal, recovered) =
+            FileJournal::take_over(&home, &"a".parse().expect("a name"), &me, at(2), crate::Damage::Refuse)
+                .expect("sound");
+        assert_eq!((recovered.events.len(), recovered.torn_bytes), (2, 0), "{bytes:?}");
+        drop(journal);
+    }
+}
+
+#[test]
+fn what_another_is_beginning_or_wrote_is_never_taken() {
+    let (_temp, home) = home();
+    let me = Owner::current();
+    let next = || next_run_id(&home, &brief("a"), &me, at(1)).expect("readable").expect("a name").to_string();
+    let (begun, journal) = FileJournal::create_next(&home, &brief("a"), &me, at(0)).expect("created");
+    assert_eq!((begun.as_str(), next().as_str()), ("a", "a-r2"), "it is being begun");
+    drop(journal);
+    assert_eq!(next(), "a", "nobody begins it any more");
+    let path = home.journal(&begun);
+    for bytes in [&b"\n"[..], b"{}", b"{\"seq\":1,\"at\":\"", &[0xff; 9], &[0; 5000], b"{\"seq\":0,\"at\":\"x\"}\n"] {
+        fs::write(&path, bytes).expect("written");
+        assert_eq!(next(), "a-r2", "{bytes:?}");
+        let refused = FileJournal::create(&home, &begun, &me, at(1)).expect_err("taken");
+        assert!(matches!(refused, crate::CreateError::Exists { .. }), "{bytes:?}: {refused}");
+        assert_eq!(fs::read(&path).expect("readable"), bytes);
+    }
+    // The peer's name for a session.
+    fs::write(&path, b"").expect("written");
+    fs::write(home.sessions().join("a.json"), "{}").expect("written");
+    assert_eq!(next(), "a-r2");
 }
 
 #[test]
@@ -160,7 +209,7 @@ fn sessions_of_the_peer_are_recognised() {
 #[test]
 fn runs_of_a_brief_are_numbered_and_a_number_is_not_used_again() {
     let (_temp, home) = home();
-    let next = |id: &str| next_run_id(&home, &brief(id)).expect("readable").expect("a name").to_string();
+    let next = |id: &str| next_run_id(&home, &brief(id), &Owner::current(), at(0)).expect("readable").expect("a name").to_string();
     assert_eq!(next("a"), "a");
     for _ in 0..3 {
         drop(run(&home, "a", 0, vec![]));

@@ -18,7 +18,7 @@ use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::lease::{LeaseError, Owner, Seal, Vacancy, open_for_append};
 use crate::recover::{self, DamagedLine, Foreign, Loss, ReadError, Reading, Tail, UnknownLine};
-use crate::runs;
+use crate::runs::{self, unbegun};
 
 impl FileJournal {
     /// Begins a run under the next free name for `brief_id`: the brief's own, then with `-r2`, `-r3`. The
@@ -34,7 +34,7 @@ impl FileJournal {
         now: Timestamp,
     ) -> Result<(RunId, Self), CreateError> {
         loop {
-            let run_id = runs::next_run_id(home, brief_id)
+            let run_id = runs::next_run_id(home, brief_id, owner, now)
                 .map_err(|source| CreateError::Unwritable { path: home.sessions().to_owned(), source })?
                 .ok_or_else(|| CreateError::NoName { brief_id: brief_id.clone() })?;
             match Self::create(home, &run_id, owner, now) {
@@ -45,7 +45,8 @@ impl FileJournal {
         }
     }
 
-    /// Begins the run `run_id`. The journal is empty: its header is the first entry to append.
+    /// Begins the run `run_id`. The journal is empty: its header is the first entry to append. One that was left by
+    /// somebody who was killed before that is used again.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl FileJournal {
         // Names that differ only in case are different files: the folder's lock makes looking and making one act.
         let folder = File::open(home.sessions()).map_err(unwritable)?;
         lock(&folder).map_err(unwritable)?;
-        if let Some(taken) = runs::taken_name(home, run_id).map_err(unwritable)? {
+        if let Some(taken) = runs::taken_name(home, run_id, owner, now).map_err(unwritable)? {
             return Err(CreateError::Exists { run_id: taken });
         }
         let lease_path = home.lease(run_id);
@@ -65,13 +66,18 @@ impl FileJournal {
         let disk = match open_for_append(&path, true) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(CreateError::Exists { run_id: run_id.to_string() });
+                open_for_append(&path, false).map_err(unwritable)?
             }
             Err(source) => return Err(unwritable(source)),
         };
         lock(&disk).map_err(unwritable)?;
+        // Whoever has begun it since is not gone.
+        if !unbegun::holds_nothing(&disk) {
+            return Err(CreateError::Exists { run_id: run_id.to_string() });
+        }
         // Between the two somebody may have taken over the empty journal.
         let lease = Vacancy::look(&lease_path, owner, now)?.take(owner, now, None)?;
+        disk.set_len(0).map_err(unwritable)?;
         Disk::unlock(&disk).map_err(unwritable)?;
         let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
         Ok(Self {

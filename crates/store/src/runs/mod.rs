@@ -9,6 +9,7 @@
 mod find;
 mod open;
 mod summary;
+pub(crate) mod unbegun;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,15 +64,16 @@ impl Listed {
     }
 }
 
-/// Everything in the folder of sessions, newest first; what has no time comes last. `seer` and `now` are
-/// for telling whether a run's driver is alive.
+/// Everything in the folder of sessions, newest first; what has no time comes last. A journal that was never begun is
+/// left out. `seer` and `now` are for telling whether a run's driver is alive.
 ///
 /// # Errors
 ///
 /// If there is a folder and it can't be read. No folder means no runs.
 pub fn list(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Listed>> {
+    let begun = names(home)?.into_iter().filter(|(_, files)| !unbegun::are(files));
     let mut all: Vec<Listed> =
-        names(home)?.into_iter().map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
+        begun.map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
     all.sort_by(|a, b| b.updated_at().cmp(&a.updated_at()).then_with(|| a.name().cmp(b.name())));
     Ok(all)
 }
@@ -108,19 +110,28 @@ fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
 }
 
 /// The name that stands in the way of a new run `run_id`: the same without regard to case.
-pub(crate) fn taken_name(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
-    Ok(names(home)?.into_keys().find(|name| name.eq_ignore_ascii_case(run_id.as_str())))
+pub(crate) fn taken_name(
+    home: &Home,
+    run_id: &RunId,
+    seer: &Owner,
+    now: Timestamp,
+) -> io::Result<Option<String>> {
+    let mut same = names(home)?.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(run_id.as_str()));
+    Ok(same.find(|(name, files)| !unbegun::are_free(home, name, files, seer, now)).map(|(name, _)| name))
 }
 
 /// The name for the next run of `brief_id`: the brief's own for the first, then `-r2`, `-r3`, one more
-/// than the highest there is, whatever was deleted before it. `None` if it would be too long. Only
-/// [`crate::FileJournal::create`] makes it taken.
+/// than the highest there is, whatever was deleted before it; the number of a run that never began is free. `None` if
+/// it would be too long. Only [`crate::FileJournal::create`] makes it taken.
 ///
 /// # Errors
 ///
 /// If there is a folder of sessions and it can't be read.
-pub fn next_run_id(home: &Home, brief_id: &BriefId) -> io::Result<Option<RunId>> {
-    let highest = names(home)?.keys().filter_map(|name| run_number(name, brief_id.as_str())).max();
+pub fn next_run_id(home: &Home, brief_id: &BriefId, seer: &Owner, now: Timestamp) -> io::Result<Option<RunId>> {
+    let names = names(home)?;
+    let numbered = names.iter().filter_map(|(name, files)| Some((name, files, run_number(name, brief_id.as_str())?)));
+    let taken = numbered.filter(|(name, files, _)| !unbegun::are_free(home, name, files, seer, now));
+    let highest = taken.map(|(_, _, number)| number).max();
     let name = match highest {
         None => brief_id.to_string(),
         Some(highest) => format!("{brief_id}-r{}", highest.saturating_add(1)),
