@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::inbox::mailbox::{Answer, Closing, First, Said};
 use adjutant_core::inbox::reply::Reply;
+use adjutant_core::inbox::worker::WORKER;
 use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
 use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
@@ -46,7 +47,10 @@ pub struct Console {
     reads_input: bool,
     /// Whether somebody may be at it, even if they are not asked.
     is_attended: bool,
+    /// Cancelled when whoever sees to several runs ends them all.
+    stop: CancellationToken,
     mailbox: OnceLock<Mailbox>,
+    /// What was said before that the run should stand still is past.
     began: Timestamp,
     /// The messages of the mailbox that were heard here.
     heard: Mutex<HeardLetters>,
@@ -71,6 +75,8 @@ struct Signals {
     interrupt: Signal,
     terminate: Signal,
     last: Option<Instant>,
+    /// Whether it was heard that all runs are to end.
+    is_stopped: bool,
     commands: mpsc::UnboundedReceiver<Message>,
     commands_ended: bool,
 }
@@ -89,14 +95,15 @@ impl Console {
         Self::reading(renderer, answers, is_terminal, reads_input)
     }
 
-    /// A console with nobody at it: what it shows may be read, and answers come from the mailbox alone. The first
-    /// Ctrl-C interrupts the run.
+    /// A console with nobody at it: what it shows may be read, and answers come from the mailbox alone. `stop`
+    /// interrupts the run, signals are not its own to hear. A pause holds if it was said at `since` or later: that is
+    /// when the sitting before began.
     ///
     /// # Errors
     ///
     /// If signals can't be listened for.
-    pub fn unattended(renderer: Renderer) -> std::io::Result<Self> {
-        Ok(Self { is_attended: false, ..Self::reading(renderer, None, false, false)? })
+    pub fn unattended(renderer: Renderer, stop: CancellationToken, since: Timestamp) -> std::io::Result<Self> {
+        Ok(Self { is_attended: false, stop, began: since, ..Self::reading(renderer, None, false, false)? })
     }
 
     fn reading(
@@ -118,6 +125,7 @@ impl Console {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
                 last: None,
+                is_stopped: false,
                 commands,
                 commands_ended: false,
             }),
@@ -125,6 +133,7 @@ impl Console {
             is_terminal,
             reads_input,
             is_attended: true,
+            stop: CancellationToken::new(),
             mailbox: OnceLock::new(),
             began: Timestamp::now(),
             heard: Mutex::default(),
@@ -168,7 +177,7 @@ impl Console {
         if heard.bytes == bytes {
             return None;
         }
-        // Whoever had a run stand still before it was gone on with has got what they wanted.
+        // Whoever had a run stand still before somebody went on with it has got what they wanted.
         let is_past = |said: &Said| said.message == Message::Interrupt && said.at < self.began;
         let letters = mailbox.read().ok()?;
         let new =
@@ -360,13 +369,17 @@ impl Operator for Console {
     fn message(&self) -> Pending<'_, Heard> {
         Box::pin(async move {
             let mut signals = self.signals.lock().await;
-            let Signals { interrupt, terminate, last, commands, commands_ended } = &mut *signals;
+            let Signals { interrupt, terminate, last, is_stopped, commands, commands_ended } = &mut *signals;
             loop {
                 tokio::select! {
-                    _ = interrupt.recv() => {
+                    () = self.stop.cancelled(), if !*is_stopped => {
+                        *is_stopped = true;
+                        return Message::Interrupt.into();
+                    }
+                    _ = interrupt.recv(), if self.is_attended => {
                         let twice = last.is_some_and(|last| last.elapsed() < TWICE);
                         *last = Some(Instant::now());
-                        if twice || self.is_asking() || !self.is_attended {
+                        if twice || self.is_asking() {
                             self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
                             return Message::Interrupt.into();
                         }
@@ -374,7 +387,7 @@ impl Operator for Console {
                         self.with_renderer(|renderer| renderer.note(note));
                         return Message::Cancel.into();
                     }
-                    _ = terminate.recv() => return Message::Interrupt.into(),
+                    _ = terminate.recv(), if self.is_attended => return Message::Interrupt.into(),
                     said = self.letter() => {
                         let said_by = format!("{} says ({}): {}", said.by, said.whence, said.message.said());
                         self.with_renderer(|renderer| renderer.note(&visible_line(&said_by)));
@@ -390,7 +403,7 @@ impl Operator for Console {
     }
 
     fn name(&self) -> String {
-        OPERATOR.to_owned()
+        if self.is_attended { OPERATOR.to_owned() } else { WORKER.to_owned() }
     }
 }
 

@@ -4,13 +4,14 @@
 //! outside drive the terminal.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
 use adjutant_core::budget::Metric;
 use adjutant_core::crew::ScopeWarning;
 use adjutant_core::crew::questions::warned as scope_warned;
 use adjutant_core::gate::secrets;
+use adjutant_core::id::RunId;
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::What;
 use adjutant_core::role::RoleName;
@@ -32,6 +33,8 @@ pub struct Renderer {
     /// Whether the turn's text was shown as it arrived.
     streamed: bool,
     status: Status,
+    /// The run that each line of JSON is of, where a program may read those of several.
+    run: Option<RunId>,
 }
 
 /// What is in flight, for the last line of a terminal.
@@ -74,13 +77,27 @@ impl Renderer {
             false if std::io::stdout().is_terminal() && !no_color => Look::Coloured,
             false => Look::Plain,
         };
-        Self { look, out: Box::new(std::io::stdout()), mid_line: false, streamed: false, status: Status::default() }
+        let out = Box::new(std::io::stdout());
+        Self { look, out, mid_line: false, streamed: false, status: Status::default(), run: None }
+    }
+
+    /// The same for a run that a worker goes on with: each line of JSON names the run. With `several` at once each line
+    /// of text does too, and is written whole.
+    #[must_use]
+    pub fn of_worker(json: bool, run: &RunId, several: bool) -> Self {
+        let renderer = Self { run: Some(run.clone()), ..Self::on_stdout(json) };
+        if json || !several {
+            return renderer;
+        }
+        let out = Box::new(Labelled { label: format!("{run} | "), line: Vec::new() });
+        Self { look: Look::Plain, out, ..renderer }
     }
 
     /// Says something about the run that is no event.
     pub fn note(&mut self, text: &str) {
         if self.look == Look::Json {
-            tell!("{text}");
+            let run = self.run.as_ref().map(|run| format!("{run} | ")).unwrap_or_default();
+            tell!("{run}{text}");
         } else {
             self.line(Tone::Dim, &visible_line(text));
         }
@@ -107,8 +124,13 @@ impl Renderer {
     pub fn show(&mut self, progress: &Progress<'_>) {
         match (self.look, progress) {
             (Look::Json, Progress::Event(event)) => {
-                self.write(&wire::encode(event, None));
-                self.write("\n");
+                let line = wire::encode(event, None);
+                let line = match (&self.run, line.strip_prefix('{')) {
+                    // A run's name needs no escapes.
+                    (Some(run), Some(rest)) => format!("{{\"run\":\"{run}\",{rest}\n"),
+                    _ => line + "\n",
+                };
+                self.write(&line);
                 self.flush();
             }
             (Look::Json, _) => {}
@@ -413,6 +435,49 @@ impl Renderer {
 
     fn flush(&mut self) {
         self.out.flush().ok();
+    }
+}
+
+/// Stdout for one of several runs: whole lines, each with the run's name in front.
+struct Labelled {
+    label: String,
+    /// What has no line feed yet.
+    line: Vec<u8>,
+}
+
+impl Write for Labelled {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        for byte in text {
+            if *byte != b'\n' {
+                self.line.push(*byte);
+                continue;
+            }
+            self.say()?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
+impl Labelled {
+    fn say(&mut self) -> io::Result<()> {
+        let mut line = std::mem::take(&mut self.line);
+        line.splice(..0, self.label.bytes());
+        let kept = line.trim_ascii_end().len();
+        line.truncate(kept);
+        line.push(b'\n');
+        io::stdout().lock().write_all(&line)
+    }
+}
+
+impl Drop for Labelled {
+    fn drop(&mut self) {
+        if !self.line.is_empty() {
+            self.say().ok();
+        }
     }
 }
 

@@ -255,13 +255,9 @@ impl Sitting {
         Ok(self.begun(Console::new(Renderer::on_stdout(json), answers)?, doing))
     }
 
-    /// The same with nobody at it: for a worker.
-    ///
-    /// # Errors
-    ///
-    /// If the system lets nobody listen for Ctrl-C.
-    pub fn unattended_console(&self, doing: &str, json: bool) -> anyhow::Result<Arc<Console>> {
-        Ok(self.begun(Console::unattended(Renderer::on_stdout(json))?, doing))
+    /// The same with `console`, which nobody is at: for a worker.
+    pub fn unattended_console(&self, doing: &str, console: Console) -> Arc<Console> {
+        self.begun(console, doing)
     }
 
     fn begun(&self, console: Console, doing: &str) -> Arc<Console> {

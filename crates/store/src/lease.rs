@@ -158,6 +158,12 @@ impl Content {
         now < self.expires_at && !self.owner.is_gone(seer)
     }
 
+    /// Whether the holder let the run go by itself, and was not killed.
+    #[must_use]
+    pub fn was_let_go(&self) -> bool {
+        self.expires_at == Timestamp::UNIX_EPOCH
+    }
+
     /// How far the holder wrote.
     #[must_use]
     pub fn seal(&self) -> Option<Seal> {
@@ -284,7 +290,8 @@ impl Place {
     }
 }
 
-/// The right to drive a run. Let go when dropped, so that the next driver need not wait.
+/// The right to drive a run. Let go when dropped, so that the next driver need not wait; not by a driver that panics,
+/// which ends as one that was killed.
 #[derive(Debug)]
 #[must_use]
 pub struct Lease {
@@ -358,6 +365,9 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
         // Over a file that nobody reads any more this changes nothing; if it fails the lease expires.
         self.place.set_expiry(&self.file, Timestamp::UNIX_EPOCH).ok();
     }
@@ -489,9 +499,26 @@ mod tests {
             let lease = Vacancy::look(&path, &me, at(0)).expect("free").take(&me, at(0), None).expect("taken");
             assert_eq!(lease.token(), token);
             let beat = lease.heartbeat().expect("a heartbeat");
+            let was_let_go = || Content::read(&path).expect("readable").expect("there").was_let_go();
+            assert!(!was_let_go());
             drop(lease);
+            assert!(was_let_go());
             assert_eq!(beat.renew(at(1)).expect("readable"), Pulse::LetGo);
         }
+    }
+
+    #[test]
+    fn a_driver_that_panics_has_let_nothing_go() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("a.lease");
+        let lease = Vacancy::look(&path, &elsewhere(), at(0)).expect("free").take(&elsewhere(), at(0), None);
+        let panicked = std::thread::spawn(move || {
+            let _held = lease.expect("taken");
+            std::panic::resume_unwind(Box::new("a fault"));
+        });
+        panicked.join().expect_err("it panics");
+        let content = Content::read(&path).expect("readable").expect("there");
+        assert!(!content.was_let_go() && content.is_alive(&Owner::current(), at(1)));
     }
 
     #[test]

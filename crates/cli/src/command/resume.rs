@@ -14,14 +14,15 @@ use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart, wire};
 use adjutant_core::view::visible_text;
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
-use adjutant_ports::Answered;
+use adjutant_ports::{Answered, CancellationToken};
 use adjutant_runtime::{Driver, Ended};
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Damage, FileJournal, Mailbox, OpenError, Owner};
+use adjutant_store::{Damage, FileJournal, Home, Mailbox, OpenError, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
 
 use crate::answers::Answers;
+use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::mail::{self, Given, OPERATOR};
@@ -70,30 +71,35 @@ pub struct ResumeArgs {
     /// Print every event as a line of JSON
     #[arg(long)]
     json: bool,
-    /// Whether nobody is asked, whoever may be at the terminal
+    /// The worker that goes on with the run: nobody is asked then, whoever may be at the terminal
     #[arg(skip)]
-    unattended: bool,
+    worker: Option<Worker>,
+}
+
+/// The worker that goes on with a run.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    /// The very run: its name alone might mean a later one of its brief.
+    pub run_id: RunId,
+    /// Cancelled when it ends.
+    pub stop: CancellationToken,
+    /// Whether other runs are shown beside this one.
+    pub several: bool,
 }
 
 impl ResumeArgs {
     /// Those of a worker, which goes on with `run` by what its mailbox says.
-    pub fn of_worker(run: &RunId, json: bool) -> Self {
-        Self { run: run.to_string(), json, unattended: true, ..Self::default() }
+    pub fn of_worker(json: bool, worker: Worker) -> Self {
+        Self { json, worker: Some(worker), ..Self::default() }
     }
 }
 
 /// Resumes a run.
 pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let run_id = match runs::find(&home, &args.run).map_err(super::not_found)? {
-        Found::Run(run_id) => run_id,
-        Found::Peer(name) => {
-            return Err(Failure::usage(format!(
-                "`{name}` is a session of another program: it can be looked at, not resumed"
-            ))
-            .hint(format!("`adjutant inspect {name}` shows it"))
-            .into());
-        }
+    let run_id = match &args.worker {
+        Some(worker) => worker.run_id.clone(),
+        None => named(&home, &args.run)?,
     };
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
     let damage = if args.accept_damage { Damage::Accept } else { Damage::Refuse };
@@ -103,7 +109,10 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let start = start(events)?;
     if let Some(outcome) = super::outcome(events) {
         let outcome_name = format!("{outcome:?}").to_lowercase();
-        Renderer::on_stdout(args.json)
+        match &args.worker {
+            Some(worker) => Renderer::of_worker(args.json, &run_id, worker.several),
+            None => Renderer::on_stdout(args.json),
+        }
             .note(&format!("run {run_id}: is over already ({outcome_name}); nothing to resume"));
         return Ok(sitting::outcome_ending(outcome));
     }
@@ -112,8 +121,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     // What is not on record, such as how long an adapter may be silent, holds as it is set now.
     let typed = Typed { workdir: Some(PathBuf::from(&options.workdir)), ..Typed::default() };
     let settings = settings::resolve(&home, &typed, None)?;
+    let of_run = if args.worker.is_some() { format!("run {run_id}: ") } else { String::new() };
     for notice in &settings.notices {
-        tell!("warning: {}", visible_text(&notice.to_string()));
+        tell!("warning: {of_run}{}", visible_text(&notice.to_string()));
     }
     let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
     let brief_id = start.brief_id.clone();
@@ -127,9 +137,13 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
         let doing = format!("resuming {run_id}");
-        let console = match args.unattended {
-            true => sitting.unattended_console(&doing, args.json)?,
-            false => sitting.console(&doing, args.json, answers)?,
+        let console = match &args.worker {
+            Some(worker) => {
+                let renderer = Renderer::of_worker(args.json, &run_id, worker.several);
+                let console = Console::unattended(renderer, worker.stop.clone(), last_sitting(&recovered.events))?;
+                sitting.unattended_console(&doing, console)
+            }
+            None => sitting.console(&doing, args.json, answers)?,
         };
         let mailbox = Mailbox::of(&home, &run_id);
         console.use_mailbox(mailbox.clone());
@@ -165,10 +179,22 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     sitting.close_recording();
     journal.close().context("can't close the journal")?;
     // A worker tells of all at once.
-    if !args.unattended && matches!(ended, Ended::Waiting(_)) {
+    if args.worker.is_none() && matches!(ended, Ended::Waiting(_)) {
         notices::parked(&home)?;
     }
     Ok(sitting::ending(&ended))
+}
+
+/// The run that was typed.
+fn named(home: &Home, typed: &str) -> anyhow::Result<RunId> {
+    match runs::find(home, typed).map_err(super::not_found)? {
+        Found::Run(run_id) => Ok(run_id),
+        Found::Peer(name) => Err(Failure::usage(format!(
+            "`{name}` is a session of another program: it can be looked at, not resumed"
+        ))
+        .hint(format!("`adjutant inspect {name}` shows it"))
+        .into()),
+    }
 }
 
 /// The beginning of a run, as its journal has it.
@@ -182,6 +208,12 @@ pub fn start(events: &[Event]) -> anyhow::Result<&RunStart> {
             .hint("start it anew with `adjutant run --new`")
             .into()
     })
+}
+
+/// When the last sitting of a run began; the beginning of time if none is on record.
+fn last_sitting(events: &[Event]) -> Timestamp {
+    let is_begin = |event: &&Event| matches!(event.body, Body::RunStart(_) | Body::RunResume { .. });
+    events.iter().rev().find(is_begin).map_or(Timestamp::UNIX_EPOCH, |event| event.at)
 }
 
 /// The options that held last.

@@ -27,7 +27,8 @@ use crate::settings::Place;
 
 /// Have a run stand still, to be resumed later
 ///
-/// What is in flight is cancelled, as by Ctrl-C; `adjutant resume` goes on.
+/// What is in flight is cancelled, as by Ctrl-C. It stands still until `adjutant resume`, also for a worker, and whatever
+/// is answered meanwhile.
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
@@ -89,14 +90,12 @@ pub struct AmendArgs {
 pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
-    if !super::is_driven(&home, &run_id) {
-        return Err(Failure::ending(
-            Ending::Failed,
-            format!("nobody drives the run `{run_id}`: it stands still already"),
-        )
-        .into());
-    }
-    say(&home, &run_id, Message::Interrupt, "it stands still")
+    let is_driven = super::is_driven(&home, &run_id);
+    put(&home, &run_id, Message::Interrupt)?;
+    // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
+    let until = if is_driven { "" } else { ", and no worker goes on with it" };
+    tell!("run {run_id}: it stands still{until}: adjutant resume {run_id}");
+    Ok(Ending::Done)
 }
 
 /// Stops a run.
@@ -212,6 +211,18 @@ fn unfinished(home: &Home, name: &str) -> anyhow::Result<(RunId, Vec<Event>)> {
 }
 
 fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
+    put(home, run_id, message)?;
+    let when = if super::is_driven(home, run_id) {
+        String::new()
+    } else {
+        format!(", once it is driven: adjutant resume {run_id}")
+    };
+    tell!("run {run_id}: {then}{when}");
+    Ok(Ending::Done)
+}
+
+/// Puts a message into the run's mailbox.
+fn put(home: &Home, run_id: &RunId, message: Message) -> anyhow::Result<()> {
     let said = Said {
         id: uuid::Uuid::now_v7().to_string(),
         by: "operator".to_owned(),
@@ -220,12 +231,5 @@ fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Res
         message,
     };
     let said = Mailbox::of(home, run_id).say(&said);
-    said.map_err(|error| Failure::of(Ending::Failed, &error, error.hint()))?;
-    let when = if super::is_driven(home, run_id) {
-        String::new()
-    } else {
-        format!(", once it is driven: adjutant resume {run_id}")
-    };
-    tell!("run {run_id}: {then}{when}");
-    Ok(Ending::Done)
+    said.map_err(|error| Failure::of(Ending::Failed, &error, error.hint()).into())
 }

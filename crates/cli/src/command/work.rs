@@ -1,20 +1,25 @@
 //! `adjutant work`: goes on with runs that wait, once they can.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Duration;
 
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::hours::Hours;
-use adjutant_core::inbox::mailbox::First;
+use adjutant_core::inbox::worker::Outlook;
 use adjutant_core::view::visible_line;
-use adjutant_store::runs::{self, Asking};
+use adjutant_ports::CancellationToken;
+use adjutant_store::runs::{self, Asking, Idle};
 use adjutant_store::{Home, Mailbox, Owner};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-use super::resume::{self, ResumeArgs};
+use super::resume::{self, ResumeArgs, Worker};
 use crate::exit::Ending;
 use crate::failure;
 use crate::settings::Place;
@@ -23,26 +28,33 @@ use crate::{notices, sitting};
 /// How long after a notice that failed it is tried again.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
+/// The most runs at once: each has a thread, and commands of its own.
+const JOBS_MAX: i64 = 64;
+
 /// How often all runs are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Go on with runs that wait, once they were answered
+/// Go on with runs that nobody drives, once they can
 ///
-/// Takes each run that nobody drives and that has an answer in its mailbox, or a question whose deadline has passed,
-/// and goes on with it as `resume` does, one after another. Nobody is asked here: what comes up waits in the inbox.
-/// Ends with Ctrl-C, which leaves the run at work to be resumed.
+/// Takes each run that has an answer in its mailbox or a question whose deadline has passed, and each whose process was
+/// killed at work, and goes on with it as `resume` does. What an operator paused or interrupted is left until they
+/// resume it. Nobody is asked here: what comes up waits in the inbox. Ends with Ctrl-C, which leaves the runs at work to
+/// the next worker.
 #[derive(Debug, clap::Args)]
 pub struct WorkArgs {
     /// Look once, go on with what can, and end
     #[arg(long)]
     once: bool,
+    /// How many runs to go on with at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=JOBS_MAX))]
+    jobs: u16,
     /// Take runs up within these hours only, such as 09:00-18:00 [default: at any time]
     #[arg(long, value_name = "FROM-TO", value_parser = parse_hours)]
     hours: Option<Hours>,
     /// Whose clock the hours hang on, such as Europe/Berlin [default: this machine's]
     #[arg(long, value_name = "ZONE", requires = "hours", value_parser = parse_zone)]
     zone: Option<TimeZone>,
-    /// Print every event as a line of JSON
+    /// Print every event as a line of JSON, with its run
     #[arg(long)]
     json: bool,
 }
@@ -79,6 +91,11 @@ impl Sight {
         Self { at: Timestamp::now(), journal_bytes, mailbox_bytes: Mailbox::of(home, run_id).bytes() }
     }
 
+    /// The same with the journal as it is now.
+    fn left(self, home: &Home, run_id: &RunId) -> Self {
+        Self { journal_bytes: Self::of(home, run_id).journal_bytes, ..self }
+    }
+
     /// Whether nothing was written since, and no deadline has passed since. A clock that went back says nothing.
     fn is_still_so(&self, home: &Home, asking: &Asking) -> bool {
         let now = Self::of(home, &asking.run_id);
@@ -100,71 +117,176 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
         };
         listening().context("can't listen for Ctrl-C")?
     };
-    let mut seen: BTreeMap<RunId, Sight> = BTreeMap::new();
-    let mut quiet_until = Instant::now();
+    // Each run has a thread: what takes long in one, such as a flush, keeps no other waiting.
+    thread::scope(|scope| {
+        let (done_in, mut done) = mpsc::unbounded_channel::<(RunId, Came)>();
+        let stop = CancellationToken::new();
+        let begin = |run_id: RunId| -> std::io::Result<()> {
+            let done_in = done_in.clone();
+            let worker = Worker { run_id: run_id.clone(), stop: stop.clone(), several: args.jobs > 1 };
+            let args = ResumeArgs::of_worker(args.json, worker);
+            thread::Builder::new().name(run_id.to_string()).spawn_scoped(scope, move || {
+                let came = match catch_unwind(AssertUnwindSafe(|| resume::run(&args, place))) {
+                    Ok(Ok(_)) => Came::Away,
+                    Ok(Err(error)) => Came::NotOn(error),
+                    // What was said of it stands on stderr already.
+                    Err(_) => Came::Panicked,
+                };
+                // Nobody listens any more only if the worker itself failed.
+                done_in.send((run_id, came)).ok();
+            })?;
+            Ok(())
+        };
+        let ended = runtime.block_on(work(args, &home, begin, &mut done, &mut signals, &stop));
+        // Whatever ended the worker ends the runs.
+        stop.cancel();
+        ended
+    })
+}
+
+/// Takes runs up with `begin`, and hears in `done` when they have ended.
+async fn work(
+    args: &WorkArgs,
+    home: &Home,
+    begin: impl Fn(RunId) -> std::io::Result<()>,
+    done: &mut mpsc::UnboundedReceiver<(RunId, Came)>,
+    [interrupt, terminate]: &mut [Signal; 2],
+    stop: &CancellationToken,
+) -> anyhow::Result<Ending> {
+    let mut board = Board { home, at_work: BTreeMap::new(), seen: BTreeMap::new(), has_failed: false };
+    let mut next = board.ready(args)?;
+    let mut rest = Box::pin(rest(home, Instant::now()));
     loop {
-        let mut failed = false;
-        let open = if args.is_open(Timestamp::now()) { ready(&home)? } else { Vec::new() };
-        for asking in open {
-            if seen.get(&asking.run_id).is_some_and(|sight| sight.is_still_so(&home, &asking)) {
-                continue;
+        while !stop.is_cancelled() && board.at_work.len() < usize::from(args.jobs) && args.is_open(Timestamp::now()) {
+            let Some(run_id) = next.pop_front() else { break };
+            board.at_work.insert(run_id.clone(), Sight::of(home, &run_id));
+            if let Err(error) = begin(run_id.clone()) {
+                board.ended(&run_id, Came::NotOn(anyhow!("can't start a thread for it: {error}")));
             }
-            let before = Sight::of(&home, &asking.run_id);
-            let run_id = asking.run_id;
-            match resume::run(&ResumeArgs::of_worker(&run_id, args.json), place) {
-                Ok(Ending::Interrupted) => return Ok(Ending::Interrupted),
-                Ok(_) => {}
-                // Another worker was faster.
-                Err(_) if super::is_driven(&home, &run_id) => continue,
-                Err(error) => {
-                    failed = true;
-                    failure::report(&error);
+        }
+        if board.at_work.is_empty() {
+            if stop.is_cancelled() {
+                return Ok(Ending::Interrupted);
+            }
+            if args.once {
+                break;
+            }
+        }
+        tokio::select! {
+            _ = interrupt.recv() => stop.cancel(),
+            _ = terminate.recv() => stop.cancel(),
+            Some((run_id, came)) = done.recv() => {
+                board.ended(&run_id, came);
+                if !args.once {
+                    next = board.ready(args)?;
                 }
             }
-            let journal_bytes = Sight::of(&home, &run_id).journal_bytes;
-            seen.insert(run_id, Sight { journal_bytes, ..before });
-        }
-        if args.once {
-            runtime.block_on(notices::tell_when_gathered(&home));
-            return Ok(if failed { Ending::Failed } else { Ending::Done });
-        }
-        let [interrupt, terminate] = &mut signals;
-        let interrupted = runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => true,
-                _ = terminate.recv() => true,
-                () = pause(&home, &mut quiet_until) => false,
+            quiet_until = &mut rest, if !args.once => {
+                rest.set(self::rest(home, quiet_until));
+                next = board.ready(args)?;
             }
-        });
-        if interrupted {
-            return Ok(Ending::Interrupted);
         }
+    }
+    tokio::select! {
+        _ = interrupt.recv() => return Ok(Ending::Interrupted),
+        _ = terminate.recv() => return Ok(Ending::Interrupted),
+        () = notices::tell_when_gathered(home) => {}
+    }
+    Ok(if board.has_failed { Ending::Failed } else { Ending::Done })
+}
+
+/// What a worker knows of the runs.
+struct Board<'h> {
+    home: &'h Home,
+    /// Those it goes on with, as they were when it took them up.
+    at_work: BTreeMap<RunId, Sight>,
+    /// Those it is done with, as it left them.
+    seen: BTreeMap<RunId, Sight>,
+    /// Whether one could not be gone on with.
+    has_failed: bool,
+}
+
+impl Board<'_> {
+    /// The runs that can go on and that nobody drives, those that waited longest first. Says of each that is left for
+    /// good, once, why.
+    ///
+    /// Deadlines are held against the clock on the wall: a machine that slept finds them when it wakes, and a clock that
+    /// jumped back finds none.
+    fn ready(&mut self, args: &WorkArgs) -> anyhow::Result<VecDeque<RunId>> {
+        let now = Timestamp::now();
+        if !args.is_open(now) {
+            return Ok(VecDeque::new());
+        }
+        let mut idle = runs::idle(self.home, &Owner::current(), now).context("can't read the folder of sessions")?;
+        idle.sort_by_key(|idle| idle.asking.questions.iter().map(|(open, _)| open.at).min().or(idle.began));
+        let mut ready = VecDeque::new();
+        for Idle { asking, outlook, .. } in idle {
+            let run_id = &asking.run_id;
+            let is_seen = self.seen.get(run_id).is_some_and(|sight| sight.is_still_so(self.home, &asking));
+            if is_seen || self.at_work.contains_key(run_id) {
+                continue;
+            }
+            let left = match (outlook, &asking.mailbox_fault) {
+                (Outlook::GoesOn, None) => {
+                    ready.push_back(asking.run_id);
+                    continue;
+                }
+                (Outlook::Waits | Outlook::Paused | Outlook::NotBegun, _) => continue,
+                (Outlook::GoesOn, Some(fault)) => match fault.hint() {
+                    Some(hint) => format!("{fault}; {hint}"),
+                    None => fault.to_string(),
+                },
+                (Outlook::Fruitless { times }, _) => format!(
+                    "it ended the process that drove it {times} times in a row; `adjutant resume {run_id}` tries again"
+                ),
+            };
+            self.has_failed = true;
+            tell!("run {run_id} is left: {}", visible_line(&left));
+            self.seen.insert(run_id.clone(), Sight::of(self.home, run_id));
+        }
+        Ok(ready)
+    }
+
+    /// Takes note of what came of going on with a run.
+    fn ended(&mut self, run_id: &RunId, came: Came) {
+        let Some(before) = self.at_work.remove(run_id) else { return };
+        match came {
+            Came::Away => {}
+            // Another worker was faster.
+            Came::NotOn(_) if super::is_driven(self.home, run_id) => return,
+            Came::NotOn(error) => {
+                self.has_failed = true;
+                let because: String = error.chain().skip(1).map(|cause| format!(": {cause}")).collect();
+                tell!("error: run {run_id}: {}", visible_line(&format!("{}{because}", failure::text(&error))));
+            }
+            Came::Panicked => {
+                self.has_failed = true;
+                tell!("error: run {run_id}: a fault of this program ended it; the other runs go on");
+            }
+        }
+        self.seen.insert(run_id.clone(), before.left(self.home, run_id));
     }
 }
 
-/// Tells of what waits, if that did not fail a short while ago, and rests.
-async fn pause(home: &Home, quiet_until: &mut Instant) {
-    if *quiet_until <= Instant::now()
+/// What came of going on with a run.
+enum Came {
+    /// It went as far as it could.
+    Away,
+    /// It could not be gone on with.
+    NotOn(anyhow::Error),
+    /// We have a bug.
+    Panicked,
+}
+
+/// Tells of what waits, if that did not fail a short while ago, and rests. Gives until when not to tell.
+async fn rest(home: &Home, quiet_until: Instant) -> Instant {
+    let mut until = quiet_until;
+    if quiet_until <= Instant::now()
         && let Err(error) = notices::tell(home).await
     {
-        *quiet_until = Instant::now() + TELL_AGAIN;
+        until = Instant::now() + TELL_AGAIN;
         tell!("warning: nobody is told of what waits: {}", visible_line(&format!("{error:#}")));
     }
     tokio::time::sleep(LOOK_EVERY).await;
-}
-
-/// The runs that can go on and that nobody drives, those that waited longest first.
-///
-/// Deadlines are held against the clock on the wall: a machine that slept finds them when it wakes, and a clock that
-/// jumped back finds none.
-fn ready(home: &Home) -> anyhow::Result<Vec<Asking>> {
-    let now = Timestamp::now();
-    let all = runs::open_questions(home, &Owner::current(), now).context("can't read the folder of sessions")?;
-    let can_go_on = |asking: &Asking| {
-        !asking.driver_alive
-            && asking.questions.iter().any(|(open, first)| matches!(first, Some(First::Answer(_))) || open.is_due(now))
-    };
-    let mut ready: Vec<Asking> = all.runs.into_iter().filter(can_go_on).collect();
-    ready.sort_by_key(|asking| asking.questions.iter().map(|(open, _)| open.at).min());
-    Ok(ready)
+    until
 }

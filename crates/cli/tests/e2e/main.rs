@@ -32,3 +32,4 @@ mod terminal;
 mod two_drivers;
 mod undo;
 mod views;
+mod work;

@@ -4,7 +4,8 @@
 //! destructive has yes as its default, and nothing here knows who asks or where the reply came from.
 //!
 //! Begin with [`Question`]; [`reply`] reads what was typed, [`mailbox`] what lies in a run's mailbox, [`open`] says
-//! which questions of a run are open, [`notice`] what an operator is told of them.
+//! which questions of a run are open, [`notice`] what an operator is told of them, [`worker`] what is
+//! gone on with without them.
 
 mod question;
 pub mod reply;
@@ -12,6 +13,7 @@ pub mod hours;
 pub mod mailbox;
 pub mod open;
 pub mod notice;
+pub mod worker;
 
 pub use open::{OpenQuestion, OpenQuestions};
 pub use question::{Choice, Message, Offer, Question, QuestionKind};

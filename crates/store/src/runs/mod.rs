@@ -4,7 +4,7 @@
 //! the head and the tail of each journal and nothing between them if it is long. What can't be read is
 //! listed as such, and sessions of the peer in the same folder are recognised; neither is ever fatal.
 //!
-//! Begin with [`list`] and [`find`]; [`open_questions`] has what all runs ask.
+//! Begin with [`list`] and [`find`]; [`open_questions`] has what all runs ask, [`idle`] those that nobody drives.
 
 mod find;
 mod open;
@@ -20,7 +20,7 @@ use adjutant_core::id::{BriefId, RunId};
 use jiff::Timestamp;
 
 pub use find::{FindError, Found, find};
-pub use open::{AllAsking, Asking, open_questions};
+pub use open::{AllAsking, Asking, Idle, idle, open_questions};
 pub use summary::{PeerSummary, RunSummary};
 
 use crate::home::{Home, JOURNAL_ENDING};

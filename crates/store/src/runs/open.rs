@@ -1,4 +1,5 @@
-//! The questions of all runs that are open, with what their mailboxes say of them.
+//! What all runs that are not over wait for: their open questions, with what their mailboxes say of them, and whether a
+//! worker can go on with them.
 //!
 //! A journal that ends with the run's end is not read any further; of the others only the lines that matter are
 //! parsed.
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::mailbox::{First, Letters};
+use adjutant_core::inbox::worker::{LetGo, Outlook, Sittings};
 use adjutant_core::inbox::{OpenQuestion, OpenQuestions};
 use adjutant_core::trace::{Line, wire};
 use jiff::Timestamp;
@@ -58,7 +60,13 @@ pub fn open_questions(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<A
     let mut all = AllAsking::default();
     for (name, files) in super::names(home)? {
         let (Some(path), Ok(run_id)) = (files.trace, name.parse::<RunId>()) else { continue };
-        match asking(home, run_id, &path, seer, now) {
+        let asking = || -> io::Result<Option<Asking>> {
+            let Some(journal) = unfinished(&path)? else { return Ok(None) };
+            let fold = fold(&journal);
+            let open = fold.open().next().is_some();
+            Ok(open.then(|| asking(home, run_id, fold, seer, now).0))
+        };
+        match asking() {
             Ok(None) => {}
             Ok(Some(asking)) => all.runs.push(asking),
             Err(error) => all.unreadable.push((path, error.to_string())),
@@ -67,35 +75,69 @@ pub fn open_questions(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<A
     Ok(all)
 }
 
-fn asking(home: &Home, run_id: RunId, path: &Path, seer: &Owner, now: Timestamp) -> io::Result<Option<Asking>> {
+/// A run that is not over and that nobody drives.
+#[derive(Debug)]
+pub struct Idle {
+    /// Its name and its questions, if it has any.
+    pub asking: Asking,
+    /// When its last sitting began.
+    pub began: Option<Timestamp>,
+    /// What a worker makes of it.
+    pub outlook: Outlook,
+}
+
+/// All runs that are not over and that nobody drives, as far as `seer` can tell at `now`. What can't be read is left
+/// out.
+///
+/// # Errors
+///
+/// If there is a folder of sessions and it can't be read.
+pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Idle>> {
+    let mut all = Vec::new();
+    for (name, files) in super::names(home)? {
+        let (Some(path), Ok(run_id)) = (files.trace, name.parse::<RunId>()) else { continue };
+        let lease = Content::read(&home.lease(&run_id)).ok().flatten();
+        if lease.as_ref().is_some_and(|lease| lease.is_alive(seer, now)) {
+            continue;
+        }
+        let let_go = if lease.is_some_and(|lease| lease.was_let_go()) { LetGo::Itself } else { LetGo::Killed };
+        let Ok(Some(journal)) = unfinished(&path) else { continue };
+        let sittings = sittings(&journal);
+        let (asking, letters) = asking(home, run_id, fold(&journal), seer, now);
+        let outlook = sittings.outlook(&asking.questions, &letters.messages, let_go, now);
+        all.push(Idle { asking, began: sittings.began(), outlook });
+    }
+    Ok(all)
+}
+
+/// The journal at `path`, unless its run is over.
+fn unfinished(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     if is_over(&part(&file, bytes.saturating_sub(END_BYTES), END_BYTES.min(bytes))?) {
         return Ok(None);
     }
-    let fold = fold(&part(&file, 0, bytes)?);
-    let open: Vec<OpenQuestion> = fold.open().cloned().collect();
-    if open.is_empty() {
-        return Ok(None);
-    }
-    let (letters, mailbox_fault) = match Mailbox::of(home, &run_id).read() {
+    part(&file, 0, bytes).map(Some)
+}
+
+fn asking(home: &Home, run_id: RunId, fold: OpenQuestions, seer: &Owner, now: Timestamp) -> (Asking, Letters) {
+    let (mut letters, mailbox_fault) = match Mailbox::of(home, &run_id).read() {
         Ok(letters) => (letters, None),
         Err(fault) => (Letters::default(), Some(fault)),
     };
-    let questions = open.into_iter().map(|open| {
-        let first = letters.first(&open.key, open.question.kind).cloned();
-        (open, first)
-    });
+    let questions = fold.open().map(|open| (open.clone(), letters.first(&open.key, open.question.kind).cloned()));
+    let questions = questions.collect();
     let lease = Content::read(&home.lease(&run_id)).ok().flatten();
-    Ok(Some(Asking {
-        questions: questions.collect(),
+    let asking = Asking {
+        questions,
         driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
         run_id,
         project: fold.project,
         brief: fold.brief,
-        skipped: letters.skipped,
+        skipped: std::mem::take(&mut letters.skipped),
         mailbox_fault,
-    }))
+    };
+    (asking, letters)
 }
 
 /// Whether the last whole line of `end` is the run's end.
@@ -107,17 +149,37 @@ fn is_over(end: &[u8]) -> bool {
 
 fn fold(journal: &[u8]) -> OpenQuestions {
     let mut fold = OpenQuestions::default();
-    let mut begin = 0;
-    // What has no line feed yet is being written.
-    for end in memchr::memchr_iter(b'\n', journal) {
-        let line = &journal[begin..end];
-        begin = end + 1;
-        let Ok(line) = std::str::from_utf8(line) else { continue };
-        if glance(line).is_some_and(|(_, kind)| OpenQuestions::NEEDED.contains(&kind))
+    for (kind, line) in lines(journal) {
+        if OpenQuestions::NEEDED.contains(&kind)
             && let Ok(Line::Event(event)) = wire::decode(line)
         {
             fold.apply(event);
         }
     }
     fold
+}
+
+fn sittings(journal: &[u8]) -> Sittings {
+    let mut sittings = Sittings::default();
+    for (kind, line) in lines(journal) {
+        if Sittings::PROGRESS.contains(&kind) {
+            sittings.progressed();
+        } else if Sittings::NEEDED.contains(&kind)
+            && let Ok(Line::Event(event)) = wire::decode(line)
+        {
+            sittings.apply(&event);
+        }
+    }
+    sittings
+}
+
+/// The whole lines of a journal in our order of keys, each with its type. What has no line feed yet is being written.
+fn lines(journal: &[u8]) -> impl Iterator<Item = (&str, &str)> {
+    let mut begin = 0;
+    memchr::memchr_iter(b'\n', journal).filter_map(move |end| {
+        let line = &journal[begin..end];
+        begin = end + 1;
+        let line = std::str::from_utf8(line).ok()?;
+        glance(line).map(|(_, kind)| (kind, line))
+    })
 }

@@ -1,0 +1,289 @@
+//! What a worker does about a run that is not over and that nobody drives.
+//!
+//! In: the events of a journal (those of [`Sittings::NEEDED`], and that there was one of [`Sittings::PROGRESS`], are
+//! enough), its open questions, what its mailbox says, how its last driver let go, and the time. Out: whether the worker goes on with it, or why not.
+//!
+//! Begin with [`Sittings::outlook`].
+
+use jiff::Timestamp;
+
+use super::mailbox::{First, Said};
+use super::open::OpenQuestion;
+use super::question::Message;
+use crate::trace::{Body, Event};
+
+/// Who interrupts a run that a worker drives, when the worker is told to end: it is nobody's word about the run.
+pub const WORKER: &str = "worker";
+
+/// How often in a row a run may end the process that drives it before a worker leaves it: once may be chance, and what
+/// happens three times happens again.
+pub const FRUITLESS_MAX: u32 = 3;
+
+/// How a run's drivers came and went: a sitting begins with the run, and each time that it is resumed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sittings {
+    /// When the last one began; `None` if the run's start is not on record.
+    began: Option<Timestamp>,
+    /// Whether an operator had the run stand still in it.
+    is_interrupted: bool,
+    /// How many in a row were resumed and nothing came of them.
+    fruitless: u32,
+}
+
+/// How the last driver of a run let it go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LetGo {
+    /// It said that it did.
+    Itself,
+    /// It was killed, or its machine went down.
+    Killed,
+}
+
+/// What a worker makes of a run that nobody drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// It can go on.
+    GoesOn,
+    /// It waits for an operator's answer.
+    Waits,
+    /// An operator had it stand still, and nobody has resumed it since.
+    Paused,
+    /// It was killed each time that it was gone on with.
+    Fruitless {
+        /// How often.
+        times: u32,
+    },
+    /// Its beginning is not on record: there is nothing to go on with.
+    NotBegun,
+}
+
+impl Sittings {
+    /// The types of events that matter here.
+    pub const NEEDED: &[&str] = &["run_start", "run_resume", "operator_message"];
+
+    /// The types of events of which it matters only that they came: something came of the sitting. A reply alone is no
+    /// progress, for the call that it asks for may be what kills the driver each time.
+    pub const PROGRESS: &[&str] = &[
+        "phase_enter", "question", "answer", "expired", "tool_result", "tool_cancelled", "handoff_read",
+        "coordinator_state",
+    ];
+
+    /// Takes note of an event.
+    pub fn apply(&mut self, event: &Event) {
+        match &event.body {
+            Body::RunStart(_) => *self = Self { began: Some(event.at), ..Self::default() },
+            Body::RunResume { .. } => {
+                self.began = Some(event.at);
+                self.is_interrupted = false;
+                self.fruitless = self.fruitless.saturating_add(1);
+            }
+            // Whoever was told to end in peace was not killed.
+            Body::OperatorMessage { message, by, .. } => {
+                self.is_interrupted |= *message == Message::Interrupt && by != WORKER;
+                self.fruitless = 0;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes note that there was an event of [`Self::PROGRESS`].
+    pub fn progressed(&mut self) {
+        self.fruitless = 0;
+    }
+
+    /// When the last sitting began; `None` if the run's start is not on record.
+    #[must_use]
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
+    }
+
+    /// What to do about the run at `now`. `questions` are those that are open, each with what came first to it, and
+    /// `said` what lies in the mailbox without being asked for.
+    #[must_use]
+    pub fn outlook(
+        &self,
+        questions: &[(OpenQuestion, Option<First>)],
+        said: &[Said],
+        let_go: LetGo,
+        now: Timestamp,
+    ) -> Outlook {
+        let Some(began) = self.began else { return Outlook::NotBegun };
+        // A driver that was killed may not have heard it; what was said before the last one began is past.
+        let is_told = |said: &Said| said.message == Message::Interrupt && began <= said.at;
+        if self.is_interrupted || said.iter().any(is_told) {
+            return Outlook::Paused;
+        }
+        let has_come =
+            |(open, first): &(OpenQuestion, Option<First>)| matches!(first, Some(First::Answer(_))) || open.is_due(now);
+        if !questions.is_empty() && !questions.iter().any(has_come) {
+            return Outlook::Waits;
+        }
+        // With a question open, whoever resumed the run may have left it at that.
+        let was_killed = questions.is_empty() || let_go == LetGo::Killed;
+        if was_killed && self.fruitless >= FRUITLESS_MAX {
+            return Outlook::Fruitless { times: self.fruitless };
+        }
+        Outlook::GoesOn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inbox::mailbox::{Answer, Closing};
+    use crate::inbox::{Choice, Question, QuestionKind};
+    use crate::procedure::{Key, Part, Slot, What};
+    use crate::trace::{PhaseName, RunOptions, RunStart, Versions};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).expect("a time")
+    }
+
+    fn slot() -> Slot {
+        Slot::first(What::Ask, 1)
+    }
+
+    fn started() -> Body {
+        Body::RunStart(Box::new(RunStart {
+            run_id: "a".parse().expect("a name"),
+            brief_id: "a".parse().expect("a name"),
+            project: String::new(),
+            brief_path: None,
+            brief: String::new(),
+            options: RunOptions::default(),
+            versions: Versions { adjutant: String::new(), standing_orders: 1 },
+        }))
+    }
+
+    fn resumed() -> Body {
+        Body::RunResume { options: None, accepted_damage: Vec::new() }
+    }
+
+    fn interrupted(by: &str) -> Body {
+        Body::OperatorMessage { id: "m".into(), message: Message::Interrupt, by: by.into() }
+    }
+
+    fn progress() -> Body {
+        Body::PhaseEnter { phase: PhaseName::Execute, reason: None }
+    }
+
+    fn sittings(bodies: &[Body]) -> Sittings {
+        let mut sittings = Sittings::default();
+        for (seq, body) in (0..).zip(bodies) {
+            let second = i64::try_from(seq).expect("a small number");
+            sittings.apply(&Event { seq, at: at(second), part: Part::root(), body: body.clone() });
+            if *body == progress() {
+                sittings.progressed();
+            }
+        }
+        sittings
+    }
+
+    fn question(first: Option<First>, deadline_ms: Option<u64>) -> (OpenQuestion, Option<First>) {
+        let question = Question {
+            kind: QuestionKind::Limit,
+            text: "?".into(),
+            options: Vec::new(),
+            default: Choice::Done,
+            deadline_ms,
+        };
+        let key = Key { part: Part::root(), slot: slot() };
+        (OpenQuestion { key, at: at(1), question, phase: None, categories: Default::default() }, first)
+    }
+
+    fn answered() -> First {
+        First::Answer(Answer {
+            key: Key { part: Part::root(), slot: slot() },
+            kind: QuestionKind::Limit,
+            choice: Choice::Extend,
+            text: Some("3".into()),
+            by: "operator".into(),
+            whence: "inbox".into(),
+            at: at(2),
+            id: "x".into(),
+        })
+    }
+
+    #[test]
+    fn what_a_worker_makes_of_a_run() {
+        let closed = First::Closed {
+            key: Key { part: Part::root(), slot: slot() },
+            kind: QuestionKind::Limit,
+            why: Closing::Withdrawn,
+            at: at(2),
+        };
+        let thrice = || vec![started(), progress(), resumed(), resumed(), resumed()];
+        let with = |mut bodies: Vec<Body>, more: Body| {
+            bodies.push(more);
+            bodies
+        };
+        use LetGo::{Itself, Killed};
+        use Outlook::{Fruitless, GoesOn, NotBegun, Paused, Waits};
+        let none = || Vec::new();
+        for (name, bodies, questions, let_go, expected) in [
+            ("nothing is on record", vec![], none(), Killed, NotBegun),
+            ("killed at work", vec![started(), progress()], none(), Killed, GoesOn),
+            ("its driver failed", vec![started(), progress()], none(), Itself, GoesOn),
+            ("killed before anything", vec![started()], none(), Killed, GoesOn),
+            ("it asks", vec![started()], vec![question(None, None)], Itself, Waits),
+            ("killed while it asked", vec![started()], vec![question(None, None)], Killed, Waits),
+            ("not due yet", vec![started()], vec![question(None, Some(60_000))], Itself, Waits),
+            ("due", vec![started()], vec![question(None, Some(1_000))], Itself, GoesOn),
+            ("closed", vec![started()], vec![question(Some(closed), None)], Itself, Waits),
+            ("answered", vec![started()], vec![question(Some(answered()), None)], Itself, GoesOn),
+            ("paused", vec![started(), interrupted("operator")], none(), Itself, Paused),
+            ("paused and answered", vec![started(), interrupted("operator")], vec![question(Some(answered()), None)], Itself, Paused),
+            ("paused and due", vec![started(), interrupted("operator")], vec![question(None, Some(1))], Itself, Paused),
+            ("resumed since, and killed", vec![started(), interrupted("operator"), resumed()], none(), Killed, GoesOn),
+            ("the worker ended", vec![started(), interrupted(WORKER)], none(), Itself, GoesOn),
+            ("an operator and then a worker", vec![started(), interrupted("operator"), interrupted(WORKER)], none(), Itself, Paused),
+            ("twice", vec![started(), resumed(), resumed()], none(), Killed, GoesOn),
+            ("three times", thrice(), none(), Killed, Fruitless { times: 3 }),
+            ("three times, and its driver failed", thrice(), none(), Itself, Fruitless { times: 3 }),
+            ("progress at last", with(thrice(), progress()), none(), Killed, GoesOn),
+            ("the worker ended at last", with(thrice(), interrupted(WORKER)), none(), Itself, GoesOn),
+            ("a fourth time", with(thrice(), resumed()), none(), Killed, Fruitless { times: 4 }),
+            ("looked at three times", thrice(), vec![question(Some(answered()), None)], Itself, GoesOn),
+            ("killed by its answer", thrice(), vec![question(Some(answered()), None)], Killed, Fruitless { times: 3 }),
+        ] {
+            assert_eq!(sittings(&bodies).outlook(&questions, &[], let_go, at(10)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pause_that_nobody_heard_holds_until_somebody_resumes() {
+        let said = |second| Said {
+            id: "m".into(),
+            by: "operator".into(),
+            whence: "inbox".into(),
+            at: at(second),
+            message: Message::Interrupt,
+        };
+        let outlook = |bodies: &[Body], second| {
+            sittings(bodies).outlook(&[], &[said(second)], LetGo::Killed, at(10))
+        };
+        assert_eq!(outlook(&[started(), progress()], 5), Outlook::Paused);
+        assert_eq!(outlook(&[started(), resumed()], 0), Outlook::GoesOn);
+        assert_eq!(outlook(&[started(), resumed()], 1), Outlook::Paused);
+        let steer = Said { message: Message::Steer("x".into()), ..said(5) };
+        assert_eq!(sittings(&[started()]).outlook(&[], &[steer], LetGo::Killed, at(10)), Outlook::GoesOn);
+    }
+
+    #[test]
+    fn the_types_are_those_of_the_journal() {
+        let (needed, progressed) = (Sittings::NEEDED, Sittings::PROGRESS);
+        for (body, among) in [
+            (started(), needed),
+            (resumed(), needed),
+            (interrupted("operator"), needed),
+            (progress(), progressed),
+            (Body::Expired { slot: slot() }, progressed),
+            (Body::Question { slot: slot(), question: question(None, None).0.question }, progressed),
+        ] {
+            let event = Event { seq: 0, at: at(0), part: Part::root(), body };
+            let line: serde_json::Value =
+                serde_json::from_str(&crate::trace::wire::encode(&event, None)).expect("JSON");
+            assert!(among.contains(&line["type"].as_str().expect("a type")), "{line}");
+        }
+    }
+}
