@@ -18,7 +18,7 @@ use adjutant_core::procedure::Key;
 use thiserror::Error;
 
 use crate::home::Home;
-use crate::own_lines;
+use crate::own_lines::{self, NotOurs};
 
 /// The longest mailbox that is read, in bytes: a run has hundreds of questions, hardly ever a long answer.
 const MAILBOX_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -41,22 +41,32 @@ pub enum Claimed {
 
 /// Why a mailbox can't be used.
 #[derive(Debug, Error)]
-#[error("can't use the mailbox `{path}`: {source}", path = path.display())]
+#[error("can't use the mailbox `{path}`: {why}", path = path.display())]
 pub struct MailboxError {
     /// The file.
     pub path: PathBuf,
-    /// Why.
-    pub source: io::Error,
+    /// Why: said with the error, so that it is no source.
+    pub why: io::Error,
 }
 
 impl MailboxError {
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
-        match self.source.kind() {
-            io::ErrorKind::PermissionDenied => {
-                Some(format!("look at what it says, then `chmod 600 {}` or delete it", self.path.display()))
+        let path = self.path.display();
+        match NotOurs::of(&self.why) {
+            Some(NotOurs::Writable { .. }) => {
+                return Some(format!("look at what it says, then `chmod 600 {path}` or move it away"));
             }
+            Some(NotOurs::Link | NotOurs::NotPlain | NotOurs::Owner { .. } | NotOurs::OtherName) => {
+                return Some(
+                    "look at how it came there, then move it away: a new one is made when it is needed".into(),
+                );
+            }
+            None => {}
+        }
+        match self.why.kind() {
+            io::ErrorKind::PermissionDenied => Some(format!("`chmod 600 {path}`")),
             io::ErrorKind::TimedOut => Some("a stopped process may hold it: let it go on, or end it".to_owned()),
             _ => None,
         }
@@ -88,7 +98,7 @@ impl Mailbox {
     ///
     /// [`MailboxError`] if it can't be read, or others could have written it.
     pub fn read(&self) -> Result<Letters, MailboxError> {
-        let bytes = own_lines::read(&self.path, MAILBOX_BYTES_MAX).map_err(|source| self.unusable(source))?;
+        let bytes = own_lines::read(&self.path, MAILBOX_BYTES_MAX).map_err(|why| self.unusable(why))?;
         Ok(Letters::read(&bytes.unwrap_or_default()))
     }
 
@@ -123,7 +133,7 @@ impl Mailbox {
             locked.append(&[first_line(first)])?;
             Ok(Claimed::First)
         };
-        claimed().map_err(|source| self.unusable(source))
+        claimed().map_err(|why| self.unusable(why))
     }
 
     /// Says something to the run. A message whose id is there already changes nothing.
@@ -139,11 +149,11 @@ impl Mailbox {
             }
             locked.append(&[message_line(said)])
         };
-        written().map_err(|source| self.unusable(source))
+        written().map_err(|why| self.unusable(why))
     }
 
-    fn unusable(&self, source: io::Error) -> MailboxError {
-        MailboxError { path: self.path.clone(), source }
+    fn unusable(&self, why: io::Error) -> MailboxError {
+        MailboxError { path: self.path.clone(), why }
     }
 }
 
@@ -257,6 +267,53 @@ mod tests {
         fs::remove_file(mailbox.path()).expect("removed");
         fs::create_dir(mailbox.path()).expect("made");
         assert!(mailbox.read().is_err() && mailbox.claim(&answer(2, "b")).is_err(), "a folder");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_mailbox_is_said_once_with_what_to_do() {
+        let (_temp, mailbox) = mailbox();
+        let path = mailbox.path().to_owned();
+        let said =
+            Said { id: "m1".into(), by: "operator".into(), whence: "inbox".into(), at: at(), message: Message::Stop };
+        let check = |why: &str, hint: &str| {
+            let errors = [
+                mailbox.read().expect_err(why),
+                mailbox.claim(&answer(1, "a")).map(|_| ()).expect_err(why),
+                mailbox.say(&said).expect_err(why),
+            ];
+            for error in errors {
+                assert_eq!(error.to_string(), format!("can't use the mailbox `{}`: {why}", path.display()));
+                assert!(std::error::Error::source(&error).is_none(), "whoever says the source too says it twice");
+                assert!(error.hint().expect("a hint").contains(hint), "{why}: {:?}", error.hint());
+            }
+        };
+        let plain = || {
+            fs::remove_file(&path).ok();
+            assert_eq!(mailbox.claim(&answer(9, "a")).expect("claimed"), Claimed::First);
+        };
+        let away = "move it away: a new one";
+        plain();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).expect("set");
+        check("it can be written by others than you (mode 620)", "chmod 600");
+        plain();
+        fs::hard_link(&path, path.with_extension("other")).expect("linked");
+        check("it has another name elsewhere", away);
+        fs::remove_file(&path).expect("removed");
+        std::os::unix::fs::symlink(path.with_extension("other"), &path).expect("linked");
+        check("it is a link, not a file itself", away);
+        fs::remove_file(&path).expect("removed");
+        fs::create_dir(&path).expect("made");
+        check("it is not a plain file", away);
+        fs::remove_dir(&path).expect("removed");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+        check("it is not a plain file", away);
+        plain();
+        // Only who may give files away can try it.
+        let user = rustix::process::geteuid().as_raw();
+        if std::os::unix::fs::chown(&path, Some(user + 1), None).is_ok() {
+            check(&format!("it belongs to the user {}, not to you (user {user})", user + 1), away);
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+use thiserror::Error;
 
 use crate::artifacts::sync_folder;
 use crate::home::make_folder;
@@ -25,6 +27,47 @@ pub(crate) struct Locked {
     folder_to_sync: Option<std::path::PathBuf>,
 }
 
+/// Why a file can't be this user's alone: others may have said what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum NotOurs {
+    /// A link, which may lead to what somebody else writes.
+    #[error("it is a link, not a file itself")]
+    Link,
+    /// A folder, a pipe or the like.
+    #[error("it is not a plain file")]
+    NotPlain,
+    /// Somebody else's.
+    #[error("it belongs to the user {owner}, not to you (user {user})")]
+    Owner {
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        user: u32,
+    },
+    /// Others can write it.
+    #[error("it can be written by others than you (mode {mode:03o})")]
+    Writable {
+        /// Its mode.
+        mode: u32,
+    },
+    /// It has a second name.
+    #[error("it has another name elsewhere")]
+    OtherName,
+}
+
+impl NotOurs {
+    /// The reason in an error of this module, if it is one.
+    pub(crate) fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl From<NotOurs> for io::Error {
+    fn from(why: NotOurs) -> Self {
+        Self::new(io::ErrorKind::PermissionDenied, why)
+    }
+}
+
 /// What the file at `path` says, at most `bytes_max`; `None` if there is none.
 ///
 /// # Errors
@@ -34,7 +77,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     match OpenOptions::new().read(true).custom_flags(flags()).open(path) {
         Ok(file) => content(&file, bytes_max).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(not_opened(error)),
     }
 }
 
@@ -52,7 +95,7 @@ pub(crate) fn lock(path: &Path, bytes_max: u64) -> io::Result<Locked> {
         options.read(true).append(true).mode(0o600).custom_flags(flags());
         options
     };
-    let file = options().create(true).open(path)?;
+    let file = options().create(true).open(path).map_err(not_opened)?;
     // Others may not even make this user wait for their lock.
     check(&file)?;
     for attempt in 0.. {
@@ -106,23 +149,31 @@ fn flags() -> i32 {
     i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC).bits()).unwrap_or(0)
 }
 
+/// Why a file was not opened, in our words where the system's would mislead.
+fn not_opened(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => NotOurs::Link.into(),
+        Some(Errno::ISDIR | Errno::NXIO) => NotOurs::NotPlain.into(),
+        _ => error,
+    }
+}
+
 /// Whether the open file is a plain one of this user that nobody else can write.
 fn check(file: &File) -> io::Result<()> {
     let found = file.metadata()?;
-    let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !found.is_file() {
-        return refused("it is not a plain file".to_owned());
+        return Err(NotOurs::NotPlain.into());
     }
-    let user = rustix::process::geteuid().as_raw();
-    if found.uid() != user {
-        return refused(format!("it belongs to the user {}, not to you (user {user})", found.uid()));
+    let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
+    if owner != user {
+        return Err(NotOurs::Owner { owner, user }.into());
     }
     let mode = found.mode() & 0o777;
     if mode & 0o022 != 0 {
-        return refused(format!("it can be written by others than you (mode {mode:03o})"));
+        return Err(NotOurs::Writable { mode }.into());
     }
     if found.nlink() > 1 {
-        return refused("it has another name elsewhere".to_owned());
+        return Err(NotOurs::OtherName.into());
     }
     Ok(())
 }

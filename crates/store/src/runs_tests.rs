@@ -114,14 +114,7 @@ fn what_cant_be_read_is_listed_as_such_and_never_fatal() {
         listed.iter().map(|listed| (listed.name(), matches!(listed, Listed::Unreadable { .. }))).collect();
     assert_eq!(
         names,
-        [
-            ("a", false),
-            ("binary", true),
-            ("broken", false),
-            ("folder", true),
-            ("no name", true),
-            ("null", true)
-        ]
+        [("a", false), ("binary", true), ("broken", false), ("folder", true), ("no name", true), ("null", true)]
     );
 }
 
@@ -209,7 +202,9 @@ fn sessions_of_the_peer_are_recognised() {
 #[test]
 fn runs_of_a_brief_are_numbered_and_a_number_is_not_used_again() {
     let (_temp, home) = home();
-    let next = |id: &str| next_run_id(&home, &brief(id), &Owner::current(), at(0)).expect("readable").expect("a name").to_string();
+    let next = |id: &str| {
+        next_run_id(&home, &brief(id), &Owner::current(), at(0)).expect("readable").expect("a name").to_string()
+    };
     assert_eq!(next("a"), "a");
     for _ in 0..3 {
         drop(run(&home, "a", 0, vec![]));

@@ -113,7 +113,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             Some(worker) => Renderer::of_worker(args.json, &run_id, worker.several),
             None => Renderer::on_stdout(args.json),
         }
-            .note(&format!("run {run_id}: is over already ({outcome_name}); nothing to resume"));
+        .note(&format!("run {run_id}: is over already ({outcome_name}); nothing to resume"));
         return Ok(sitting::outcome_ending(outcome));
     }
     let before = latest_options(events, &start.options).clone();
@@ -189,11 +189,11 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
 fn named(home: &Home, typed: &str) -> anyhow::Result<RunId> {
     match runs::find(home, typed).map_err(super::not_found)? {
         Found::Run(run_id) => Ok(run_id),
-        Found::Peer(name) => Err(Failure::usage(format!(
-            "`{name}` is a session of another program: it can be looked at, not resumed"
-        ))
-        .hint(format!("`adjutant inspect {name}` shows it"))
-        .into()),
+        Found::Peer(name) => {
+            Err(Failure::usage(format!("`{name}` is a session of another program: it can be looked at, not resumed"))
+                .hint(format!("`adjutant inspect {name}` shows it"))
+                .into())
+        }
     }
 }
 

@@ -200,6 +200,46 @@ fn a_mailbox_that_others_can_write_answers_nothing() {
     assert_eq!(answers(&home, RUN)[0]["whence"], "terminal");
 }
 
+#[test]
+fn what_is_wrong_with_a_mailbox_is_said_once_and_mended_by_what_is_said() {
+    let said = |spoil: &dyn Fn(&std::path::Path)| {
+        let home = parked();
+        home.run(&["inbox", "answer", RUN, "go"]).expect_code(0);
+        spoil(&home.path(&mailbox(RUN)));
+        let answered = home.run(&["inbox", "answer", RUN, "no"]);
+        let stopped = home.run(&["stop", RUN]);
+        let resumed = home.run(&["resume", RUN]);
+        let warned: Vec<&str> = resumed.stdout.lines().filter(|line| line.contains("warning: ")).collect();
+        let ways = [("inbox answer", &answered), ("stop", &stopped)];
+        let ways = ways.map(|(way, said)| format!("{way}: exit code {}\n{}{}", said.code, said.stdout, said.stderr));
+        let text = format!("{}resume: exit code {}\n{}\n", ways.concat(), resumed.code, warned.join("\n"));
+        home.settled(&text)
+    };
+    let mode = |mode: u32| {
+        move |path: &std::path::Path| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+        }
+    };
+    let replaced = |make: fn(&std::path::Path)| {
+        move |path: &std::path::Path| {
+            fs::rename(path, path.with_extension("away")).expect("moved");
+            make(path);
+        }
+    };
+    let pipe = replaced(|path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    });
+    let link = replaced(|path| std::os::unix::fs::symlink(path.with_extension("away"), path).expect("linked"));
+    let torn = |path: &std::path::Path| {
+        let whole = fs::read_to_string(path).expect("a mailbox");
+        fs::write(path, &whole[..60]).expect("written");
+    };
+    insta::assert_snapshot!("mailbox_is_a_pipe", said(&pipe));
+    insta::assert_snapshot!("mailbox_is_a_link", said(&link));
+    insta::assert_snapshot!("mailbox_is_writable_by_the_group", said(&mode(0o620)));
+    insta::assert_snapshot!("mailbox_has_a_torn_line", said(&torn));
+}
+
 /// A run with open questions, that never had a driver: enough for the inbox.
 fn asking(home: &TestHome, run: &str, questions: &[Question]) {
     let place = Home::new(home.path("home"), None);

@@ -58,7 +58,10 @@ fn end(home: &TestHome, run: &str) -> Value {
 
 /// A run whose command waits at the gate `gate`, begun and answered; its process.
 fn at_work(home: &TestHome, command: &str) -> (Running, File) {
-    home.scripted(FIELDS, &json!([SUMMARY, turn(command), turn(command), turn(command), turn(command), {"repeat": 9, "text": REPORT}]));
+    home.scripted(
+        FIELDS,
+        &json!([SUMMARY, turn(command), turn(command), turn(command), turn(command), {"repeat": 9, "text": REPORT}]),
+    );
     let mut running = home.start(&["run", "../brief.md"]);
     running.until("? Is this summary what you want?");
     running.type_line("go");
@@ -98,14 +101,18 @@ fn a_run_whose_process_was_killed_is_taken_up_by_a_worker() {
 #[test]
 fn what_an_operator_paused_stands_until_they_resume_it() {
     let home = TestHome::new();
-    home.scripted("mode: gated", &json!([SUMMARY, {"repeat": 9, "text": REPORT}]));
+    home.scripted("mode: auto", &json!([SUMMARY, {"repeat": 9, "text": REPORT}]));
     let mut running = home.start(&["run", "../brief.md"]);
     running.until("? Is this summary what you want?");
     running.until("no ");
     home.run(&["pause", RUN]).expect_code(0).expect_text("it stands still");
+    // Its input stays open: it ends by what it was told.
+    running.until("says (inbox): interrupt");
     running.finish().expect_code(130);
     check_left(&home, 0, "");
-    // An answer is no resume.
+    home.run(&["resume", RUN]).expect_code(4);
+    // It waits now, and an answer alone would have a worker go on with it.
+    home.run(&["pause", RUN]).expect_code(0).expect_text("no worker goes on with it");
     home.run(&["inbox", "answer", RUN, "go"]).expect_code(0);
     check_left(&home, 0, "");
     home.run(&["resume", RUN]).expect_code(0).expect_text("answered by operator, inbox");
@@ -178,10 +185,10 @@ fn a_run_that_ends_its_worker_each_time_is_left_after_three() {
     running.kill();
     drop(held);
     for _ in 0..3 {
-        let worker = home.start(&["work", "--once"]);
-        let held = reached(&home, "gate");
+        let mut worker = home.start(&["work", "--once"]);
+        // The command waits at the gate; what the worker before had there may not be gone yet.
+        worker.until("\u{2192} shell_exec");
         worker.kill();
-        drop(held);
     }
     fs::remove_file(home.path("gate")).expect("removed");
     check_left(&home, 1, &format!("run {RUN} is left: it ended the process that drove it 3 times in a row"));
@@ -244,8 +251,11 @@ fn lines_of_json_name_their_run() {
     let worked = home.run(&["work", "--once", "--jobs", "2", "--json"]).expect_code(0);
     let lines: Vec<Value> = worked.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     for run in &runs {
-        let of_run: Vec<u64> =
-            lines.iter().filter(|line| line["run"] == **run).map(|line| line["seq"].as_u64().expect("a number")).collect();
+        let of_run: Vec<u64> = lines
+            .iter()
+            .filter(|line| line["run"] == **run)
+            .map(|line| line["seq"].as_u64().expect("a number"))
+            .collect();
         let resumed = events(&home, run, "run_resume")[0]["seq"].as_u64().expect("a number");
         let last = home.journal(run).last().expect("events")["seq"].as_u64().expect("a number");
         assert_eq!(of_run, (resumed..=last).collect::<Vec<_>>());
@@ -265,7 +275,11 @@ fn ctrl_c_stops_all_that_a_worker_drives_and_the_next_worker_goes_on() {
     drop(held);
     for run in &runs[..2] {
         let said = &events(&home, run, "operator_message");
-        assert_eq!((said.len(), &said[0]["message"], &said[0]["by"]), (1, &json!("interrupt"), &json!("worker")), "{run}");
+        assert_eq!(
+            (said.len(), &said[0]["message"], &said[0]["by"]),
+            (1, &json!("interrupt"), &json!("worker")),
+            "{run}"
+        );
         assert_eq!(events(&home, run, "tool_cancelled").len() + events(&home, run, "tool_result").len(), 1, "{run}");
     }
     assert_eq!(events(&home, &runs[2], "run_resume").len(), 0, "it was never begun");

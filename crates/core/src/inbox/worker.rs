@@ -232,11 +232,23 @@ mod tests {
             ("closed", vec![started()], vec![question(Some(closed), None)], Itself, Waits),
             ("answered", vec![started()], vec![question(Some(answered()), None)], Itself, GoesOn),
             ("paused", vec![started(), interrupted("operator")], none(), Itself, Paused),
-            ("paused and answered", vec![started(), interrupted("operator")], vec![question(Some(answered()), None)], Itself, Paused),
+            (
+                "paused and answered",
+                vec![started(), interrupted("operator")],
+                vec![question(Some(answered()), None)],
+                Itself,
+                Paused,
+            ),
             ("paused and due", vec![started(), interrupted("operator")], vec![question(None, Some(1))], Itself, Paused),
             ("resumed since, and killed", vec![started(), interrupted("operator"), resumed()], none(), Killed, GoesOn),
             ("the worker ended", vec![started(), interrupted(WORKER)], none(), Itself, GoesOn),
-            ("an operator and then a worker", vec![started(), interrupted("operator"), interrupted(WORKER)], none(), Itself, Paused),
+            (
+                "an operator and then a worker",
+                vec![started(), interrupted("operator"), interrupted(WORKER)],
+                none(),
+                Itself,
+                Paused,
+            ),
             ("twice", vec![started(), resumed(), resumed()], none(), Killed, GoesOn),
             ("three times", thrice(), none(), Killed, Fruitless { times: 3 }),
             ("three times, and its driver failed", thrice(), none(), Itself, Fruitless { times: 3 }),
@@ -259,9 +271,7 @@ mod tests {
             at: at(second),
             message: Message::Interrupt,
         };
-        let outlook = |bodies: &[Body], second| {
-            sittings(bodies).outlook(&[], &[said(second)], LetGo::Killed, at(10))
-        };
+        let outlook = |bodies: &[Body], second| sittings(bodies).outlook(&[], &[said(second)], LetGo::Killed, at(10));
         assert_eq!(outlook(&[started(), progress()], 5), Outlook::Paused);
         assert_eq!(outlook(&[started(), resumed()], 0), Outlook::GoesOn);
         assert_eq!(outlook(&[started(), resumed()], 1), Outlook::Paused);

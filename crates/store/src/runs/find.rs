@@ -78,9 +78,7 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     // A run's name begins with its brief's id, so that no other journal need be opened.
     let mut candidates: Vec<Candidate> = all
         .iter()
-        .filter(|(name, files)| {
-            !given.is_empty() && begins(name, first_of.unwrap_or(given)) && !unbegun::are(files)
-        })
+        .filter(|(name, files)| !given.is_empty() && begins(name, first_of.unwrap_or(given)) && !unbegun::are(files))
         .map(|(name, files)| {
             let brief_id = files.trace.as_deref().and_then(summary::brief_id);
             let is_peers = brief_id.is_none() && (files.session.is_some() || name.parse::<RunId>().is_err());

@@ -72,8 +72,7 @@ impl Listed {
 /// If there is a folder and it can't be read. No folder means no runs.
 pub fn list(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Listed>> {
     let begun = names(home)?.into_iter().filter(|(_, files)| !unbegun::are(files));
-    let mut all: Vec<Listed> =
-        begun.map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
+    let mut all: Vec<Listed> = begun.map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
     all.sort_by(|a, b| b.updated_at().cmp(&a.updated_at()).then_with(|| a.name().cmp(b.name())));
     Ok(all)
 }
@@ -110,12 +109,7 @@ fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
 }
 
 /// The name that stands in the way of a new run `run_id`: the same without regard to case.
-pub(crate) fn taken_name(
-    home: &Home,
-    run_id: &RunId,
-    seer: &Owner,
-    now: Timestamp,
-) -> io::Result<Option<String>> {
+pub(crate) fn taken_name(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> io::Result<Option<String>> {
     let mut same = names(home)?.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(run_id.as_str()));
     Ok(same.find(|(name, files)| !unbegun::are_free(home, name, files, seer, now)).map(|(name, _)| name))
 }

@@ -139,6 +139,15 @@ fn give(home: &Home, waiting: &Waiting, row: &Row, word: &str) -> anyhow::Result
     if let Some(first) = first {
         return Ok(late(first));
     }
+    // Why was said when all mailboxes were read.
+    if let Some(fault) = &run.mailbox_fault {
+        let failure = Failure::ending(Ending::Failed, format!("`{}` is not answered", row.id));
+        return Err(match fault.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+        .into());
+    }
     let kind = open.question.kind;
     let reply: Reply = reply::read(kind, word).ok_or_else(|| unreadable(word, Some(row)))?;
     let now = Timestamp::now();
