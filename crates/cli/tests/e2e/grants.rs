@@ -112,3 +112,42 @@ fn explain_says_why_a_call_was_held_and_what_would_have_let_it_through() {
     assert!(effects.iter().any(|effect| effect["category"] == "filesystem_delete"), "{effects:?}");
     home.run(&["explain", RUN, "3"]).expect_code(1).expect_text("has no call 3");
 }
+
+#[test]
+fn a_file_that_others_could_have_written_grants_nothing_and_it_is_said() {
+    let path = "home/projects/e2e/permission_grants.jsonl";
+    type Spoil = fn(&std::path::Path);
+    let cases: [(Spoil, &str); 4] = [
+        (
+            |path| fs::set_permissions(path, fs::Permissions::from_mode(0o664)).expect("set"),
+            "it can be written by others than you (mode 664)",
+        ),
+        (|path| fs::hard_link(path, path.with_extension("other")).expect("linked"), "it has another name elsewhere"),
+        (
+            |path| {
+                fs::rename(path, path.with_extension("other")).expect("moved");
+                std::os::unix::fs::symlink(path.with_extension("other"), path).expect("linked");
+            },
+            "it is a link, not a file itself",
+        ),
+        (
+            |path| {
+                fs::remove_file(path).expect("removed");
+                fs::create_dir(path).expect("made");
+            },
+            "it is not a plain file",
+        ),
+    ];
+    for (spoil, why) in cases {
+        let home = granted();
+        spoil(&home.path(path));
+        let turns = json!([SUMMARY, {"text": "one", "calls": [write("docs/b.md")]}, REPORT, REPORT]);
+        home.write("script.json", turns.to_string());
+        home.run(ARGS).expect_text(&format!(
+            "warning: no grant of the project holds: can't read `{}`: {why}",
+            home.path(path).display()
+        ));
+        assert_eq!(home.read("work/docs/b.md"), "", "{why}");
+        home.run(&["grants", "list"]).expect_code(1).expect_text(why);
+    }
+}
