@@ -102,6 +102,12 @@ impl Home {
         self.sessions.join(format!("{run_id}{MAILBOX_ENDING}"))
     }
 
+    /// What is remembered of traces that were walked over.
+    #[must_use]
+    pub fn rollups(&self) -> PathBuf {
+        self.root.join("rollups.jsonl")
+    }
+
     /// Which questions were told of to the operator.
     #[must_use]
     pub fn notices(&self) -> PathBuf {

@@ -7,7 +7,7 @@
 //!
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
 //! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
-//! [`scan`] reads any file of lines in bounded memory, [`config`] reads what an operator set, [`keys`] the keys
+//! [`scan`] reads any file of lines in bounded memory, [`history`] walks over all traces of a project, [`config`] reads what an operator set, [`keys`] the keys
 //! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`mailbox`] what is
 //! answered to the questions of a run from anywhere, [`trust`] which files of projects may run something.
 
@@ -20,12 +20,14 @@ pub mod disk;
 pub mod artifacts;
 pub mod runs;
 pub mod scan;
+pub mod history;
 pub mod config;
 pub mod keys;
 pub mod grants;
 pub mod memory;
 pub mod mailbox;
 pub mod notices;
+pub mod profiles;
 mod own_lines;
 mod plain_file;
 pub mod trust;

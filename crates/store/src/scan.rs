@@ -29,6 +29,8 @@ pub struct Scan {
     pub damaged: Vec<(u64, Fault)>,
     /// How many lines can't be used.
     pub damaged_lines: u64,
+    /// How many lines have nothing but white space on them. They are nothing; the peer calls them damaged.
+    pub white_lines: u64,
     /// Whether the last line has no line feed: it is being written, or it was torn.
     pub is_unterminated: bool,
 }
@@ -124,8 +126,10 @@ pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::
 
 impl Scan {
     fn line(&mut self, line: &[u8], each: &mut impl FnMut(u64, &str) -> Use) -> Use {
-        let line = line.strip_suffix(b"\r").unwrap_or(line).trim_ascii();
+        let whole = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = whole.trim_ascii();
         if line.is_empty() {
+            self.white_lines += u64::from(!whole.is_empty());
             return Use::Taken;
         }
         let fault = if line.len() > LINE_BYTES_MAX {

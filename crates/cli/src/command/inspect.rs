@@ -3,19 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::id::Slug;
+use adjutant_core::learn::history::{self as learned_history, Window};
+use adjutant_core::learn::sorted_json;
 use adjutant_core::price::Prices;
 use adjutant_core::trace::read::{self, Trace};
+use adjutant_core::trace::wire;
 use adjutant_core::view::cost::Pricing;
+use adjutant_core::view::learned::Learned;
 use adjutant_core::view::peer_session::{self, PeerSession};
 use adjutant_core::view::trace::Extent;
 use adjutant_core::view::{
-    View, cost, detectors, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
+    View, cost, detectors, history, learned, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
 };
-use adjutant_store::Home;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::scan::{self, Use};
+use adjutant_store::{Home, profiles};
 use anyhow::Context;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::exit::Ending;
@@ -57,6 +63,12 @@ pub struct InspectArgs {
     /// Show the events of bridged tools
     #[arg(long)]
     mcp: bool,
+    /// Show the history of the run's project
+    #[arg(long)]
+    history: bool,
+    /// Show the learned profile of the run's project, and what the run made of it
+    #[arg(long)]
+    learned: bool,
     /// Show the grants and what became of them
     #[arg(long)]
     permissions: bool,
@@ -104,6 +116,8 @@ fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> an
         (args.detectors, View::Detectors),
         (args.tools, View::Tools),
         (args.mcp, View::Mcp),
+        (args.history, View::History),
+        (args.learned, View::Learned),
         (args.permissions, View::Permissions),
     ];
     let asked: Vec<View> = asked.into_iter().filter_map(|(is_asked, view)| is_asked.then_some(view)).collect();
@@ -132,7 +146,21 @@ fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> an
         Some(View::Tools) => put(args.json, &tools::of(trace), tools::text),
         Some(View::Mcp) => put(args.json, &mcp::of(trace), mcp::text),
         Some(View::Permissions) => put(args.json, &permissions::of(trace), permissions::text),
-        Some(View::History | View::Learned) | None => match &files.peer {
+        Some(View::History) => {
+            let (_, project) = whose(files, trace)?;
+            let fold = super::history::of(home, project.as_str(), Window::default())?;
+            let report =
+                fold.report(project.as_str(), &wire::timestamp(Timestamp::now()), learned_history::MIN_SAMPLES);
+            if args.json { super::print(&sorted_json(&report)) } else { super::print(&history::text(&report, false)) }
+        }
+        Some(View::Learned) => {
+            let (brief_id, project) = whose(files, trace)?;
+            let profile = profiles::read(home, &project)
+                .map_err(|error| Failure::of(Ending::Failed, &error, error.hint(&project)))?;
+            let consulted = learned::of(trace);
+            put(args.json, &Learned { brief_id, slug: project.to_string(), profile, consulted }, learned::text)
+        }
+        None => match &files.peer {
             Some(session) if args.transcript => {
                 let said = transcript::of_peer(session, files.peer_transcript.as_deref());
                 put(args.json, &said, |said| transcript::peer_text(session, said))
@@ -145,6 +173,24 @@ fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> an
             None => put(args.json, &summary::of(trace), summary::text),
         },
     }
+}
+
+/// The brief's id and the project of what is looked at.
+fn whose(files: &Files, trace: &Trace<'_>) -> anyhow::Result<(String, Slug)> {
+    let (brief_id, project) = match &files.peer {
+        Some(session) => (session.brief_id.clone(), session.project.clone()),
+        None => {
+            let start = trace.lines.iter().find(|line| line.kind == "run_start");
+            let word = |name: &str| start.map(|line| line.fields.word(name).into_owned());
+            (word("brief_id").unwrap_or_default(), word("project"))
+        }
+    };
+    let Some(project) = project else {
+        return Err(Failure::ending(Ending::Failed, "it is not on record which project this is about").into());
+    };
+    let slug =
+        project.parse().map_err(|error: adjutant_core::id::BadSlug| Failure::of(Ending::Failed, &error, None))?;
+    Ok((brief_id, slug))
 }
 
 /// The prices that are configured now, by adapter. A configuration that can't be used has none: what was spent

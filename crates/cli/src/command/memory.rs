@@ -1,7 +1,7 @@
 //! `adjutant memory`: what projects remember between runs.
 
 use adjutant_core::id::Slug;
-use adjutant_core::memory::{self, Draft, Log, MemoryCategory, Query, Record, RecordId, Said};
+use adjutant_core::memory::{Draft, Log, MemoryCategory, Query, Record, RecordId, Said};
 use adjutant_core::trace::wire;
 use adjutant_core::view::{visible_line, visible_text};
 use adjutant_ports::{Memory as _, NotWritten, Written};
@@ -55,7 +55,7 @@ struct Only {
     #[arg(long, value_name = "CATEGORY")]
     category: Option<MemoryCategory>,
     /// Only entries from a day or a time on, such as 2026-01-31
-    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    #[arg(long, value_name = "TIME", value_parser = super::parse_time)]
     since: Option<Timestamp>,
 }
 
@@ -123,10 +123,6 @@ struct SearchArgs {
     /// Print the entries as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn parse_since(text: &str) -> Result<Timestamp, String> {
-    memory::since(text).ok_or_else(|| "a time is a day such as 2026-01-31, or like 2026-01-31T08:00:00Z".to_owned())
 }
 
 /// Looks at a memory or changes it.

@@ -12,6 +12,8 @@ pub mod list;
 pub mod inspect;
 pub mod plan;
 pub mod replay;
+pub mod history;
+pub mod learn;
 pub mod undo;
 pub mod decide;
 pub mod explain;
@@ -59,6 +61,12 @@ fn outcome(events: &[Event]) -> Option<Outcome> {
         Body::RunEnd { outcome } => Some(outcome),
         _ => None,
     })
+}
+
+/// Reads a time as a person types it: a day, or a time.
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    adjutant_core::memory::since(text)
+        .ok_or_else(|| "a time is a day such as 2026-01-31, or like 2026-01-31T08:00:00Z".to_owned())
 }
 
 /// Prints one JSON value on stdout.

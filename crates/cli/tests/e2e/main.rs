@@ -15,6 +15,7 @@ mod gemini;
 mod grants;
 mod guard;
 mod help;
+mod history;
 mod home;
 mod hostile;
 mod inbox;

@@ -18,7 +18,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::shape;
+use super::{object, shape};
 
 /// A trace as far as it can be read.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ impl TraceLine<'_> {
 
 /// The fields of an object, in the order of the text; of two with one name the last counts.
 #[derive(Debug, Clone, Default)]
-pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Fields<'a> {
     /// The field as the JSON it was read from; a field that is `null` counts as absent.
@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
         for (known, value) in &self.0 {
             let known: &str = known;
             if known.len() == name.len() && known == name {
-                found = Some(value.get());
+                found = Some(*value);
             }
         }
         found.filter(|json| *json != "null")
@@ -142,6 +142,12 @@ impl<'a> Fields<'a> {
         self.json(name).and_then(object_of).unwrap_or_default()
     }
 
+    /// The fields that are objects themselves, in the order of the text.
+    #[must_use]
+    pub fn values(&self) -> Vec<Self> {
+        self.0.iter().filter_map(|(_, json)| object_of(json)).collect()
+    }
+
     /// The field as a list of objects; empty if it is anything else.
     #[must_use]
     pub fn objects(&self, name: &str) -> Vec<Self> {
@@ -175,7 +181,11 @@ pub(super) fn number_of(json: &str) -> Option<u64> {
 }
 
 pub(super) fn object_of(json: &str) -> Option<Fields<'_>> {
-    serde_json::from_str(json).ok()
+    let mut fields = Vec::with_capacity(8);
+    match object::fields(json, |name, value| fields.push((Cow::Borrowed(name), value))) {
+        Some(()) => Some(Fields(fields)),
+        None => serde_json::from_str(json).ok(),
+    }
 }
 
 pub(super) fn items_of(json: &str) -> Option<Vec<&str>> {
@@ -239,12 +249,13 @@ pub fn read_lines<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> Trace<
 
 impl<'a> Trace<'a> {
     fn read(&mut self, number: u64, line: &'a str) {
-        if line.trim().is_empty() {
-            return;
-        }
-        let Some(line) = read_line(number, line) else {
-            self.damaged.push(number);
-            return;
+        let line = match read_one(line) {
+            Read::Blank => return,
+            Read::Line(line) => TraceLine { number, ..line },
+            Read::Mistyped | Read::NotJson => {
+                self.damaged.push(number);
+                return;
+            }
         };
         if self.version.is_none() && line.kind == "trace_version" {
             self.version = line.fields.number("version");
@@ -253,16 +264,36 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// One line; `None` if it is no JSON object with a `type`, or one whose fields are not what its type has.
-fn read_line(number: u64, line: &str) -> Option<TraceLine<'_>> {
-    let fields = object_of(line)?;
-    let kind = fields.text("type")?;
+/// What one line is.
+#[derive(Debug)]
+pub enum Read<'a> {
+    /// Nothing stands on it.
+    Blank,
+    /// A readable line; its number is left at 0.
+    Line(TraceLine<'a>),
+    /// JSON, but no object with a type, or one whose fields are not what its type has.
+    Mistyped,
+    /// No JSON at all.
+    NotJson,
+}
+
+/// Reads one line.
+#[must_use]
+pub fn read_one(line: &str) -> Read<'_> {
+    if line.trim_ascii_start().is_empty() && line.trim().is_empty() {
+        return Read::Blank;
+    }
+    let Some(fields) = object_of(line) else {
+        let is_json = serde_json::from_str::<&RawValue>(line).is_ok();
+        return if is_json { Read::Mistyped } else { Read::NotJson };
+    };
+    let Some(kind) = fields.text("type") else { return Read::Mistyped };
     let known = shape::fields_of(&kind);
     if !(shape::hold(shape::HEAD, &fields) && known.is_none_or(|needed| shape::hold(needed, &fields))) {
-        return None;
+        return Read::Mistyped;
     }
-    Some(TraceLine {
-        number,
+    Read::Line(TraceLine {
+        number: 0,
         seq: fields.number("seq"),
         at: fields.text("at"),
         kind,
@@ -289,7 +320,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut fields = Vec::with_capacity(8);
                 while let Some(Name(name)) = map.next_key()? {
-                    fields.push((name, map.next_value()?));
+                    let value: &RawValue = map.next_value()?;
+                    fields.push((name, value.get()));
                 }
                 Ok(Fields(fields))
             }
@@ -305,6 +337,7 @@ impl Serialize for Fields<'_> {
         let mut map = serializer.serialize_map(None)?;
         for (index, (name, value)) in self.0.iter().enumerate() {
             if self.0[index + 1..].iter().all(|(later, _)| later != name) {
+                let value: &RawValue = serde_json::from_str(value).map_err(serde::ser::Error::custom)?;
                 map.serialize_entry(name, value)?;
             }
         }

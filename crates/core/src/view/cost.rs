@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::columns::table_of;
 use super::damage;
@@ -132,7 +132,7 @@ pub fn of(trace: &Trace<'_>, pricing: Pricing<'_>) -> Cost {
     let mut roles: IndexMap<String, Spent> = IndexMap::new();
     let mut sessions: IndexMap<String, Spent> = IndexMap::new();
     let mut total: Option<Spent> = None;
-    let mut asked = Asked::default();
+    let mut asked = Askers::default();
     for line in &trace.lines {
         asked.see(line);
         let Some(turn) = turn_of(line) else { continue };
@@ -264,9 +264,26 @@ impl Spent {
     }
 }
 
+/// One turn, priced as it was when it was taken, for whoever adds up many runs.
+pub(crate) struct PricedTurn {
+    /// The tokens that went in, those of a cache included.
+    pub(crate) tokens_in: u64,
+    /// The tokens that came out.
+    pub(crate) tokens_out: u64,
+    /// What it cost, in nano-dollars, if tokens and prices are on record.
+    pub(crate) nano_dollars: Option<u64>,
+}
+
+/// The turn that a line tells of, priced by what the run was begun with; `None` if it is none.
+pub(crate) fn turn(line: &TraceLine<'_>, askers: &Askers) -> Option<PricedTurn> {
+    let spent = turn_of(line)?.spent(Pricing::Configured(&BTreeMap::new()), askers.agent(line));
+    let Spent { tokens_in, tokens_out, nano_dollars, .. } = spent;
+    Some(PricedTurn { tokens_in, tokens_out, nano_dollars })
+}
+
 /// Who was asked for turns, as far as the lines so far say.
-#[derive(Default)]
-struct Asked {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Askers {
     /// The agents of the run, by their place in its options.
     agents: Vec<Agent>,
     /// The place of the agent that was asked last, by part.
@@ -274,20 +291,22 @@ struct Asked {
 }
 
 /// One agent of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Agent {
     adapter: String,
     /// Its prices when the run was begun.
     prices: Option<Prices>,
 }
 
-impl Asked {
-    fn see(&mut self, line: &TraceLine<'_>) {
+impl Askers {
+    pub(crate) fn see(&mut self, line: &TraceLine<'_>) {
         match line.kind.as_ref() {
             "run_start" | "run_resume" => {
                 let options = line.fields.object("options");
                 if options.text("adapter").is_some() {
-                    let fallback = options.objects("fallback");
-                    self.agents = std::iter::once(&options).chain(&fallback).map(agent_of).collect();
+                    // In the order in which a request names them: the run's, those to fall back on, those of roles.
+                    let others = options.objects("fallback").into_iter().chain(options.object("role_agents").values());
+                    self.agents = std::iter::once(&options).chain(&others.collect::<Vec<_>>()).map(agent_of).collect();
                 }
             }
             "agent_request" => {
@@ -369,7 +388,7 @@ fn usage_of(fields: &Fields<'_>) -> Usage {
 
 /// The last segment of a part without its attempt: the `executor` of `subtask/2.1/executor`, the `coding`
 /// of `stage/coding.1`.
-fn role_of(part: &str) -> &str {
+pub(crate) fn role_of(part: &str) -> &str {
     let last = part.rsplit('/').next().unwrap_or(part);
     let role = last.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if role.is_empty() { if part.is_empty() { "run" } else { part } } else { role }

@@ -1,0 +1,163 @@
+//! `adjutant learn`: what past runs recommend, and the operator's hand on the switch.
+
+use adjutant_core::id::Slug;
+use adjutant_core::learn::profile::{Change, Profile};
+use adjutant_core::learn::{LearnFold, sorted_json, thresholds};
+use adjutant_core::trace::wire;
+use adjutant_core::view::learned;
+use adjutant_store::history::{self as store, Counting};
+use adjutant_store::{Home, profiles};
+use anyhow::Context;
+use serde::Serialize;
+
+use super::history::{Compat, Span};
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// Propose what runs of a project teach, and apply it if you say so
+///
+/// Prints a profile made from the traces of past runs, with the evidence for each line of it, and how it differs from
+/// the one that is applied. Nothing changes without --apply, and a run uses a profile only if its brief has
+/// `learned_profile`.
+#[derive(Debug, clap::Args)]
+pub struct LearnArgs {
+    /// The project
+    project: Slug,
+    /// Put the profile in the place of the one before
+    #[arg(long)]
+    apply: bool,
+    /// Remove the profile
+    #[arg(long, conflicts_with_all = ["apply", "emit_frontmatter", "compat"])]
+    reset: bool,
+    #[command(flatten)]
+    span: Span,
+    /// How many runs every recommendation wants, where that is more than it wants anyway
+    #[arg(long, value_name = "N", default_value_t = thresholds::SMALLEST_MIN_SAMPLES)]
+    min_samples: u64,
+    /// Print the lines for a brief that is to use the profile
+    #[arg(long)]
+    emit_frontmatter: bool,
+    /// Print the profile as JSON, with the changes
+    #[arg(long)]
+    json: bool,
+    /// Recommend as another program does, value for value
+    #[arg(long, value_name = "PROGRAM")]
+    compat: Option<Compat>,
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Proposal<'a> {
+    profile: &'a Profile,
+    applied: bool,
+    /// What would change, or has; absent where there was no profile before.
+    changes: Option<Vec<Change>>,
+}
+
+/// Proposes a profile, applies it or removes it.
+pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    // The peer ignores a number that is too small.
+    if args.compat.is_none() && args.min_samples < thresholds::MIN_SAMPLES_FLOOR {
+        let floor = thresholds::MIN_SAMPLES_FLOOR;
+        return Err(Failure::usage(format!(
+            "--min-samples {}: fewer than {floor} runs teach nothing",
+            args.min_samples
+        ))
+        .into());
+    }
+    if args.reset {
+        return reset(&home, &args.project);
+    }
+    let before = match profiles::read(&home, &args.project) {
+        Ok(before) => before,
+        Err(error) => return unusable(args, &error),
+    };
+    let candidate = candidate(args, &home)?;
+    let changes = before.as_ref().map(|before| before.changes(&candidate));
+    let written = if args.apply { Some(apply(args, &home, &candidate)?) } else { None };
+    if args.json {
+        match args.compat {
+            Some(Compat::Openwar) => super::print(&sorted_json(&candidate))?,
+            None => super::print(&sorted_json(&Proposal {
+                profile: &candidate,
+                applied: written.is_some(),
+                changes: changes.clone(),
+            }))?,
+        }
+    } else {
+        super::print(&learned::profile_text(&candidate))?;
+    }
+    if args.emit_frontmatter {
+        super::print(&format!("\n# in the front matter of a brief:\nlearned_profile: {}\n", args.project))?;
+    }
+    if let Some(path) = &written {
+        tell!("applied: {}", path.display());
+    } else {
+        tell!("nothing is applied: `adjutant learn {} --apply` does that", args.project);
+    }
+    if candidate.is_idle() {
+        tell!("it would change nothing: there is no sensitivity, budget or dead tool in it");
+    }
+    tell_changes(changes.as_deref(), &candidate);
+    Ok(Ending::Done)
+}
+
+fn tell_changes(changes: Option<&[Change]>, candidate: &Profile) {
+    match changes {
+        None => tell!("new profile, from {} runs: there was none before", candidate.source_runs.len()),
+        Some([]) => tell!("no changes to the profile that was applied before"),
+        Some(changes) => {
+            tell!("changes to the profile that was applied before:");
+            tell!("{}", learned::changes_text(changes).trim_end_matches('\n'));
+        }
+    }
+}
+
+fn candidate(args: &LearnArgs, home: &Home) -> anyhow::Result<Profile> {
+    let slug = args.project.as_str();
+    if let Some(Compat::Openwar) = args.compat {
+        let fold = super::history::as_peer(home, slug, args.span.since())?;
+        return Ok(fold.profile(slug, &wire::timestamp(args.span.now())));
+    }
+    let window = args.span.window()?;
+    let mut fold = LearnFold::new(args.span.now());
+    let coverage = store::read(home, slug, Counting::Once, |trace| {
+        for run in trace.runs.iter().filter(|run| window.holds(run)) {
+            fold.add(&trace.name, run);
+        }
+    });
+    super::history::tell_unreadable(&coverage.context("can't read the folder of sessions")?);
+    Ok(fold.profile(slug, args.min_samples))
+}
+
+fn apply(args: &LearnArgs, home: &Home, candidate: &Profile) -> anyhow::Result<std::path::PathBuf> {
+    profiles::write(home, &args.project, candidate)
+        .map_err(|error| Failure::of(Ending::Failed, &error, error.hint(&args.project)).into())
+}
+
+fn reset(home: &Home, project: &Slug) -> anyhow::Result<Ending> {
+    let removed =
+        profiles::remove(home, project).map_err(|error| Failure::of(Ending::Failed, &error, error.hint(project)))?;
+    if removed {
+        tell!("removed: {}", profiles::path(home, project).display());
+    } else {
+        tell!("there is no profile of `{project}`");
+    }
+    Ok(Ending::Done)
+}
+
+/// What is in the place of the profile can't be used: nothing is proposed over it.
+fn unusable(args: &LearnArgs, error: &profiles::ProfileError) -> anyhow::Result<Ending> {
+    let failure = Failure::of(Ending::Failed, error, error.hint(&args.project));
+    if args.compat.is_none() {
+        return Err(failure.into());
+    }
+    // The peer says why and is content.
+    if args.json {
+        super::print("null\n")?;
+    }
+    tell!("{failure}");
+    Ok(Ending::Done)
+}

@@ -1,0 +1,93 @@
+//! What a session file of the peer adds to its trace: whose it is, what it was offered, and how the operator answered
+//! what was announced.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::judged::{Judged, Verdict};
+use super::record::{RunRecord, entry};
+use crate::gate::{Category, authorization};
+
+/// The peer's native tools, with the category that each needs (reference, section 5).
+const TOOLS: [(&str, &str); 9] = [
+    ("read_file", "filesystem_read"),
+    ("write_file", "filesystem_write"),
+    ("list_dir", "filesystem_read"),
+    ("shell_exec", "shell_exec"),
+    ("http_fetch", "http_fetch"),
+    ("apply_patch", "filesystem_write"),
+    ("read_project_memory", "filesystem_read"),
+    ("write_project_memory", "filesystem_write"),
+    ("list_project_memory", "filesystem_read"),
+];
+
+/// What a session file says, as far as learning asks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeerFacts {
+    /// The brief's id, which names the trace.
+    pub brief_id: String,
+    /// The project.
+    pub project: String,
+    /// What the brief authorized.
+    authorized: Vec<String>,
+    /// The operator's answers to announced acts: when, and whether it was a yes.
+    answers: Vec<(String, bool)>,
+}
+
+impl PeerFacts {
+    /// Reads a session file; `None` if it can't be used: then the peer skips it, too.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct File {
+            meta: Value,
+            #[serde(default)]
+            brief: Value,
+        }
+
+        let File { meta, brief } = serde_json::from_str(text).ok()?;
+        let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+        let answers = list(&meta, "destructive_approvals").into_iter().filter_map(|answer| {
+            // A question about a tool call is in the trace; one about an announced act is only here.
+            let is_announced = !answer["action"].as_str()?.starts_with("tool:");
+            is_announced.then(|| Some((answer["at"].as_str()?.to_owned(), answer["approved"].as_bool()?))).flatten()
+        });
+        let authorized = list(&brief["frontmatter"], "authorized_costs");
+        Some(Self {
+            brief_id: meta["brief_id"].as_str()?.to_owned(),
+            project: meta["project"].as_str()?.to_owned(),
+            authorized: authorized.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            answers: answers.collect(),
+        })
+    }
+
+    /// The name of its trace, without its ending: what may not stand in a file's name is `_`.
+    #[must_use]
+    pub fn trace_name(&self) -> String {
+        let allowed =
+            |unit: u16| u8::try_from(unit).ok().filter(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte));
+        self.brief_id.encode_utf16().map(|unit| allowed(unit).map_or('_', char::from)).collect()
+    }
+
+    /// Puts into the runs of its trace what the trace does not say.
+    pub fn complete(&self, runs: &mut [RunRecord]) {
+        let authorized: Vec<Category> = self.authorized.iter().map(Category::new).collect();
+        let is_offered = |needed: &str| {
+            let needed = Category::new(needed);
+            needed.is_default_allowed() || authorized.iter().any(|entry| authorization::covers(entry, &needed))
+        };
+        for run in &mut *runs {
+            run.offered
+                .extend(TOOLS.iter().filter(|(_, needed)| is_offered(needed)).map(|(tool, _)| (*tool).to_owned()));
+        }
+        for (at, is_yes) in &self.answers {
+            // Times of one form, so that they compare as text.
+            let holds = |run: &&mut RunRecord| run.started_at.as_ref().is_none_or(|started| started <= at);
+            let Some(run) = runs.iter_mut().rev().find(holds) else { continue };
+            let judged: &mut Judged = entry(&mut run.judged, "destructive");
+            judged.undecided = judged.undecided.saturating_sub(1);
+            judged.add(if *is_yes { Verdict::Wrong } else { Verdict::Right });
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Walks over the lines of one trace, in the order of the file, and counts.
+//!
+//! In: lines, ours or the peer's, a few at a time or all at once. Out: [`RunRecord`]s. What was walked over can
+//! be put away and taken up again where new lines were appended, so that a second look costs nothing.
+//!
+//! A trace of the peer is cut into runs: at a header, where phase 0 is entered again, and where a phase is entered
+//! although the one before was never left: the process in between had ended, and somebody resumed. A journal of
+//! ours is one run, however often a driver took it up.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::judged::{Decided, Pending};
+use super::record::{NO_PHASE, RunRecord, SessionRecord, count, entry};
+use crate::trace::read::{self, Fields, Read};
+use crate::view::cost::{self, Askers};
+
+/// Categories of what can't be taken back. A call that needs one and that an operator denied should have been
+/// announced.
+const IRREVERSIBLE: [&str; 3] = ["filesystem_delete", "git_push", "database_write"];
+
+/// A trace as far as it was walked over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Walk {
+    /// Its runs; the last may go on.
+    runs: Vec<RunRecord>,
+    /// How many lines are JSON and still can't be used.
+    mistyped: u64,
+    /// How many lines can't be read at all.
+    unreadable: u64,
+    /// How many lines have nothing but white space on them.
+    white: u64,
+    /// Whether one of our drivers wrote it.
+    is_ours: bool,
+    /// The project, where the trace itself says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+    /// Where each session stands, by part.
+    standing: BTreeMap<String, Standing>,
+    /// The questions that are open, by part and slot.
+    open: BTreeMap<String, Open>,
+    /// Who is asked for turns, and at which prices.
+    askers: Askers,
+}
+
+/// Where one session stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Standing {
+    /// The phase entered last.
+    phase: String,
+    /// Whether it has not been left.
+    is_inside: bool,
+    /// Whether a line was unusable since it was entered: then nobody knows whether it was left.
+    is_doubtful: bool,
+    pending: Pending,
+}
+
+/// A question that is open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Open {
+    kind: String,
+    since: Option<Timestamp>,
+}
+
+impl Walk {
+    /// Goes on with one line. Blank lines are nothing.
+    pub fn line(&mut self, line: &str) {
+        match read::read_one(line) {
+            Read::Blank => {}
+            Read::Line(line) => {
+                self.is_ours |= line.is_ours();
+                let at = line.at.as_deref().filter(|at| !at.is_empty());
+                self.see(&line.kind, at, &line.part, &line.fields, &line);
+            }
+            Read::Mistyped => {
+                self.mistyped += 1;
+                self.doubt();
+            }
+            Read::NotJson => self.unreadable(),
+        }
+    }
+
+    /// Goes on with a line that could not even be handed out: too long, or not UTF-8.
+    pub fn unreadable(&mut self) {
+        self.unreadable += 1;
+        self.doubt();
+    }
+
+    /// Takes note of lines that have nothing but white space on them, which only the peer minds.
+    pub fn white_lines(&mut self, lines: u64) {
+        self.white += lines;
+    }
+
+    /// How many such lines there are.
+    #[must_use]
+    pub fn white(&self) -> u64 {
+        self.white
+    }
+
+    fn doubt(&mut self) {
+        for standing in self.standing.values_mut() {
+            standing.is_doubtful = true;
+        }
+    }
+
+    /// How many lines can't be used.
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
+        self.mistyped + self.unreadable
+    }
+
+    /// Whether there was nothing in it, not even damage.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.damaged() == 0
+    }
+
+    /// Whether one of our drivers wrote it.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.is_ours
+    }
+
+    /// The project, where the trace itself says it.
+    #[must_use]
+    pub fn project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+
+    /// Its runs, each fire judged by what is known now.
+    #[must_use]
+    pub fn into_runs(mut self) -> Vec<RunRecord> {
+        let mut decided = Vec::new();
+        // A trace of the peer has no last word: what it says is all there is.
+        let is_over = !self.is_ours || self.runs.last().is_some_and(|run| run.outcome.is_some());
+        for standing in self.standing.values_mut() {
+            standing.pending.end(is_over, &mut decided);
+        }
+        self.judge(decided);
+        let open = self.open.len() as u64;
+        if let Some(run) = self.runs.last_mut() {
+            run.open = open;
+        }
+        self.runs
+    }
+
+    fn judge(&mut self, decided: Vec<Decided>) {
+        for (run, detector, verdict) in decided {
+            if let Some(run) = self.runs.get_mut(run) {
+                entry(&mut run.judged, detector).add(verdict);
+            }
+        }
+    }
+
+    fn see(&mut self, kind: &str, at: Option<&str>, part: &str, fields: &Fields<'_>, line: &read::TraceLine<'_>) {
+        if let Some(continues) = self.begins_run(kind, part, fields) {
+            self.begin_run(continues);
+        }
+        let index = self.runs.len() - 1;
+        let run = &mut self.runs[index];
+        if let Some(at) = at {
+            let ended_at = run.ended_at.get_or_insert_default();
+            ended_at.clear();
+            ended_at.push_str(at);
+            if run.started_at.is_none() {
+                run.started_at = Some(at.to_owned());
+            }
+        }
+        let mut decided = Vec::new();
+        match kind {
+            "phase_enter" => {
+                let phase = fields.word("phase");
+                entry(&mut entry(&mut run.sessions, part).phases, &phase).entered += 1;
+                run.last_phase = Some(phase.clone().into_owned());
+                if phase == "blocker" {
+                    count(&mut run.stuck, "blocker");
+                }
+                let standing = entry(&mut self.standing, part);
+                standing.pending.entered(&phase, &mut decided);
+                standing.phase = phase.into_owned();
+                (standing.is_inside, standing.is_doubtful) = (true, false);
+            }
+            "phase_exit" => {
+                let phase = fields.word("phase");
+                let record = entry(&mut entry(&mut run.sessions, part).phases, &phase);
+                record.left += 1;
+                record.duration_ms = record.duration_ms.saturating_add(fields.count("duration_ms"));
+                entry(&mut self.standing, part).is_inside = false;
+            }
+            "tool_call" => {
+                count(&mut run.tools, &fields.word("name"));
+                let phase = match self.standing.get(part) {
+                    Some(standing) if !standing.phase.is_empty() => &standing.phase,
+                    _ => NO_PHASE,
+                };
+                entry(&mut entry(&mut run.sessions, part).phases, phase).calls += 1;
+            }
+            "detector_fired" => {
+                let detector = fields.word("detector");
+                count(&mut run.fires, &detector);
+                entry(&mut self.standing, part).pending.fired(index, &detector, &mut decided);
+            }
+            "auth_prompt" => self.prompted(part, fields, &mut decided),
+            "agent_request" => {
+                self.askers.see(line);
+                entry(&mut self.standing, part).pending.turn();
+            }
+            "agent_reply" | "role_invoke" => self.turn(line),
+            "agent_failed" => run.failed_turns += 1,
+            "run_start" => {
+                self.askers.see(line);
+                self.project = fields.text("project").map(std::borrow::Cow::into_owned);
+                run.offered = fields.texts("tools").into_iter().map(std::borrow::Cow::into_owned).collect();
+            }
+            "run_resume" => self.askers.see(line),
+            "run_end" => run.outcome = fields.text("outcome").map(std::borrow::Cow::into_owned),
+            "question" => self.asked(at, part, fields),
+            "answer" | "expired" | "withdrawn" => self.closed(kind, at, part, fields),
+            "tool_rejected" if fields.word("rejection") == "retry_cap" => {
+                count(&mut run.stuck, "retry_cap");
+                // It went on against a wall, and nobody heard it say so.
+                if !self.standing.get(part).is_some_and(|standing| standing.pending.is_blocked()) {
+                    entry(&mut run.missed, "blocker").times += 1;
+                }
+            }
+            "budget_halt" => count(&mut run.stuck, "limit"),
+            "coordinator_state" if fields.word("state") == "retry" => run.retried_subtasks += 1,
+            _ => {}
+        }
+        self.judge(decided);
+    }
+
+    /// Whether a line begins another run than the one before, and if so, whether that one goes on with it.
+    fn begins_run(&self, kind: &str, part: &str, fields: &Fields<'_>) -> Option<bool> {
+        let Some(run) = self.runs.last() else { return Some(false) };
+        if self.is_ours {
+            return None;
+        }
+        match kind {
+            "trace_version" => (run.started_at.is_some() || !run.sessions.is_empty()).then_some(false),
+            "phase_enter" if fields.word("phase") == "intake" => run.last_phase.is_some().then_some(false),
+            "phase_enter" => {
+                let standing = self.standing.get(part)?;
+                (standing.is_inside && !standing.is_doubtful).then_some(true)
+            }
+            _ => None,
+        }
+    }
+
+    fn begin_run(&mut self, continues: bool) {
+        let mut decided = Vec::new();
+        for standing in self.standing.values_mut() {
+            standing.pending.run_over(&mut decided);
+            standing.is_inside = false;
+        }
+        self.judge(decided);
+        let number = u32::try_from(self.runs.len() + 1).unwrap_or(u32::MAX);
+        self.runs.push(RunRecord { number, continues, ..RunRecord::default() });
+    }
+
+    fn run(&mut self) -> &mut RunRecord {
+        self.runs.last_mut().expect("a line is seen only after a run began")
+    }
+
+    /// The operator's word on what phase 3 held.
+    fn prompted(&mut self, part: &str, fields: &Fields<'_>, decided: &mut Vec<Decided>) {
+        let is_yes = matches!(fields.word("response").as_ref(), "y" | "Y");
+        let announced = !fields.texts("acts").is_empty();
+        let categories = fields.texts("categories");
+        let standing = entry(&mut self.standing, part);
+        if announced {
+            standing.pending.answered(is_yes, decided);
+        } else if !is_yes
+            && standing.pending.is_unannounced()
+            && categories.iter().any(|category| IRREVERSIBLE.contains(&category.as_ref()))
+        {
+            entry(&mut self.run().missed, "destructive").times += 1;
+        }
+    }
+
+    fn turn(&mut self, line: &read::TraceLine<'_>) {
+        let Some(turn) = cost::turn(line, &self.askers) else { return };
+        let session: &mut SessionRecord = entry(&mut self.run().sessions, &line.part);
+        session.turns += 1;
+        session.tokens_in = session.tokens_in.saturating_add(turn.tokens_in);
+        session.tokens_out = session.tokens_out.saturating_add(turn.tokens_out);
+        match turn.nano_dollars {
+            Some(cost) => session.nano_dollars = session.nano_dollars.saturating_add(cost),
+            None => session.turns_without_cost += 1,
+        }
+    }
+
+    fn asked(&mut self, at: Option<&str>, part: &str, fields: &Fields<'_>) {
+        let kind = fields.object("question").word("kind").into_owned();
+        if matches!(kind.as_str(), "escalation" | "disagreement") {
+            count(&mut self.run().stuck, &kind);
+        }
+        entry(&mut self.run().questions, &kind).asked += 1;
+        let since = at.and_then(|at| at.parse().ok());
+        self.open.insert(key(part, fields), Open { kind, since });
+    }
+
+    fn closed(&mut self, how: &str, at: Option<&str>, part: &str, fields: &Fields<'_>) {
+        let Some(Open { kind, since }) = self.open.remove(&key(part, fields)) else { return };
+        let until: Option<Timestamp> = at.and_then(|at| at.parse().ok());
+        let waited = since.zip(until).map_or(0, |(since, until)| until.as_millisecond() - since.as_millisecond());
+        let waited = u64::try_from(waited).unwrap_or(0);
+        let asked = entry(&mut self.run().questions, &kind);
+        match how {
+            "answer" => asked.answered += 1,
+            "expired" => asked.expired += 1,
+            _ => asked.withdrawn += 1,
+        }
+        asked.waiting_ms = asked.waiting_ms.saturating_add(waited);
+        asked.longest_ms = asked.longest_ms.max(waited);
+    }
+}
+
+fn key(part: &str, fields: &Fields<'_>) -> String {
+    format!("{part} {}", fields.word("slot"))
+}

@@ -1,0 +1,288 @@
+//! A learned profile, and what a run made of it.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::columns::{cut, table};
+use super::visible::visible_line;
+use crate::learn::profile::{Change, Evidence, Profile};
+use crate::session::detect::Detector;
+use crate::trace::read::Trace;
+
+/// How long a reason may be in a table, in UTF-16 units (the peer's).
+const REASON_UNITS_MAX: usize = 60;
+
+/// What a run's trace says of the profile that it was begun with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Consulted {
+    /// When a profile was applied; absent if none was.
+    pub applied_at: Option<String>,
+    /// How many detectors, budgets and dead tools it had.
+    pub detectors: u64,
+    /// See [`Consulted::detectors`].
+    pub phase_budgets: u64,
+    /// See [`Consulted::detectors`].
+    pub tool_callouts: u64,
+    /// How often a detector was asked that was not at its default.
+    pub consultations: u64,
+    /// How often it fired.
+    pub fired: u64,
+    /// How often it did not.
+    pub suppressed: u64,
+    /// What was said of budgets: phase, recommended, in force, and from where.
+    pub budgets: Vec<ConsultedBudget>,
+    /// Whether the run is ours: the peer's text says nothing of budgets.
+    #[serde(skip)]
+    is_ours: bool,
+}
+
+/// A budget that was in force in a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConsultedBudget {
+    /// The phase.
+    pub phase: String,
+    /// What the profile has; 0 for nothing.
+    pub recommended: u64,
+    /// What was in force.
+    pub active: u64,
+    /// `learned`, `brief` or `default`.
+    pub source: String,
+}
+
+/// The profile of a run's project, and what the run made of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Learned {
+    /// The brief's id.
+    pub brief_id: String,
+    /// The project.
+    pub slug: String,
+    /// The profile as it is now; absent if there is none.
+    pub profile: Option<Profile>,
+    /// What the run's trace says.
+    pub consulted: Consulted,
+}
+
+/// What `trace` says.
+#[must_use]
+pub fn of(trace: &Trace<'_>) -> Consulted {
+    let mut consulted = Consulted { is_ours: trace.is_ours(), ..Consulted::default() };
+    for line in &trace.lines {
+        match line.kind.as_ref() {
+            "learned_profile_applied" => {
+                let applied = line.fields.object("applied");
+                consulted.applied_at = line.at.as_deref().map(str::to_owned);
+                consulted.detectors = applied.count("detectors");
+                consulted.phase_budgets = applied.count("phase_budgets");
+                consulted.tool_callouts = applied.count("tool_callouts");
+            }
+            "learned_sensitivity_consulted" => {
+                consulted.consultations += 1;
+                let fired = line.fields.flag("fired");
+                consulted.fired += u64::from(fired);
+                consulted.suppressed += u64::from(!fired);
+            }
+            "learned_budget_consulted" => consulted.budgets.push(ConsultedBudget {
+                phase: line.fields.word("phase").into_owned(),
+                recommended: line.fields.count("recommended"),
+                active: line.fields.count("active"),
+                source: line.fields.word("source").into_owned(),
+            }),
+            _ => {}
+        }
+    }
+    consulted
+}
+
+/// Its text, in the peer's form.
+#[must_use]
+pub fn text(learned: &Learned) -> String {
+    let mut text = String::from("Learned profile view\n");
+    let _ = writeln!(text, "  brief_id:       {}", visible_line(&learned.brief_id));
+    let _ = writeln!(text, "  slug:           {}", visible_line(&learned.slug));
+    match &learned.profile {
+        Some(profile) => {
+            let _ = writeln!(text, "  generated_at:   {}", visible_line(&profile.generated_at));
+            let _ = writeln!(text, "  schema_version: {}", profile.schema_version);
+            let _ = writeln!(text, "  source_runs:    {}", profile.source_runs.len());
+            push_tables(&mut text, profile);
+        }
+        None => {
+            let _ = writeln!(
+                text,
+                "\nNo profile is applied to this project: `adjutant learn {}` proposes one.",
+                visible_line(&learned.slug)
+            );
+        }
+    }
+    push_consulted(&mut text, &learned.consulted);
+    if let Some(profile) = &learned.profile {
+        push_notes(&mut text, profile);
+    }
+    text
+}
+
+/// The tables of a profile.
+#[must_use]
+pub fn profile_text(profile: &Profile) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "Profile of {}", visible_line(&profile.slug));
+    let _ = writeln!(text, "  generated_at:   {}", visible_line(&profile.generated_at));
+    let _ = writeln!(text, "  schema_version: {}", profile.schema_version);
+    let _ = writeln!(text, "  source_runs:    {}", profile.source_runs.len());
+    push_tables(&mut text, profile);
+    push_evidence(&mut text, profile);
+    push_notes(&mut text, profile);
+    text
+}
+
+/// The differences between two profiles, one line each.
+#[must_use]
+pub fn changes_text(changes: &[Change]) -> String {
+    changes.iter().map(|change| format!("  {}\n", visible_line(&change.line()))).collect()
+}
+
+fn push_tables(text: &mut String, profile: &Profile) {
+    if !profile.source_runs.is_empty() {
+        text.push_str("\nSource runs:\n");
+        for run in &profile.source_runs {
+            let _ = writeln!(text, "    {}", visible_line(run));
+        }
+    }
+    let critical = |name: &str| name.parse::<Detector>().is_ok_and(Detector::is_safety_critical);
+    let rows: Vec<[String; 6]> = (profile.detector_overrides.iter())
+        .map(|(name, row)| {
+            [
+                name.clone(),
+                row.sensitivity.clone(),
+                if critical(name) { "safety_critical".to_owned() } else { String::new() },
+                if row.fire_rate.fract() == 0.0 { row.fire_rate.to_string() } else { format!("{:.2}", row.fire_rate) },
+                row.sample_size.to_string(),
+                shortened(&row.reason),
+            ]
+        })
+        .collect();
+    push(text, "Detector overrides:", ["detector", "sensitivity", "flag", "fire_rate", "sample", "reason"], &rows);
+    let rows: Vec<[String; 5]> = (profile.phase_budgets.iter())
+        .map(|(name, row)| {
+            [
+                name.clone(),
+                row.tool_calls.to_string(),
+                format!("p50={}", row.observed_p50),
+                format!("p90={}", row.observed_p90),
+                format!("sample={}", row.sample_size),
+            ]
+        })
+        .collect();
+    push(text, "Phase budgets:", ["phase", "tool_calls", "p50", "p90", "sample"], &rows);
+    if !profile.role_budgets.is_empty() {
+        let rows: Vec<[String; 4]> = (profile.role_budgets.iter())
+            .map(|(name, row)| {
+                let tokens = row.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
+                [name.clone(), row.tool_calls.to_string(), tokens, row.sample_size.to_string()]
+            })
+            .collect();
+        push(text, "Role budgets:", ["role", "tool_calls", "tokens", "sample"], &rows);
+    }
+    let rows: Vec<[String; 4]> = (profile.tool_usage.iter())
+        .map(|(name, tool)| {
+            let last_used = tool.last_used.clone().unwrap_or_else(|| "-".to_owned());
+            [name.clone(), tool.calls.to_string(), last_used, if tool.dead { "DEAD".to_owned() } else { String::new() }]
+        })
+        .collect();
+    push(text, "Tool usage:", ["tool", "calls", "last_used", "flag"], &rows);
+    let dead: Vec<&str> =
+        profile.tool_usage.iter().filter(|(_, tool)| tool.dead).map(|(name, _)| name.as_str()).collect();
+    if !dead.is_empty() {
+        let names = visible_line(&dead.join(", ")).into_owned();
+        let _ = writeln!(text, "  {} dead tool(s): {names}. Consider removing from briefs.", dead.len());
+    }
+}
+
+/// A reason that fits its column; what is missing is three dots, as in the peer's.
+fn shortened(reason: &str) -> String {
+    let cut = cut(reason, REASON_UNITS_MAX);
+    if cut == reason { cut } else { format!("{}...", self::cut(reason, REASON_UNITS_MAX - 2).trim_end_matches('…')) }
+}
+
+fn push<const N: usize>(text: &mut String, title: &str, head: [&str; N], rows: &[[String; N]]) {
+    let _ = writeln!(text, "\n{title}");
+    if rows.is_empty() {
+        text.push_str("  none\n");
+        return;
+    }
+    for line in table(head, rows).lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+/// What each recommendation rests on, and until when it holds.
+fn push_evidence(text: &mut String, profile: &Profile) {
+    let detectors = profile
+        .detector_overrides
+        .iter()
+        .filter_map(|(name, row)| Some((format!("detector {name}"), row.evidence.as_ref()?)));
+    let phases =
+        profile.phase_budgets.iter().filter_map(|(name, row)| Some((format!("budget {name}"), row.evidence.as_ref()?)));
+    let roles =
+        profile.role_budgets.iter().filter_map(|(name, row)| Some((format!("role {name}"), row.evidence.as_ref()?)));
+    let all: Vec<(String, &Evidence)> = detectors.chain(phases).chain(roles).collect();
+    if all.is_empty() {
+        return;
+    }
+    text.push_str("\nEvidence:\n");
+    for (what, evidence) in all {
+        const SHOWN: usize = 5;
+        let more = evidence.runs.len().saturating_sub(SHOWN);
+        let runs = evidence.runs.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let rate = match (evidence.rate, evidence.interval) {
+            (Some(rate), Some((low, high))) => format!(", rate {rate} ({low} to {high})"),
+            _ => String::new(),
+        };
+        let line = format!(
+            "  {what}: counts for {} runs{rate}, expires {}\n    {runs}{more}\n",
+            evidence.weighted_sample, evidence.expires_at
+        );
+        for line in line.lines() {
+            let _ = writeln!(text, "{}", visible_line(line));
+        }
+    }
+}
+
+fn push_consulted(text: &mut String, consulted: &Consulted) {
+    text.push_str("\nConsultation summary:\n");
+    let Some(applied_at) = &consulted.applied_at else {
+        text.push_str("  No profile was applied to this run.\n");
+        return;
+    };
+    let _ = writeln!(text, "  Applied at: {}", visible_line(applied_at));
+    let _ = writeln!(
+        text,
+        "  Counts:     detectors={} budgets={} dead={}",
+        consulted.detectors, consulted.phase_budgets, consulted.tool_callouts
+    );
+    let _ = writeln!(text, "  Detector consultations: {}", consulted.consultations);
+    let _ = writeln!(text, "    fired:      {}", consulted.fired);
+    let _ = writeln!(text, "    suppressed: {}", consulted.suppressed);
+    for budget in consulted.budgets.iter().filter(|_| consulted.is_ours) {
+        let _ = writeln!(
+            text,
+            "  Budget of {}: {} in force ({}), {} recommended",
+            visible_line(&budget.phase),
+            budget.active,
+            visible_line(&budget.source),
+            budget.recommended
+        );
+    }
+}
+
+fn push_notes(text: &mut String, profile: &Profile) {
+    if profile.notes.is_empty() {
+        return;
+    }
+    text.push_str("\nNotes:\n");
+    for note in &profile.notes {
+        let _ = writeln!(text, "  - {}", visible_line(note));
+    }
+}

@@ -1,0 +1,326 @@
+//! Walks over all traces of a project, in parallel, and remembers how far: a second look reads what was appended.
+//!
+//! In: a [`Home`] and a project. Out: the runs of each trace, in the order of the traces' names, whoever read them and
+//! in whatever order; they are handed out a block at a time, so that the memory needed does not grow with how many
+//! there are. What a trace holds is `core`'s to say ([`Walk`]).
+//!
+//! Begin with [`read`].
+
+mod rollups;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use adjutant_core::learn::{PeerFacts, RunRecord, Walk};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::home::{Home, JOURNAL_ENDING};
+use crate::scan::{self, Use};
+use rollups::Rollups;
+
+/// How many traces are in memory at once.
+const BLOCK: usize = 256;
+
+/// How much of a file is looked at from its end for its last line feed, at once.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// How many bytes before the place that was read up to must be what they were.
+const PROOF_BYTES: u64 = 256;
+
+/// How traces are counted as runs of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// Each trace once, however many session files name it.
+    Once,
+    /// Once for each session file, as the peer does.
+    ByFile,
+}
+
+/// The runs of one trace.
+#[derive(Debug, Clone)]
+pub struct TraceRuns {
+    /// What it is called: a run of ours, or the brief's id of a session of the peer.
+    pub name: String,
+    /// Its runs; none if there is no trace.
+    pub runs: Vec<RunRecord>,
+    /// How many of its lines can't be used.
+    pub damaged: u64,
+    /// How many more the peer would call damaged.
+    pub white: u64,
+}
+
+/// How much was read.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    /// Traces that were looked at.
+    pub traces: u64,
+    /// Bytes that were read of them this time.
+    pub bytes: u64,
+    /// What could not be read, and why; everything else was counted.
+    pub unreadable: Vec<(PathBuf, io::Error)>,
+}
+
+/// Hands the runs of every trace of `project` to `each`, in the order of the traces' names.
+///
+/// What was walked over is remembered in the home. If that can't be written, the next look reads everything again, and
+/// that is all.
+///
+/// # Errors
+///
+/// If the folder of sessions can't be read. No folder means no runs; a file that can't be read is named in the
+/// coverage.
+pub fn read(home: &Home, project: &str, counting: Counting, mut each: impl FnMut(TraceRuns)) -> io::Result<Coverage> {
+    let rollups = Rollups::open(home);
+    let names = names(home)?;
+    let mut coverage = Coverage::default();
+    let sessions = sessions(&names, &rollups, &mut coverage);
+
+    // The traces that belong to sessions of the peer, each with the sessions that name it.
+    let mut of_peer: BTreeMap<String, Vec<&PeerFacts>> = BTreeMap::new();
+    for facts in sessions.iter().filter_map(|(_, seen)| seen.facts.as_ref()) {
+        of_peer.entry(facts.trace_name()).or_default().push(facts);
+    }
+    let mut wanted: Vec<(&str, Option<&PathBuf>, &[&PeerFacts])> = Vec::new();
+    let all: BTreeSet<&str> = names.traces.keys().chain(of_peer.keys()).map(String::as_str).collect();
+    for name in all {
+        let facts: &[&PeerFacts] = of_peer.get(name).map_or(&[], Vec::as_slice);
+        if facts.is_empty() || facts.iter().any(|facts| facts.project == project) {
+            wanted.push((name, names.traces.get(name), facts));
+        }
+    }
+
+    let mut remembered = Vec::new();
+    for block in wanted.chunks(BLOCK) {
+        let seen: Vec<io::Result<Seen>> = block
+            .par_iter()
+            .map(|(name, path, _)| path.map_or(Ok(Seen::default()), |path| look(path, rollups.trace(name))))
+            .collect();
+        for ((name, path, facts), seen) in block.iter().zip(seen) {
+            let Seen { kept, walk, bytes } = match seen {
+                Ok(seen) => seen,
+                Err(error) => {
+                    coverage.unreadable.push((path.cloned().unwrap_or_default(), error));
+                    continue;
+                }
+            };
+            coverage.traces += u64::from(path.is_some());
+            coverage.bytes += bytes;
+            if path.is_some() {
+                remembered.push(((*name).to_owned(), kept));
+            }
+            hand_out(name, walk, facts, (project, counting), &mut each);
+        }
+    }
+    rollups.keep(sessions, remembered, &names, coverage.bytes > 0);
+    Ok(coverage)
+}
+
+fn hand_out(
+    name: &str,
+    walk: Walk,
+    facts: &[&PeerFacts],
+    (project, counting): (&str, Counting),
+    each: &mut impl FnMut(TraceRuns),
+) {
+    let (damaged, white, is_empty) = (walk.damaged(), walk.white(), walk.is_empty());
+    if facts.is_empty() {
+        // A trace without a session file is ours, and says whose it is, or is of no project.
+        if walk.project() == Some(project) {
+            each(TraceRuns { name: name.to_owned(), runs: walk.into_runs(), damaged, white });
+        }
+        return;
+    }
+    let runs = if is_empty { Vec::new() } else { walk.into_runs() };
+    let mut facts: Vec<&&PeerFacts> = facts.iter().filter(|facts| facts.project == project).collect();
+    if counting == Counting::Once {
+        facts.truncate(1);
+    }
+    for facts in facts {
+        let mut runs = runs.clone();
+        facts.complete(&mut runs);
+        each(TraceRuns { name: facts.brief_id.clone(), runs, damaged, white });
+    }
+}
+
+/// The files of the folder of sessions.
+#[derive(Debug, Default)]
+struct Names {
+    /// Traces by name without ending.
+    traces: BTreeMap<String, PathBuf>,
+    /// Session files of the peer.
+    sessions: BTreeMap<String, PathBuf>,
+}
+
+fn names(home: &Home) -> io::Result<Names> {
+    let mut names = Names::default();
+    let entries = match fs::read_dir(home.sessions()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if let Some(trace) = name.strip_suffix(JOURNAL_ENDING) {
+            names.traces.insert(trace.to_owned(), entry.path());
+        } else if let Some(session) = name.strip_suffix(".json") {
+            names.sessions.insert(session.to_owned(), entry.path());
+        }
+    }
+    Ok(names)
+}
+
+/// How a file was when it was read: another time, size or place on the disk is another content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    bytes: u64,
+    seconds: i64,
+    nanoseconds: i64,
+    inode: u64,
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            bytes: metadata.len(),
+            seconds: metadata.mtime(),
+            nanoseconds: metadata.mtime_nsec(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// A session file of the peer as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct SessionSeen {
+    stamp: Stamp,
+    /// What it says; nothing if it can't be used.
+    facts: Option<PeerFacts>,
+}
+
+/// A trace as far as it was walked over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    stamp: Stamp,
+    /// Up to where, in bytes: behind the last line feed.
+    read_to: u64,
+    /// The hash of the bytes before that.
+    proof: String,
+    walk: Walk,
+}
+
+fn sessions(names: &Names, rollups: &Rollups, coverage: &mut Coverage) -> Vec<(String, SessionSeen)> {
+    let seen: Vec<_> =
+        names.sessions.par_iter().map(|(name, path)| (name, path, session(path, rollups.session(name)))).collect();
+    let mut sessions = Vec::with_capacity(seen.len());
+    for (name, path, seen) in seen {
+        match seen {
+            Ok(seen) => sessions.push((name.clone(), seen)),
+            Err(error) => coverage.unreadable.push((path.clone(), error)),
+        }
+    }
+    sessions
+}
+
+fn session(path: &Path, before: Option<&SessionSeen>) -> io::Result<SessionSeen> {
+    let metadata = fs::metadata(path)?;
+    let stamp = Stamp::of(&metadata);
+    if let Some(before) = before.filter(|before| before.stamp == stamp) {
+        return Ok(before.clone());
+    }
+    let is_usable = metadata.is_file() && metadata.len() <= scan::LINE_BYTES_MAX as u64;
+    let text = if is_usable { fs::read(path)? } else { Vec::new() };
+    Ok(SessionSeen { stamp, facts: std::str::from_utf8(&text).ok().and_then(PeerFacts::read) })
+}
+
+/// What a look at a trace brought.
+#[derive(Default)]
+struct Seen {
+    /// What to remember.
+    kept: Kept,
+    /// All of it, a last line without a line feed included.
+    walk: Walk,
+    /// How many bytes were read.
+    bytes: u64,
+}
+
+fn look(path: &Path, before: Option<&Kept>) -> io::Result<Seen> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(Seen::default());
+    }
+    let stamp = Stamp::of(&metadata);
+    let mut kept = match before {
+        Some(before) if before.stamp == stamp && before.read_to == stamp.bytes => {
+            return Ok(Seen { walk: before.walk.clone(), kept: before.clone(), bytes: 0 });
+        }
+        Some(before) if goes_on(&file, before, stamp)? => before.clone(),
+        _ => Kept::default(),
+    };
+    let from = kept.read_to;
+    let end = whole_lines(&file, from, stamp.bytes)?;
+    file.seek(SeekFrom::Start(from))?;
+    walk(&mut kept.walk, (&file).take(end - from))?;
+    let mut all = kept.walk.clone();
+    if end < stamp.bytes {
+        walk(&mut all, (&file).take(stamp.bytes - end))?;
+    }
+    kept.proof = proof(&file, end)?;
+    (kept.stamp, kept.read_to) = (stamp, end);
+    Ok(Seen { kept, walk: all, bytes: stamp.bytes - from })
+}
+
+/// Whether the file is the one that was read, longer at most.
+fn goes_on(file: &File, before: &Kept, now: Stamp) -> io::Result<bool> {
+    Ok(before.stamp.inode == now.inode && before.read_to <= now.bytes && proof(file, before.read_to)? == before.proof)
+}
+
+/// The hash of the bytes before `end`, and of the first ones.
+fn proof(file: &File, end: u64) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let length = end.min(PROOF_BYTES);
+    for from in [0, end - length] {
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, from)?;
+        hasher.update(&bytes);
+    }
+    Ok(hasher.finalize().to_hex()[..16].to_owned())
+}
+
+/// Where the last whole line of `from..end` ends.
+fn whole_lines(file: &File, from: u64, end: u64) -> io::Result<u64> {
+    let mut until = end;
+    while until > from {
+        let length = (until - from).min(TAIL_BYTES);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, until - length)?;
+        if let Some(place) = memchr::memrchr(b'\n', &bytes) {
+            return Ok(until - length + place as u64 + 1);
+        }
+        until -= length;
+    }
+    Ok(from)
+}
+
+fn walk(walk: &mut Walk, from: impl io::Read) -> io::Result<()> {
+    let scan = scan::scan(from, |_, line| {
+        walk.line(line);
+        Use::Taken
+    })?;
+    walk.white_lines(scan.white_lines);
+    // Lines that are no object are not handed out.
+    for _ in 0..scan.damaged_lines {
+        walk.unreadable();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "../history_tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! What is remembered of traces between two looks: one file of lines, thrown away whenever it does not fit.
+//!
+//! It only ever saves time. A line that can't be read, another version of the program, a file that somebody else
+//! can write: then the trace is walked over again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Kept, Names, SessionSeen};
+use crate::home::{self, Home};
+
+/// The version of the file. To be raised whenever a walk counts something else than before.
+const VERSION: u32 = 1;
+
+/// One line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// The first line.
+    Rollups {
+        version: u32,
+        program: String,
+    },
+    Session {
+        name: String,
+        seen: SessionSeen,
+    },
+    Trace {
+        name: String,
+        kept: Kept,
+    },
+}
+
+/// What was remembered.
+#[derive(Debug, Default)]
+pub(super) struct Rollups {
+    path: PathBuf,
+    sessions: BTreeMap<String, SessionSeen>,
+    traces: BTreeMap<String, Kept>,
+}
+
+impl Rollups {
+    pub(super) fn open(home: &Home) -> Self {
+        let path = home.rollups();
+        let (mut sessions, mut traces) = (BTreeMap::new(), BTreeMap::new());
+        let is_ours = |metadata: &fs::Metadata| {
+            metadata.is_file() && metadata.uid() == rustix::process::getuid().as_raw() && metadata.mode() & 0o022 == 0
+        };
+        let text = match fs::symlink_metadata(&path) {
+            Ok(metadata) if is_ours(&metadata) => fs::read(&path).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let header = lines.next().and_then(|line| serde_json::from_slice(line).ok());
+        if matches!(header, Some(Line::Rollups { version: VERSION, program }) if program == env!("CARGO_PKG_VERSION")) {
+            let lines: Vec<&[u8]> = lines.collect();
+            let lines: Vec<Option<Line>> = lines.par_iter().map(|line| serde_json::from_slice(line).ok()).collect();
+            for line in lines.into_iter().flatten() {
+                match line {
+                    Line::Session { name, seen } => drop(sessions.insert(name, seen)),
+                    Line::Trace { name, kept } => drop(traces.insert(name, kept)),
+                    Line::Rollups { .. } => {}
+                }
+            }
+        }
+        Self { path, sessions, traces }
+    }
+
+    pub(super) fn session(&self, name: &str) -> Option<&SessionSeen> {
+        self.sessions.get(name)
+    }
+
+    pub(super) fn trace(&self, name: &str) -> Option<&Kept> {
+        self.traces.get(name)
+    }
+
+    /// Remembers what was seen, if it is not what was remembered. Traces of other projects stay as they were, if they
+    /// are still there.
+    pub(super) fn keep(
+        mut self,
+        sessions: Vec<(String, SessionSeen)>,
+        traces: Vec<(String, Kept)>,
+        names: &Names,
+        has_read: bool,
+    ) {
+        let is_same = !has_read
+            && self.traces.keys().all(|name| names.traces.contains_key(name))
+            && sessions.len() == self.sessions.len()
+            && sessions.iter().all(|(name, seen)| self.sessions.get(name) == Some(seen));
+        if is_same {
+            return;
+        }
+        self.sessions = sessions.into_iter().collect();
+        self.traces.extend(traces);
+        self.traces.retain(|name, _| names.traces.contains_key(name));
+        // Best effort: whatever is in the way, the next look reads the traces themselves.
+        let _ = self.write();
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        home::make_folder(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let header = Line::Rollups { version: VERSION, program: env!("CARGO_PKG_VERSION").to_owned() };
+        let mut writer = std::io::BufWriter::new(file.as_file_mut());
+        let mut put = |line: &Line| -> std::io::Result<()> {
+            serde_json::to_writer(&mut writer, line)?;
+            writer.write_all(b"\n")
+        };
+        put(&header)?;
+        for (name, seen) in &self.sessions {
+            put(&Line::Session { name: name.clone(), seen: seen.clone() })?;
+        }
+        for (name, kept) in &self.traces {
+            put(&Line::Trace { name: name.clone(), kept: kept.clone() })?;
+        }
+        writer.flush()?;
+        drop(writer);
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
