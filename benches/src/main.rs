@@ -10,6 +10,7 @@
 mod concurrent;
 mod decisions;
 mod figure;
+mod history;
 mod resume;
 mod size;
 mod start_up;
@@ -29,7 +30,7 @@ use figure::Figure;
 struct Args {
     /// The program to measure
     adjutant: PathBuf,
-    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, streams, size
+    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, streams, history, size
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
     /// The server that the process of its own speaks to
@@ -50,6 +51,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("resume", resume::measure),
     ("concurrent", concurrent::measure),
     ("streams", streams::measure),
+    ("history", history::measure),
     ("size", size::measure),
 ];
 
