@@ -6,9 +6,10 @@
 //!
 //! Begin with [`scan`].
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use crate::plain_file;
 
 /// The longest line that is looked at, in bytes; a longer one is damaged. Ours are far shorter: contents
 /// over 64 KiB lie elsewhere, and a model's reply has a few hundred KiB at most.
@@ -18,7 +19,7 @@ pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const DAMAGED_KEPT_MAX: usize = 1000;
 
 /// How much is read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What was found in a file of lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,9 +64,9 @@ pub enum Use {
 ///
 /// # Errors
 ///
-/// If the file can't be opened or read.
+/// If the file can't be opened or read, or is no plain one.
 pub fn scan_file(path: &Path, each: impl FnMut(u64, &str) -> Use) -> io::Result<Scan> {
-    scan(File::open(path)?, each)
+    scan(plain_file::open(path)?, each)
 }
 
 /// Hands every line of `from` to `each`, with its number from 1 and without its line feed, or carriage

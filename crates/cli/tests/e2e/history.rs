@@ -190,3 +190,53 @@ fn the_page_needs_nothing_else() {
         assert!(!page.contains(from_outside), "{from_outside}");
     }
 }
+
+/// Two hundred runs of mixed fate, recorded by the example, and everything that looks at them.
+#[test]
+fn two_hundred_runs_of_mixed_fate() {
+    let home = TestHome::new();
+    let script = Path::new(ROOT).join("examples/fates/record.sh");
+    let recorded = std::process::Command::new("sh")
+        .arg(script)
+        .args(["200", env!("CARGO_BIN_EXE_adjutant")])
+        .env("ADJUTANT_HOME", home.path("home"))
+        .env_remove("ADJUTANT_SESSIONS_DIR")
+        .status()
+        .expect("a shell");
+    assert!(recorded.success());
+    let history: Value =
+        serde_json::from_str(&home.run(&["history", "fates", "--json"]).expect_code(0).stdout).expect("JSON");
+    assert_eq!(history["sample_size"], 200);
+    // Of each ten: six end, one is resumed and ends, one meets its limit; of the two others some end, too.
+    let count = |fate: &str| history["outcomes"][fate].as_u64().unwrap_or(0);
+    assert_eq!((count("completed"), count("declined"), count("waiting")), (147, 10, 43), "{}", history["outcomes"]);
+    let row = |list: &str, name: &str, value: &str| -> Value {
+        let rows = history[list].as_array().expect("a list");
+        rows.iter().find(|row| row[name] == value).unwrap_or_else(|| panic!("{value} in {list}")).clone()
+    };
+    // Resumed by new context and completed: each of these fires was wrong.
+    assert_eq!(row("detectors", "detector", "blocker")["false_positives"]["wrong"], 20);
+    // A yes and a no for each announced deletion.
+    let destructive = row("detectors", "detector", "destructive");
+    assert_eq!(
+        (&destructive["false_positives"]["decided"], &destructive["false_positives"]["wrong"]),
+        (&40.into(), &20.into())
+    );
+    assert_eq!(history["stuck"]["retry_cap"], 20);
+    assert_eq!(history["stuck"]["limit"], 20);
+    assert_eq!(row("questions", "kind", "confirmation")["open"], 10);
+
+    let learned: Value =
+        serde_json::from_str(&home.run(&["learn", "fates", "--json"]).expect_code(0).stdout).expect("JSON");
+    let overrides = &learned["profile"]["detector_overrides"];
+    assert_eq!(overrides["completion"]["sensitivity"], "default", "a healthy run fires it");
+    // Twenty calls that failed until they were capped, and half as many blockers said: it hears too little.
+    assert_eq!(overrides["blocker"]["evidence"], Value::Null, "{}", overrides["blocker"]);
+    assert!(learned["profile"]["phase_budgets"]["execute"]["tool_calls"].as_u64().is_some_and(|calls| calls >= 5));
+
+    // The same again from what was remembered, and by a full scan.
+    let shown = || home.run(&["history", "fates", "--json", "--as-of", "2030-01-01"]).expect_code(0).stdout;
+    let second = shown();
+    fs::remove_file(home.path("home/rollups.jsonl")).expect("remembered");
+    assert_eq!(shown(), second);
+}

@@ -9,6 +9,7 @@
 
 pub mod compat;
 pub mod history;
+mod hot;
 mod judged;
 mod numbers;
 mod order;

@@ -104,7 +104,7 @@ impl LearnFold {
         self.add_detectors(&name, run, weight);
         for (part, session) in &run.sessions {
             let role = role_of(part);
-            if part.is_empty() {
+            if is_alone(part) {
                 for (phase, record) in session.phases.iter().filter(|(phase, _)| is_named_phase(phase)) {
                     entry(&mut self.phases, phase).add(&name, record.calls, age);
                 }
@@ -352,6 +352,11 @@ impl Calls {
         self.ages.add(age);
         self.runs.insert(run.to_owned());
     }
+}
+
+/// Whether a session is no part of a crew: the peer's have no part, ours one of their own.
+fn is_alone(part: &str) -> bool {
+    matches!(part, "" | "session")
 }
 
 fn sorted(names: &BTreeSet<String>) -> Vec<String> {

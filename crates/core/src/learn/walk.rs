@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::hot::{self, Hot, What};
 use super::judged::{Decided, Pending};
 use super::record::{NO_PHASE, RunRecord, SessionRecord, count, entry};
 use crate::trace::read::{self, Fields, Read};
@@ -69,6 +70,14 @@ struct Open {
 impl Walk {
     /// Goes on with one line. Blank lines are nothing.
     pub fn line(&mut self, line: &str) {
+        match hot::read(line) {
+            Some(hot) => self.see_hot(&hot),
+            None => self.line_at_length(line),
+        }
+    }
+
+    /// The same, by way of all fields of the line.
+    fn line_at_length(&mut self, line: &str) {
         match read::read_one(line) {
             Read::Blank => {}
             Read::Line(line) => {
@@ -156,54 +165,38 @@ impl Walk {
         }
     }
 
-    fn see(&mut self, kind: &str, at: Option<&str>, part: &str, fields: &Fields<'_>, line: &read::TraceLine<'_>) {
-        if let Some(continues) = self.begins_run(kind, part, fields) {
+    fn see_hot(&mut self, hot: &Hot<'_>) {
+        self.is_ours |= hot.is_ours;
+        let (kind, phase) = match hot.what {
+            What::Entered(phase) => ("phase_enter", phase),
+            What::Left(..) | What::Called(_) | What::Returned | What::Fired(_) => ("", ""),
+        };
+        if let Some(continues) = self.begins_run(kind, hot.part, phase) {
             self.begin_run(continues);
         }
-        let index = self.runs.len() - 1;
-        let run = &mut self.runs[index];
-        if let Some(at) = at {
-            let ended_at = run.ended_at.get_or_insert_default();
-            ended_at.clear();
-            ended_at.push_str(at);
-            if run.started_at.is_none() {
-                run.started_at = Some(at.to_owned());
-            }
+        self.clock(hot.at.filter(|at| !at.is_empty()));
+        match hot.what {
+            What::Entered(phase) => self.entered(hot.part, phase),
+            What::Left(phase, duration_ms) => self.left(hot.part, phase, duration_ms),
+            What::Called(tool) => self.called(hot.part, tool),
+            What::Returned => {}
+            What::Fired(detector) => self.fired(hot.part, detector),
         }
+    }
+
+    fn see(&mut self, kind: &str, at: Option<&str>, part: &str, fields: &Fields<'_>, line: &read::TraceLine<'_>) {
+        let phase = if kind == "phase_enter" { fields.word("phase") } else { std::borrow::Cow::Borrowed("") };
+        if let Some(continues) = self.begins_run(kind, part, &phase) {
+            self.begin_run(continues);
+        }
+        self.clock(at);
+        let run = self.run();
         let mut decided = Vec::new();
         match kind {
-            "phase_enter" => {
-                let phase = fields.word("phase");
-                entry(&mut entry(&mut run.sessions, part).phases, &phase).entered += 1;
-                run.last_phase = Some(phase.clone().into_owned());
-                if phase == "blocker" {
-                    count(&mut run.stuck, "blocker");
-                }
-                let standing = entry(&mut self.standing, part);
-                standing.pending.entered(&phase, &mut decided);
-                standing.phase = phase.into_owned();
-                (standing.is_inside, standing.is_doubtful) = (true, false);
-            }
-            "phase_exit" => {
-                let phase = fields.word("phase");
-                let record = entry(&mut entry(&mut run.sessions, part).phases, &phase);
-                record.left += 1;
-                record.duration_ms = record.duration_ms.saturating_add(fields.count("duration_ms"));
-                entry(&mut self.standing, part).is_inside = false;
-            }
-            "tool_call" => {
-                count(&mut run.tools, &fields.word("name"));
-                let phase = match self.standing.get(part) {
-                    Some(standing) if !standing.phase.is_empty() => &standing.phase,
-                    _ => NO_PHASE,
-                };
-                entry(&mut entry(&mut run.sessions, part).phases, phase).calls += 1;
-            }
-            "detector_fired" => {
-                let detector = fields.word("detector");
-                count(&mut run.fires, &detector);
-                entry(&mut self.standing, part).pending.fired(index, &detector, &mut decided);
-            }
+            "phase_enter" => self.entered(part, &phase),
+            "phase_exit" => self.left(part, &fields.word("phase"), fields.count("duration_ms")),
+            "tool_call" => self.called(part, &fields.word("name")),
+            "detector_fired" => self.fired(part, &fields.word("detector")),
             "auth_prompt" => self.prompted(part, fields, &mut decided),
             "agent_request" => {
                 self.askers.see(line);
@@ -212,9 +205,9 @@ impl Walk {
             "agent_reply" | "role_invoke" => self.turn(line),
             "agent_failed" => run.failed_turns += 1,
             "run_start" => {
+                run.offered = fields.texts("tools").into_iter().map(std::borrow::Cow::into_owned).collect();
                 self.askers.see(line);
                 self.project = fields.text("project").map(std::borrow::Cow::into_owned);
-                run.offered = fields.texts("tools").into_iter().map(std::borrow::Cow::into_owned).collect();
             }
             "run_resume" => self.askers.see(line),
             "run_end" => run.outcome = fields.text("outcome").map(std::borrow::Cow::into_owned),
@@ -224,7 +217,7 @@ impl Walk {
                 count(&mut run.stuck, "retry_cap");
                 // It went on against a wall, and nobody heard it say so.
                 if !self.standing.get(part).is_some_and(|standing| standing.pending.is_blocked()) {
-                    entry(&mut run.missed, "blocker").times += 1;
+                    entry(&mut self.run().missed, "blocker").times += 1;
                 }
             }
             "budget_halt" => count(&mut run.stuck, "limit"),
@@ -234,15 +227,70 @@ impl Walk {
         self.judge(decided);
     }
 
+    /// Takes note of the time of a line.
+    fn clock(&mut self, at: Option<&str>) {
+        let Some(at) = at else { return };
+        let run = self.run();
+        let ended_at = run.ended_at.get_or_insert_default();
+        ended_at.clear();
+        ended_at.push_str(at);
+        if run.started_at.is_none() {
+            run.started_at = Some(at.to_owned());
+        }
+    }
+
+    fn entered(&mut self, part: &str, phase: &str) {
+        let mut decided = Vec::new();
+        let standing = entry(&mut self.standing, part);
+        standing.pending.entered(phase, &mut decided);
+        standing.phase.clear();
+        standing.phase.push_str(phase);
+        (standing.is_inside, standing.is_doubtful) = (true, false);
+        let run = self.run();
+        entry(&mut entry(&mut run.sessions, part).phases, phase).entered += 1;
+        if phase == "blocker" {
+            count(&mut run.stuck, "blocker");
+        }
+        let last_phase = run.last_phase.get_or_insert_default();
+        last_phase.clear();
+        last_phase.push_str(phase);
+        self.judge(decided);
+    }
+
+    fn left(&mut self, part: &str, phase: &str, duration_ms: u64) {
+        entry(&mut self.standing, part).is_inside = false;
+        let record = entry(&mut entry(&mut self.run().sessions, part).phases, phase);
+        record.left += 1;
+        record.duration_ms = record.duration_ms.saturating_add(duration_ms);
+    }
+
+    fn called(&mut self, part: &str, tool: &str) {
+        let Some(run) = self.runs.last_mut() else { return };
+        count(&mut run.tools, tool);
+        let phase = match self.standing.get(part) {
+            Some(standing) if !standing.phase.is_empty() => &standing.phase,
+            _ => NO_PHASE,
+        };
+        entry(&mut entry(&mut run.sessions, part).phases, phase).calls += 1;
+    }
+
+    fn fired(&mut self, part: &str, detector: &str) {
+        let mut decided = Vec::new();
+        let index = self.runs.len().saturating_sub(1);
+        count(&mut self.run().fires, detector);
+        entry(&mut self.standing, part).pending.fired(index, detector, &mut decided);
+        self.judge(decided);
+    }
+
     /// Whether a line begins another run than the one before, and if so, whether that one goes on with it.
-    fn begins_run(&self, kind: &str, part: &str, fields: &Fields<'_>) -> Option<bool> {
+    fn begins_run(&self, kind: &str, part: &str, phase: &str) -> Option<bool> {
         let Some(run) = self.runs.last() else { return Some(false) };
         if self.is_ours {
             return None;
         }
         match kind {
             "trace_version" => (run.started_at.is_some() || !run.sessions.is_empty()).then_some(false),
-            "phase_enter" if fields.word("phase") == "intake" => run.last_phase.is_some().then_some(false),
+            "phase_enter" if phase == "intake" => run.last_phase.is_some().then_some(false),
             "phase_enter" => {
                 let standing = self.standing.get(part)?;
                 (standing.is_inside && !standing.is_doubtful).then_some(true)
@@ -322,4 +370,59 @@ impl Walk {
 
 fn key(part: &str, fields: &Fields<'_>) -> String {
     format!("{part} {}", fields.word("slot"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A value that may or may not be what its field has.
+    fn value() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("\"execute\"".to_owned()),
+            Just("\"intake\"".to_owned()),
+            Just("\"call/1.1\"".to_owned()),
+            Just("\"2026-02-01T10:00:00.000Z\"".to_owned()),
+            Just("\"a\\u00e9\\n\"".to_owned()),
+            Just("\"\"".to_owned()),
+            "[0-9]{1,3}",
+            Just("-3".to_owned()),
+            Just("4.6".to_owned()),
+            Just("18446744073709551616".to_owned()),
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just("{\"a\":[1]}".to_owned()),
+        ]
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        let kind = prop_oneof!["phase_enter", "phase_exit", "tool_call", "tool_result", "detector_fired", "turn_read"];
+        let name = prop_oneof![
+            "at", "part", "seq", "prev", "phase", "duration_ms", "to", "reason", "call_id", "name", "auth_decision",
+            "slot", "success", "bytes", "content", "artifact", "code", "settled", "detector", "turn", "type",
+        ];
+        // What the type needs, so that most lines are whole, and then anything.
+        let whole = r#""phase":"execute","duration_ms":3,"call_id":"c","name":"x","auth_decision":"allow","success":true,"bytes":1,"detector":"blocker""#;
+        (kind, proptest::collection::vec((name, value()), 0..3)).prop_map(move |(kind, more)| {
+            let more: String = more.iter().map(|(name, value)| format!(r#","{name}":{value}"#)).collect();
+            format!(r#"{{"type":"{kind}",{whole}{more}}}"#)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// The quick reader says what the thorough one says.
+        #[test]
+        fn both_readers_say_the_same(lines in proptest::collection::vec(line(), 1..6)) {
+            let (mut quick, mut thorough) = (Walk::default(), Walk::default());
+            for line in &lines {
+                quick.line(line);
+                thorough.line_at_length(line);
+            }
+            prop_assert_eq!(quick, thorough);
+        }
+    }
 }

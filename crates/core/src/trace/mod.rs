@@ -8,7 +8,7 @@
 //! ours and the peer's, for those who only look.
 
 mod event;
-mod object;
+pub(crate) mod object;
 mod options;
 pub mod read;
 mod shape;

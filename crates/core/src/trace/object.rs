@@ -10,7 +10,7 @@ const DEPTH_MAX: u32 = 64;
 
 /// Hands every field of the object in `line` to `each`: its name and its value, as they are written. `None` if
 /// another reader must decide; what was handed out before is void then.
-pub(super) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, &'a str)) -> Option<()> {
+pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, &'a str)) -> Option<()> {
     let mut at = Reader { text: line, bytes: line.as_bytes(), at: 0 };
     at.space();
     at.byte(b'{')?;

@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::home::{Home, JOURNAL_ENDING};
+use crate::plain_file;
 use crate::scan::{self, Use};
 use rollups::Rollups;
 
@@ -26,7 +27,7 @@ use rollups::Rollups;
 const BLOCK: usize = 256;
 
 /// How much of a file is looked at from its end for its last line feed, at once.
-const TAIL_BYTES: u64 = 64 * 1024;
+const TAIL_BYTES: u64 = 4 * 1024;
 
 /// How many bytes before the place that was read up to must be what they were.
 const PROOF_BYTES: u64 = 256;
@@ -250,11 +251,8 @@ struct Seen {
 }
 
 fn look(path: &Path, before: Option<&Kept>) -> io::Result<Seen> {
-    let mut file = File::open(path)?;
+    let mut file = plain_file::open(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Ok(Seen::default());
-    }
     let stamp = Stamp::of(&metadata);
     let mut kept = match before {
         Some(before) if before.stamp == stamp && before.read_to == stamp.bytes => {
