@@ -18,6 +18,7 @@ const BEGINNING_CHARS_MIN: usize = 3;
 /// forgiven one edit, a longer one a third of its characters, and at least two.
 #[must_use]
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let written = given;
     let given = folded(given);
     if given.is_empty() || given.len() > COMPARED_CHARS_MAX {
         return Vec::new();
@@ -25,6 +26,8 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     let edits_max = if given.len() <= 4 { 1 } else { (given.len() / 3).max(2) };
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
+        // Whoever wrote the very name did not misspell it.
+        .filter(|name| *name != written)
         .filter_map(|name| {
             let known = folded(name);
             let edits = if given.len() >= BEGINNING_CHARS_MIN && known.starts_with(&given) {

@@ -439,7 +439,7 @@ fn roles_are_defined_as_data_and_a_mistake_is_told_with_its_place() {
 
     for (text, message, hint) in [
         ("roles = 1", "`roles` in ~:1:9 must be a table for each role", None),
-        ("[roles.a]\ninstruction = 'x'", "must be a table that says whose place it takes", None),
+        ("[roles.a]\ninstruction = 'x'", "must be a table with `base`, which says whose place", None),
         ("[roles.a]\nbase = 'boss'\ninstruction = 'x'", "`roles.a.base` in ~:2:8 must be `planner`, `executor`", None),
         (
             "[roles.a]\nbase = 'critic'",
@@ -459,6 +459,7 @@ fn roles_are_defined_as_data_and_a_mistake_is_told_with_its_place() {
             "`git_psuh`, which is no category",
             None,
         ),
+        ("[roles.a]\nbase = 'critic'\ninstruction = 'x'\nadapter = ':x'", "neither `adapter` nor `adapter:model`", None),
         ("[roles.a]\nbsae = 'critic'", "unknown key `roles.a.bsae`", Some("did you mean `base`?")),
     ] {
         let (_temp, home, _) = folders(Some(text), None);

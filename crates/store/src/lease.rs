@@ -8,7 +8,7 @@
 //! Taking a lease must happen under the journal's lock, which [`crate::FileJournal`] holds; renewing and
 //! letting go need none. Begin with [`Vacancy::look`].
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -410,13 +410,6 @@ impl Heartbeat {
         self.place.set_expiry(&self.file, expiry(now))?;
         Ok(Pulse::Alive)
     }
-}
-
-/// Opens the file that a lease is taken under the lock of: the run's journal.
-pub(crate) fn open_for_append(path: &Path, create: bool) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    OpenOptions::new().read(true).append(true).create_new(create).mode(0o600).open(path)
 }
 
 #[cfg(test)]

@@ -302,3 +302,34 @@ fn open_questions_come_from_every_run_that_is_not_over_with_what_its_mailbox_say
         list(&home, &Owner::current(), at(1)).expect("listed").iter().map(|one| one.name().to_owned()).collect();
     assert!(!names.iter().any(|name| name.contains("mailbox")), "{names:?}");
 }
+
+/// A pipe would be waited for, a link would have two names for one journal.
+#[test]
+fn what_is_no_plain_file_is_no_journal() {
+    let (_temp, home) = home();
+    drop(run(&home, "real", 1, vec![question()]));
+    let place = |name: &str| home.journal(&name.parse().expect("a name"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, place("pipe"), rustix::fs::Mode::RWXU).expect("made");
+    std::os::unix::fs::symlink(place("real"), place("link")).expect("made");
+    std::os::unix::fs::symlink("/dev/zero", place("zeros")).expect("made");
+    fs::create_dir(place("folder")).expect("made");
+    let names = ["folder", "link", "pipe", "zeros"];
+
+    let listed = list(&home, &Owner::current(), at(1)).expect("listed");
+    let mut unreadable: Vec<&str> =
+        listed.iter().filter(|listed| matches!(listed, Listed::Unreadable { .. })).map(Listed::name).collect();
+    unreadable.sort_unstable();
+    assert_eq!(unreadable, names);
+    let asking = open_questions(&home, &Owner::current(), at(1)).expect("looked");
+    assert_eq!((asking.runs.len(), asking.unreadable.len()), (1, names.len()));
+    assert_eq!(idle(&home, &Owner::current(), at(1)).expect("looked").unreadable.len(), names.len());
+    let before = fs::read(place("real")).expect("there");
+    for name in names {
+        let run_id = name.parse().expect("a name");
+        let error = crate::journal::read_only(&home, &run_id).expect_err(name);
+        assert!(matches!(error, crate::OpenError::Unusable { .. }), "{name}: {error}");
+        let taken = FileJournal::take_over(&home, &run_id, &Owner::current(), at(9), crate::Damage::Refuse);
+        assert!(matches!(taken.map(drop), Err(crate::OpenError::Unusable { .. })), "{name}");
+    }
+    assert_eq!(fs::read(place("real")).expect("there"), before);
+}

@@ -71,18 +71,15 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 
 /// Prints one JSON value on stdout.
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)?;
-    Ok(())
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// Prints a text on stdout; a reader that went away is no failure.
 fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }

@@ -218,9 +218,14 @@ impl Board<'_> {
             return Ok(VecDeque::new());
         }
         let mut idle = runs::idle(self.home, &Owner::current(), now).context("can't read the folder of sessions")?;
-        idle.sort_by_key(|idle| idle.asking.questions.iter().map(|(open, _)| open.at).min().or(idle.began));
+        idle.runs.sort_by_key(|idle| idle.asking.questions.iter().map(|(open, _)| open.at).min().or(idle.began));
         let mut ready = VecDeque::new();
-        for Idle { asking, outlook, .. } in idle {
+        for (run_id, why) in idle.unreadable {
+            if !self.seen.contains_key(&run_id) {
+                self.leave(&run_id, &format!("its journal can't be read: {why}"));
+            }
+        }
+        for Idle { asking, outlook, .. } in idle.runs {
             let run_id = &asking.run_id;
             let is_seen = self.seen.get(run_id).is_some_and(|sight| sight.is_still_so(self.home, &asking));
             if is_seen || self.at_work.contains_key(run_id) {
@@ -231,7 +236,8 @@ impl Board<'_> {
                     ready.push_back(asking.run_id);
                     continue;
                 }
-                (Outlook::Waits | Outlook::Paused | Outlook::NotBegun, _) => continue,
+                (Outlook::Waits | Outlook::Paused, _) => continue,
+                (Outlook::NotBegun, _) => "its journal has no beginning to go on from; run its brief again".to_owned(),
                 (Outlook::GoesOn, Some(fault)) => match fault.hint() {
                     Some(hint) => format!("{fault}; {hint}"),
                     None => fault.to_string(),
@@ -240,11 +246,16 @@ impl Board<'_> {
                     "it ended the process that drove it {times} times in a row; `adjutant resume {run_id}` tries again"
                 ),
             };
-            self.has_failed = true;
-            tell!("run {run_id} is left: {}", visible_line(&left));
-            self.seen.insert(run_id.clone(), Sight::of(self.home, run_id));
+            self.leave(run_id, &left);
         }
         Ok(ready)
+    }
+
+    /// Says why a run is left for its operator, once.
+    fn leave(&mut self, run_id: &RunId, why: &str) {
+        self.has_failed = true;
+        tell!("run {run_id} is left: {}", visible_line(why));
+        self.seen.insert(run_id.clone(), Sight::of(self.home, run_id));
     }
 
     /// Takes note of what came of going on with a run.

@@ -48,6 +48,9 @@ pub enum BadCustomRole {
     /// It says too much.
     #[error("the instruction of the role `{0}` has more than {INSTRUCTION_BYTES_MAX} bytes")]
     LongInstruction(RoleName),
+    /// Nobody can play it.
+    #[error("the role `{0}` is played by `{1}`, which is neither `adapter` nor `adapter:model`")]
+    NoAdapter(RoleName, String),
     /// What it may hold is no category.
     #[error("the role `{0}` may hold `{1}`, which is no category")]
     NoCategory(RoleName, Category),
@@ -78,6 +81,11 @@ impl CustomRole {
         }
         if self.instruction.len() > INSTRUCTION_BYTES_MAX {
             return Err(BadCustomRole::LongInstruction(name.clone()));
+        }
+        if let Some(adapter) = &self.adapter
+            && (adapter.is_empty() || adapter.starts_with(':') || adapter.ends_with(':'))
+        {
+            return Err(BadCustomRole::NoAdapter(name.clone(), adapter.clone()));
         }
         let limit = RoleLimit::of(self.base);
         for category in self.may_hold.iter().flatten() {

@@ -11,13 +11,25 @@ use crate::gate::category::{DEPLOY, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_PUS
 
 /// The words that speak of a category; several words stand one after another.
 const WORDS: [(&str, &[&str]); 7] = [
-    (SHELL_EXEC, &["shell", "bash", "terminal", "command line"]),
+    (SHELL_EXEC, &["shell", "bash", "terminal", "command line", "npm", "run the tests", "run tests"]),
     (FILESYSTEM_WRITE, &["write", "writes", "writing", "overwrite", "overwrites"]),
-    (FILESYSTEM_DELETE, &["delete", "deletes", "deleting", "erase", "erases"]),
-    (HTTP_FETCH, &["http", "https", "curl", "download", "downloads", "downloading"]),
-    (DEPLOY, &["deploy", "deploys", "deploying", "deployment"]),
-    (GIT_PUSH, &["git push"]),
-    (GIT_WRITE, &["git commit", "git add", "git merge", "git rebase", "git tag", "git stash", "git checkout"]),
+    (
+        FILESYSTEM_DELETE,
+        &["delete", "deletes", "deleting", "erase", "erases", "remove", "removes", "removing", "rm", "wipe", "unlink"],
+    ),
+    (
+        HTTP_FETCH,
+        &["http", "https", "curl", "wget", "fetch", "fetches", "fetching", "download", "downloads", "downloading"],
+    ),
+    (DEPLOY, &["deploy", "deploys", "deploying", "deployment", "publish", "publishes", "publishing"]),
+    (GIT_PUSH, &["git push", "push to", "push it", "pushing to"]),
+    (
+        GIT_WRITE,
+        &[
+            "git commit", "git add", "git merge", "git rebase", "git tag", "git stash", "git checkout", "commit it",
+            "committing",
+        ],
+    ),
 ];
 
 /// A sub-task that speaks of what nothing authorizes.
@@ -79,7 +91,10 @@ mod tests {
         for (title, instruction, authorized, expected) in [
             ("Release", "Run `git push` to origin.", &[][..], &["git_push git push"][..]),
             ("Release", "Run GIT\nPUSH.", &[], &["git_push git push"]),
-            ("Release", "Push it with git.", &[], &[]),
+            ("Release", "Push it with git.", &[], &["git_push push it"]),
+            ("Release", "Push to origin.", &[], &["git_push push to"]),
+            ("Clean", "Remove src, fetching nothing.", &[], &["filesystem_delete remove", "http_fetch fetching"]),
+            ("Test", "Run npm test", &[], &["shell_exec npm"]),
             ("Release", "git push", &["*"], &[]),
             ("Release", "git push", &["git_push"], &[]),
             ("Write the page", "Then deploy it.", &["filesystem_write"], &["deploy deploy"]),

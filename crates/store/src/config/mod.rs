@@ -354,6 +354,7 @@ impl ConfigError {
                 BadCustomRole::NameTaken(_) => "give it another name, and name the known role as its `base`".to_owned(),
                 BadCustomRole::NoInstruction(_) => "say in `instruction` what the role looks at or does".to_owned(),
                 BadCustomRole::LongInstruction(_) => "say less: it is sent with every request of the role".to_owned(),
+                BadCustomRole::NoAdapter(..) => "`adjutant adapters` lists them".to_owned(),
                 BadCustomRole::NoCategory(..) => "the categories are in docs/gate.md".to_owned(),
                 BadCustomRole::Wider { .. } => {
                     "leave it out of `may_hold`, or take another `base`: `adjutant roles` lists what each may hold"

@@ -59,8 +59,9 @@ fn role(role: &Key<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
             other => return Err(role.file.unknown(&name.span(), other, full.clone(), ROLE_KEYS.to_vec())),
         }
     }
-    defined.base =
-        base.ok_or_else(|| role.bad("a table that says whose place it takes, such as `base = \"reviewer\"`"))?;
+    defined.base = base.ok_or_else(|| {
+        role.bad("a table with `base`, which says whose place the role takes, such as `base = \"reviewer\"`")
+    })?;
     Ok(defined)
 }
 

@@ -16,7 +16,8 @@ use super::{Condition, FileJournal, Place, Room, lock};
 use crate::artifacts::Artifacts;
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
-use crate::lease::{LeaseError, Owner, Seal, Vacancy, open_for_append};
+use crate::lease::{LeaseError, Owner, Seal, Vacancy};
+use crate::plain_file::{self, open_for_append};
 use crate::recover::{self, DamagedLine, Foreign, Loss, ReadError, Reading, Tail, UnknownLine};
 use crate::runs::{self, unbegun};
 
@@ -121,7 +122,7 @@ impl FileJournal {
         }
         let vacancy = Vacancy::look(&home.lease(run_id), owner, now)?;
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
-        let mut file = File::open(&path).map_err(unusable)?;
+        let mut file = plain_file::open(&path).map_err(unusable)?;
         let reading =
             recover::read(&file, vacancy.seal.as_ref(), loss).map_err(|error| OpenError::unread(&path, error))?;
         if damage == Damage::Refuse && !reading.damaged.is_empty() {
@@ -159,7 +160,7 @@ impl FileJournal {
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
 pub fn read_only(home: &Home, run_id: &RunId) -> Result<Reading, OpenError> {
     let path = home.journal(run_id);
-    let file = match File::open(&path) {
+    let file = match plain_file::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(OpenError::NoSuchRun { run_id: run_id.clone() });

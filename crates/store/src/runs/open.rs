@@ -4,7 +4,6 @@
 //! A journal that ends with the run's end is not read any further; of the others only the lines that matter are
 //! parsed.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +18,7 @@ use super::summary::{glance, part};
 use crate::home::Home;
 use crate::lease::{Content, Owner};
 use crate::mailbox::{Mailbox, MailboxError};
+use crate::plain_file;
 
 /// How much of a journal's end tells whether the run is over, in bytes: that line is a short one.
 const END_BYTES: u64 = 4 * 1024;
@@ -86,14 +86,22 @@ pub struct Idle {
     pub outlook: Outlook,
 }
 
-/// All runs that are not over and that nobody drives, as far as `seer` can tell at `now`. What can't be read is left
-/// out.
+/// What no process drives.
+#[derive(Debug, Default)]
+pub struct AllIdle {
+    /// The runs.
+    pub runs: Vec<Idle>,
+    /// Journals that can't be read, and why.
+    pub unreadable: Vec<(RunId, String)>,
+}
+
+/// All runs that are not over and that nobody drives, as far as `seer` can tell at `now`.
 ///
 /// # Errors
 ///
 /// If there is a folder of sessions and it can't be read.
-pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Idle>> {
-    let mut all = Vec::new();
+pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
+    let mut all = AllIdle::default();
     for (name, files) in super::names(home)? {
         let (Some(path), Ok(run_id)) = (files.trace, name.parse::<RunId>()) else { continue };
         let lease = Content::read(&home.lease(&run_id)).ok().flatten();
@@ -101,18 +109,25 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Idle>> 
             continue;
         }
         let let_go = if lease.is_some_and(|lease| lease.was_let_go()) { LetGo::Itself } else { LetGo::Killed };
-        let Ok(Some(journal)) = unfinished(&path) else { continue };
+        let journal = match unfinished(&path) {
+            Ok(Some(journal)) => journal,
+            Ok(None) => continue,
+            Err(error) => {
+                all.unreadable.push((run_id, error.to_string()));
+                continue;
+            }
+        };
         let sittings = sittings(&journal);
         let (asking, letters) = asking(home, run_id, fold(&journal), seer, now);
         let outlook = sittings.outlook(&asking.questions, &letters.messages, let_go, now);
-        all.push(Idle { asking, began: sittings.began(), outlook });
+        all.runs.push(Idle { asking, began: sittings.began(), outlook });
     }
     Ok(all)
 }
 
 /// The journal at `path`, unless its run is over.
 fn unfinished(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = File::open(path)?;
+    let file = plain_file::open(path)?;
     let bytes = file.metadata()?.len();
     if is_over(&part(&file, bytes.saturating_sub(END_BYTES), END_BYTES.min(bytes))?) {
         return Ok(None);

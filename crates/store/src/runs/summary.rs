@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{Files, Listed};
 use crate::home::Home;
 use crate::lease::{Content, Owner};
+use crate::plain_file;
 
 /// How much of a journal's beginning is read, in bytes: header and start, the brief in it included.
 const HEAD_BYTES: u64 = 256 * 1024;
@@ -104,7 +105,7 @@ pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now
 
 /// The brief's id in the header of the journal at `path`; `None` if it is not one of ours.
 pub(super) fn brief_id(path: &Path) -> Option<String> {
-    let file = File::open(path).ok()?;
+    let file = plain_file::open(path).ok()?;
     let mut head = vec![0; 4096];
     let read = file.read_at(&mut head, 0).ok()?;
     let end = memchr::memchr(b'\n', head.get(..read)?)?;
@@ -115,7 +116,7 @@ pub(super) fn brief_id(path: &Path) -> Option<String> {
 }
 
 fn read(path: &Path) -> io::Result<Fold> {
-    let file = File::open(path)?;
+    let file = plain_file::open(path)?;
     let bytes = file.metadata()?.len();
     let mut fold = Fold::default();
     if bytes <= HEAD_BYTES + TAIL_BYTES {
@@ -274,7 +275,7 @@ fn peer(name: String, files: Files) -> PeerSummary {
     let meta = files
         .session
         .as_ref()
-        .and_then(|path| File::open(path).ok())
+        .and_then(|path| plain_file::open(path).ok())
         .and_then(|file| serde_json::from_reader::<_, PeerSession>(BufReader::new(file)).ok())
         .map(|session| session.meta)
         .unwrap_or_default();

@@ -13,6 +13,7 @@ use super::Files;
 use super::summary::part;
 use crate::home::Home;
 use crate::lease::{Content, Owner};
+use crate::plain_file;
 
 /// The longest file that is taken for a beginning, in bytes: a header is a few hundred.
 const HEADER_BYTES_MAX: u64 = 4 * 1024;
@@ -36,7 +37,7 @@ pub(super) fn are_free(home: &Home, name: &str, files: &Files, seer: &Owner, now
 /// Whether the file at `path` is a journal that never began.
 fn is(path: &Path) -> bool {
     let plain = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= HEADER_BYTES_MAX);
-    plain && File::open(path).is_ok_and(|file| holds_nothing(&file))
+    plain && plain_file::open(path).is_ok_and(|file| holds_nothing(&file))
 }
 
 /// Whether an open journal has no whole line, and nothing that is not the beginning of one of ours. A power cut may

@@ -33,15 +33,17 @@ struct Code {
     is_fenced: bool,
 }
 
-/// The lines of fences that may hold commands, continued ones joined, and the spans between backticks of one line.
+/// The lines of fences that may hold commands, continued ones joined, and the spans between backticks of a paragraph.
+/// Quoted lines are lines; a fence may open behind other words, as agents write it.
 fn code_of(text: &str) -> Vec<Code> {
     let mut found = Vec::new();
     let mut fence: Option<(String, bool)> = None;
     let mut begun = String::new();
+    let mut paragraph = String::new();
     for line in text.lines() {
-        let trimmed = line.trim();
+        let trimmed = line.trim_start_matches([' ', '\t', '>']).trim_end();
         if let Some((mark, holds_commands)) = &fence {
-            if trimmed.starts_with(mark.as_str()) && trimmed.chars().all(|c| mark.starts_with(c)) {
+            if trimmed.starts_with(mark.as_str()) {
                 fence = None;
                 begun.clear();
             } else if *holds_commands {
@@ -54,20 +56,40 @@ fn code_of(text: &str) -> Vec<Code> {
             continue;
         }
         match opening(trimmed) {
-            Some((mark, tag)) => fence = Some((mark.to_owned(), TAGS.contains(&tag.to_lowercase().as_str()))),
-            None => found.extend(spans(line).map(|text| Code { text: text.to_owned(), is_fenced: false })),
+            Some((before, mark, tag)) => {
+                fence = Some((mark.to_owned(), TAGS.contains(&tag.to_lowercase().as_str())));
+                paragraph.push_str(before);
+                push_spans(&mut found, &mut paragraph);
+            }
+            None if trimmed.is_empty() => push_spans(&mut found, &mut paragraph),
+            None => {
+                paragraph.push_str(trimmed);
+                paragraph.push(' ');
+            }
         }
     }
+    push_spans(&mut found, &mut paragraph);
     found
 }
 
-/// The mark and the tag of the fence that a line opens, if it opens one.
-fn opening(line: &str) -> Option<(&str, &str)> {
-    let first = line.chars().next().filter(|c| ['`', '~'].contains(c))?;
-    let length = line.chars().take_while(|c| *c == first).count();
-    let (mark, tag) = line.split_at(length);
-    // A run of backticks that is closed on its line is a span.
-    (length >= 3 && !tag.contains('`')).then(|| (mark, tag.trim()))
+/// Adds the spans of a paragraph, which is at its end. A span may go over the ends of its lines.
+fn push_spans(found: &mut Vec<Code>, paragraph: &mut String) {
+    found.extend(spans(paragraph).map(|text| Code { text: text.to_owned(), is_fenced: false }));
+    paragraph.clear();
+}
+
+/// What stands before the fence that a line opens, its mark and its tag, if it opens one.
+fn opening(line: &str) -> Option<(&str, &str, &str)> {
+    // The last long run of backticks, if there is no later one to close it and no earlier one that it closes.
+    let at = if line.starts_with("~~~") {
+        0
+    } else {
+        line.rfind("```").map(|end| line[..end].trim_end_matches('`').len())?
+    };
+    let (before, fence) = line.split_at(at);
+    let first = fence.chars().next()?;
+    let (mark, tag) = fence.split_at(fence.chars().take_while(|c| *c == first).count());
+    (!tag.contains('`') && before.matches("```").count() % 2 == 0).then(|| (before, mark, tag.trim()))
 }
 
 /// What stands between two equally long runs of backticks of one line.
@@ -149,6 +171,8 @@ mod tests {
         check("An open ` tick and git push origin main", &[]);
         check("`` ` `` and `git push`", &["shell_exec", "git_push"]);
         check("```git push``` on one line", &["shell_exec", "git_push"]);
+        check("I run `git\npush origin` and `rm -r\n> build`.", &["shell_exec", "git_push", "filesystem_delete"]);
+        check("An open ` tick.\n\nAnother ` tick and git push", &[]);
         check("", &[]);
     }
 
@@ -162,6 +186,9 @@ mod tests {
         check("```json\n{\"run\": \"git push\"}\ngit push\n```", &[]);
         check("```\n# git push\n\n```", &[]);
         check("````\n```\ngit push\n````", &["shell_exec", "git_push"]);
+        check("> So:\n> ```sh\n> git push\n> ```", &["shell_exec", "git_push"]);
+        check("I run ```\ngit push\n``` now, and `ls`.", &["shell_exec", "git_push"]);
+        check("So: ```sh\ngit push\n```\nand `rm -r b`", &["shell_exec", "git_push", "filesystem_delete"]);
     }
 
     proptest::proptest! {
