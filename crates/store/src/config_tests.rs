@@ -459,7 +459,11 @@ fn roles_are_defined_as_data_and_a_mistake_is_told_with_its_place() {
             "`git_psuh`, which is no category",
             None,
         ),
-        ("[roles.a]\nbase = 'critic'\ninstruction = 'x'\nadapter = ':x'", "neither `adapter` nor `adapter:model`", None),
+        (
+            "[roles.a]\nbase = 'critic'\ninstruction = 'x'\nadapter = ':x'",
+            "neither `adapter` nor `adapter:model`",
+            None,
+        ),
         ("[roles.a]\nbsae = 'critic'", "unknown key `roles.a.bsae`", Some("did you mean `base`?")),
     ] {
         let (_temp, home, _) = folders(Some(text), None);

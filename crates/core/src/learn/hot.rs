@@ -4,7 +4,7 @@
 //! word is the same wherever both have one. A test compares the two.
 
 use crate::procedure::Slot;
-use crate::trace::object;
+use crate::trace::object::{self, Written};
 
 /// A line of one of the commonest types.
 pub(super) struct Hot<'a> {
@@ -25,64 +25,97 @@ pub(super) enum What<'a> {
 
 /// The fields that are looked at, as they are written; of two with one name the last.
 #[derive(Default)]
-struct Written<'a> {
-    kind: Option<&'a str>,
-    at: Option<&'a str>,
-    part: Option<&'a str>,
-    seq: Option<&'a str>,
-    prev: Option<&'a str>,
-    phase: Option<&'a str>,
-    duration_ms: Option<&'a str>,
-    to: Option<&'a str>,
-    reason: Option<&'a str>,
-    call_id: Option<&'a str>,
-    name: Option<&'a str>,
-    auth_decision: Option<&'a str>,
-    slot: Option<&'a str>,
-    success: Option<&'a str>,
-    bytes: Option<&'a str>,
-    content: Option<&'a str>,
-    artifact: Option<&'a str>,
-    code: Option<&'a str>,
-    settled: Option<&'a str>,
-    detector: Option<&'a str>,
-    turn: Option<&'a str>,
+struct Fields<'a> {
+    kind: Option<Written<'a>>,
+    at: Option<Written<'a>>,
+    part: Option<Written<'a>>,
+    seq: Option<Written<'a>>,
+    prev: Option<Written<'a>>,
+    phase: Option<Written<'a>>,
+    duration_ms: Option<Written<'a>>,
+    to: Option<Written<'a>>,
+    reason: Option<Written<'a>>,
+    call_id: Option<Written<'a>>,
+    name: Option<Written<'a>>,
+    auth_decision: Option<Written<'a>>,
+    slot: Option<Written<'a>>,
+    success: Option<Written<'a>>,
+    bytes: Option<Written<'a>>,
+    content: Option<Written<'a>>,
+    artifact: Option<Written<'a>>,
+    code: Option<Written<'a>>,
+    settled: Option<Written<'a>>,
+    detector: Option<Written<'a>>,
+    turn: Option<Written<'a>>,
 }
 
 /// Reads a line, if it is one of these and written plainly.
 pub(super) fn read(line: &str) -> Option<Hot<'_>> {
-    let mut written = Written::default();
+    let mut written = Fields::default();
     object::fields(line, |name, value| {
-        let place = match name {
-            "type" => &mut written.kind,
-            "at" => &mut written.at,
-            "part" => &mut written.part,
-            "seq" => &mut written.seq,
-            "prev" => &mut written.prev,
-            "phase" => &mut written.phase,
-            "duration_ms" => &mut written.duration_ms,
-            "to" => &mut written.to,
-            "reason" => &mut written.reason,
-            "call_id" => &mut written.call_id,
-            "name" => &mut written.name,
-            "auth_decision" => &mut written.auth_decision,
-            "slot" => &mut written.slot,
-            "success" => &mut written.success,
-            "bytes" => &mut written.bytes,
-            "content" => &mut written.content,
-            "artifact" => &mut written.artifact,
-            "code" => &mut written.code,
-            "settled" => &mut written.settled,
-            "detector" => &mut written.detector,
-            "turn" => &mut written.turn,
-            _ => return,
-        };
-        *place = Some(value);
+        if let Some(place) = written.place(name) {
+            *place = Some(value);
+        }
     })?;
     written.read()
 }
 
-impl<'a> Written<'a> {
+impl<'a> Fields<'a> {
+    /// Where the value of this name belongs; names are told apart by their length first.
+    fn place(&mut self, name: &str) -> Option<&mut Option<Written<'a>>> {
+        Some(match name.len() {
+            2 => match name {
+                "at" => &mut self.at,
+                "to" => &mut self.to,
+                _ => return None,
+            },
+            3 => match name {
+                "seq" => &mut self.seq,
+                _ => return None,
+            },
+            4 => match name {
+                "type" => &mut self.kind,
+                "part" => &mut self.part,
+                "prev" => &mut self.prev,
+                "name" => &mut self.name,
+                "slot" => &mut self.slot,
+                "code" => &mut self.code,
+                "turn" => &mut self.turn,
+                _ => return None,
+            },
+            5 => match name {
+                "phase" => &mut self.phase,
+                "bytes" => &mut self.bytes,
+                _ => return None,
+            },
+            6 => match name {
+                "reason" => &mut self.reason,
+                _ => return None,
+            },
+            7 => match name {
+                "call_id" => &mut self.call_id,
+                "success" => &mut self.success,
+                "content" => &mut self.content,
+                "settled" => &mut self.settled,
+                _ => return None,
+            },
+            8 => match name {
+                "artifact" => &mut self.artifact,
+                "detector" => &mut self.detector,
+                _ => return None,
+            },
+            11 => match name {
+                "duration_ms" => &mut self.duration_ms,
+                _ => return None,
+            },
+            13 => match name {
+                "auth_decision" => &mut self.auth_decision,
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
     fn read(&self) -> Option<Hot<'a>> {
         let what = match text(self.kind?)? {
             "phase_enter" => {
@@ -100,18 +133,19 @@ impl<'a> Written<'a> {
                 What::Called(text(self.name?)?)
             }
             "tool_result" => {
-                (is_written(self.call_id?) && matches!(self.success?, "true" | "false")).then_some(())?;
+                (is_written(self.call_id?) && matches!(self.success?.json, "true" | "false")).then_some(())?;
                 number(self.duration_ms?)?;
                 number(self.bytes?)?;
                 self.has_slot()?;
                 is_text(self.content)?;
                 is_text(self.artifact)?;
                 is_text(self.code)?;
-                matches!(self.settled, None | Some("null" | "true" | "false")).then_some(())?;
+                matches!(self.settled.map(|settled| settled.json), None | Some("null" | "true" | "false"))
+                    .then_some(())?;
                 What::Returned
             }
             "detector_fired" => {
-                number(self.turn.unwrap_or("0"))?;
+                self.turn.map_or(Some(0), number)?;
                 What::Fired(text(self.detector?)?)
             }
             _ => return None,
@@ -131,22 +165,22 @@ impl<'a> Written<'a> {
 }
 
 /// Whether it is a string, whatever is in it.
-fn is_written(json: &str) -> bool {
-    json.starts_with('"')
+fn is_written(value: Written<'_>) -> bool {
+    value.json.starts_with('"')
 }
 
 /// Whether a field that may be absent is a string if it is there.
-fn is_text(json: Option<&str>) -> Option<()> {
-    json.is_none_or(is_written).then_some(())
+fn is_text(value: Option<Written<'_>>) -> Option<()> {
+    value.is_none_or(is_written).then_some(())
 }
 
 /// A string without escapes.
-fn text(json: &str) -> Option<&str> {
-    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    memchr::memchr(b'\\', inner.as_bytes()).is_none().then_some(inner)
+fn text<'a>(value: Written<'a>) -> Option<&'a str> {
+    let inner = value.json.strip_prefix('"')?.strip_suffix('"')?;
+    (!value.is_escaped).then_some(inner)
 }
 
 /// A whole number.
-fn number(json: &str) -> Option<u64> {
-    json.parse().ok()
+fn number(value: Written<'_>) -> Option<u64> {
+    value.json.parse().ok()
 }

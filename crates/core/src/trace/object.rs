@@ -8,10 +8,19 @@
 /// How deep values may be nested. Each level is a bit of a word.
 const DEPTH_MAX: u32 = 64;
 
+/// A value as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written<'a> {
+    /// Its text.
+    pub(crate) json: &'a str,
+    /// Whether something in it is escaped.
+    pub(crate) is_escaped: bool,
+}
+
 /// Hands every field of the object in `line` to `each`: its name and its value, as they are written. `None` if
 /// another reader must decide; what was handed out before is void then.
-pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, &'a str)) -> Option<()> {
-    let mut at = Reader { text: line, bytes: line.as_bytes(), at: 0 };
+pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, Written<'a>)) -> Option<()> {
+    let mut at = Reader { text: line, bytes: line.as_bytes(), at: 0, is_escaped: false };
     at.space();
     at.byte(b'{')?;
     at.space();
@@ -19,14 +28,15 @@ pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, &'a str)) 
         loop {
             let name = at.string()?;
             // A name with an escape in it is another name.
-            if memchr::memchr(b'\\', name.as_bytes()).is_some() {
+            if at.is_escaped {
                 return None;
             }
             at.space();
             at.byte(b':')?;
             at.space();
-            let value = at.value()?;
-            each(&name[1..name.len() - 1], value);
+            let json = at.value()?;
+            each(&name[1..name.len() - 1], Written { json, is_escaped: at.is_escaped });
+            at.is_escaped = false;
             at.space();
             if at.byte(b',').is_some() {
                 at.space();
@@ -44,6 +54,8 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Whether anything was escaped since this was last reset.
+    is_escaped: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -109,6 +121,7 @@ impl<'a> Reader<'a> {
     }
 
     fn escape(&mut self) -> Option<()> {
+        self.is_escaped = true;
         let length = match self.bytes.get(self.at + 1)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
             b'u' => {
@@ -242,7 +255,10 @@ mod tests {
 
     fn fast(line: &str) -> Option<Vec<(String, String)>> {
         let mut found = Vec::new();
-        fields(line, |name, value| found.push((name.to_owned(), value.to_owned())))?;
+        fields(line, |name, value| {
+            assert_eq!(value.is_escaped, value.json.contains('\\'), "{}", value.json);
+            found.push((name.to_owned(), value.json.to_owned()));
+        })?;
         Some(found)
     }
 

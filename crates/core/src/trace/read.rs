@@ -182,7 +182,7 @@ pub(super) fn number_of(json: &str) -> Option<u64> {
 
 pub(super) fn object_of(json: &str) -> Option<Fields<'_>> {
     let mut fields = Vec::with_capacity(8);
-    match object::fields(json, |name, value| fields.push((Cow::Borrowed(name), value))) {
+    match object::fields(json, |name, value| fields.push((Cow::Borrowed(name), value.json))) {
         Some(()) => Some(Fields(fields)),
         None => serde_json::from_str(json).ok(),
     }
