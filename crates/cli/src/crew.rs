@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use adjutant_core::brief::{self, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, Brief, Reading, RoleAdapter};
+use adjutant_core::brief::{self, Brief, Reading, RoleAdapter};
 use adjutant_core::budget::Budget;
 use adjutant_core::crew::{BadCrew, CustomRoles, Member, check_crew};
 use adjutant_core::nearest::did_you_mean;
@@ -31,8 +31,8 @@ pub struct CrewSettings {
     pub role_budgets: BTreeMap<RoleName, Budget>,
     /// How often a sub-task is done again, where that is not the default.
     pub retries_max: Option<u64>,
-    /// How many calls of tools a sub-task may take.
-    pub tool_calls_max: u64,
+    /// How many calls of tools a sub-task may take, where the brief says it.
+    pub tool_calls_max: Option<u64>,
     /// Whether the critic judges without the executor's account.
     pub is_blind: bool,
 }
@@ -98,7 +98,7 @@ impl CrewSettings {
                 })
                 .collect(),
             retries_max: budgets.max_retries_per_subtask,
-            tool_calls_max: budgets.max_tool_calls_per_subtask.unwrap_or(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK),
+            tool_calls_max: budgets.max_tool_calls_per_subtask,
             is_blind: typed.blind_critic,
         })
     }

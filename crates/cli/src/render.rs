@@ -13,6 +13,7 @@ use adjutant_core::crew::questions::warned as scope_warned;
 use adjutant_core::gate::secrets;
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::Question;
+use adjutant_core::learn::profile::Applied;
 use adjutant_core::procedure::What;
 use adjutant_core::role::RoleName;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
@@ -229,6 +230,11 @@ impl Renderer {
                 ),
             ),
             Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
+            Body::LearnedProfileApplied { slug, applied, .. } => {
+                let Applied { detectors, phase_budgets, tool_callouts } = applied;
+                let what = format!("{detectors} detectors, {phase_budgets} phase budgets, {tool_callouts} dead tools");
+                self.line(Tone::Dim, &format!("  learned profile {}: {what}", visible_line(slug)));
+            }
             Body::SandboxReport { missing, layers, absent, .. } => self.sandbox(missing, layers, absent),
             Body::MemoryInherited { project, records, left_out, contradictions } => {
                 let more = if *left_out > 0 { format!("; {left_out} older ones are not") } else { String::new() };
@@ -302,18 +308,20 @@ impl Renderer {
                 self.line(Tone::Warning, &format!("! the deadline of {slot} passed"))
             }
             Body::ModeSet { mode } => self.line(Tone::Dim, &format!("  mode: {mode}")),
-            Body::BudgetWarn { metric, used, limit, role } => {
+            Body::BudgetWarn { metric, used, limit, role, phase, learned } => {
                 let by = role.as_deref().map(|role| format!(" by the {}", visible_line(role))).unwrap_or_default();
-                self.line(Tone::Warning, &format!("! {} used{by}", of_limit(metric, *used, *limit)));
+                let whence = whence(*phase, learned.as_deref());
+                self.line(Tone::Warning, &format!("! {} used{by}{whence}", of_limit(metric, *used, *limit)));
             }
             Body::ScopeWarning { subtask, category, word } => {
                 let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
                 let warned = scope_warned(&ScopeWarning { subtask, category, word });
                 self.line(Tone::Warning, &format!("! {}", visible_line(&warned)));
             }
-            Body::BudgetHalt { metric, used, limit, role } => {
+            Body::BudgetHalt { metric, used, limit, role, phase, learned } => {
                 let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
-                self.line(Tone::Warning, &format!("! limit{whose} reached: {}", of_limit(metric, *used, *limit)));
+                let (reached, whence) = (of_limit(metric, *used, *limit), whence(*phase, learned.as_deref()));
+                self.line(Tone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
             }
             Body::PartStart { .. } => {
                 if let Some(role) = RoleName::of_part(event.part.as_str()) {
@@ -479,6 +487,13 @@ impl Drop for Labelled {
             self.say().ok();
         }
     }
+}
+
+/// Where a limit comes from, if not from flags, brief or configuration.
+fn whence(phase: Option<PhaseName>, learned: Option<&str>) -> String {
+    let phase = phase.map(|phase| format!(" in phase {}", phase.as_str())).unwrap_or_default();
+    let learned = learned.map(|slug| format!(" (learned profile {})", visible_line(slug))).unwrap_or_default();
+    format!("{phase}{learned}")
 }
 
 /// How much of a limit is used, in a person's unit.

@@ -1,16 +1,21 @@
 //! Where things are and what holds, from flags, environment, brief and configuration together.
 //!
-//! First wins: flags, environment, brief, the project's configuration (if its content is trusted), the
+//! First wins: flags, environment, brief, the learned profile that it names, the project's configuration (if its content is trusted), the
 //! home's configuration, defaults. Each value remembers where it came from, for `doctor`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::Adapter;
-use adjutant_core::brief::{BUDGET_MAX_TOKENS, BUDGET_MAX_WALL_CLOCK_MINUTES, Brief};
+use adjutant_core::brief::{
+    BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, BUDGET_MAX_WALL_CLOCK_MINUTES, Brief,
+};
 use adjutant_core::budget::Budget;
+use adjutant_core::crew::Member;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
+use adjutant_core::id::Slug;
+use adjutant_core::learn::applying::{self, Taken};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
 use adjutant_core::role::{Role, RoleName};
@@ -20,7 +25,9 @@ use adjutant_host::http::Proxies;
 use adjutant_store::Home;
 use adjutant_store::config::{self, AdapterConfig, Config, Notice, SandboxConfig};
 use adjutant_store::keys::{self, Keys};
+use adjutant_store::profiles;
 use anyhow::Context;
+use jiff::Timestamp;
 
 use crate::command;
 use crate::crew::CrewSettings;
@@ -116,6 +123,8 @@ pub struct Settings {
     pub model: Option<Sourced<String>>,
     pub script: Option<Sourced<PathBuf>>,
     pub detectors: BTreeMap<String, Sourced<String>>,
+    /// The learned profile that the brief names.
+    pub learned: Learned,
     /// Where the API of the adapter is, if it was said for this run alone.
     pub base_url: Option<Sourced<String>>,
     /// What takes the turns when the adapter can't: adapters, each with or without `:model`.
@@ -138,6 +147,17 @@ pub struct Settings {
     /// What is configured for the sandbox of commands.
     pub sandbox: SandboxConfig,
     pub notices: Vec<Notice>,
+}
+
+/// The learned profile that a brief names.
+#[derive(Debug)]
+pub enum Learned {
+    /// It names none.
+    NotAsked,
+    /// The project has none.
+    Missing(Slug),
+    /// What a run takes from it.
+    Taken(Box<Taken>),
 }
 
 /// The first of several values that is there, with where it came from.
@@ -216,6 +236,21 @@ fn parsed<T>(name: &str, read: impl Fn(&str) -> Option<T>, expected: &str) -> an
     }
 }
 
+/// What a run that begins now takes from the learned profile of a project.
+fn learned(home: &Home, slug: &Slug) -> anyhow::Result<Learned> {
+    let read = profiles::read(home, slug).map_err(|error| {
+        let hint = format!(
+            "`adjutant learn {slug}` says what runs teach, `--reset` removes what is there and `--apply` makes it anew; \
+             or take `learned_profile` out of the brief"
+        );
+        Failure::of(Ending::Usage, &error, Some(hint))
+    })?;
+    Ok(match read {
+        None => Learned::Missing(slug.clone()),
+        Some(profile) => Learned::Taken(Box::new(applying::take(&profile, slug.as_str(), Timestamp::now()))),
+    })
+}
+
 /// Reads a mode's name.
 pub fn mode(text: &str) -> Option<Mode> {
     match text {
@@ -254,6 +289,17 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
     for (name, setting) in &config.detectors {
         let value = Sourced { value: setting.value.to_string(), from: setting.from.to_string() };
         detectors.insert(name.name().to_owned(), value);
+    }
+    let learned = match of_brief.and_then(|brief| brief.learned_profile.as_ref()) {
+        Some(slug) => learned(home, slug)?,
+        None => Learned::NotAsked,
+    };
+    if let Learned::Taken(taken) = &learned {
+        for (detector, sensitivity) in &taken.detectors {
+            let from = format!("learned profile {}", taken.options.slug);
+            let value = Sourced { value: sensitivity.to_string(), from };
+            detectors.insert(detector.name().to_owned(), value);
+        }
     }
     for (detector, sensitivity) in of_brief.into_iter().flat_map(|brief| brief.detectors.set()) {
         let value = Sourced { value: sensitivity.to_string(), from: "the brief".to_owned() };
@@ -349,6 +395,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             .expect("the last candidate is there"),
         hooks: config.hooks.clone(),
         programs: config.programs.clone(),
+        learned,
         adapters: loaded.config.adapters,
         sandbox: loaded.config.sandbox,
         notices: loaded.notices,
@@ -413,7 +460,8 @@ impl Settings {
                 max_minutes: value(&self.max_minutes).or(is_crew.then_some(BUDGET_MAX_WALL_CLOCK_MINUTES)),
                 max_nano_dollars: value(&self.max_nano_dollars),
                 max_turns: value(&self.max_turns),
-                max_tool_calls: is_crew.then_some(self.crew.tool_calls_max),
+                // Alone, the whole brief is one sub-task; there is no default for it.
+                max_tool_calls: self.crew.tool_calls_max.or(is_crew.then_some(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK)),
             },
             answer_within_ms: self.answer_within_ms,
             roles: self.crew.roles.clone(),
@@ -435,8 +483,20 @@ impl Settings {
             plain_results: self.plain_results.value,
             hooks: self.hooks.iter().map(|hook| hook.value.clone()).collect(),
             programs: self.programs.iter().map(|program| program.value.clone()).collect(),
+            learned: match &self.learned {
+                Learned::Taken(taken) => Some(taken.options.clone()),
+                Learned::NotAsked | Learned::Missing(_) => None,
+            },
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         }
+    }
+
+    /// Whether a session of `role` has the limits of the learned profile: the brief has none of its own for it.
+    #[must_use]
+    pub fn takes_limits_of(&self, role: &RoleName) -> bool {
+        let member = Member::of(role, &self.crew.custom).filter(|_| self.crew.roles.contains(role));
+        let limits_calls = |member: &Member| member.base == Role::Executor && self.crew.tool_calls_max.is_some();
+        member.is_some_and(|member| !limits_calls(&member)) && !self.crew.role_budgets.contains_key(role)
     }
 
     /// Who plays a role of its own.

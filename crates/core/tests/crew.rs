@@ -6,6 +6,7 @@ mod simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use adjutant_core::budget::Budget;
 use adjutant_core::crew::states::CrewState;
 use adjutant_core::crew::{Crew, CrewSetup, CustomRole, CustomRoles, Member};
 use adjutant_core::gate::Category;
@@ -15,7 +16,7 @@ use adjutant_core::procedure::{Next, Part, Procedure};
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::session::{Mode, Setup};
 use adjutant_core::tool::ToolEffect;
-use adjutant_core::trace::{Body, Entry, Event, MessageKind, Outcome};
+use adjutant_core::trace::{Body, Entry, Event, LearnedOptions, LimitSource, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use simulator::{Ended, Plan, Said, World, call, simulate, tool};
@@ -66,6 +67,8 @@ fn setup(roles: &[Role]) -> CrewSetup {
         retries_max: 1,
         is_blind: false,
         plans_only: false,
+        learned: None,
+        limits_calls: false,
     }
 }
 
@@ -443,6 +446,83 @@ fn a_role_has_a_limit_of_its_own_over_all_its_sessions() {
     assert_eq!(halt, Some((Some("reviewer".to_owned()), 1, 1)));
     world.answers.insert("limit", vec!["1".to_owned()]);
     assert_eq!(run(&limited, &world).outcome, Some(Outcome::Completed));
+}
+
+/// A crew of a run with a learned profile that has limits for two roles.
+fn learned(mut setup: CrewSetup) -> CrewSetup {
+    let budget = |calls, tokens| Budget { max_tool_calls: Some(calls), max_tokens: tokens, ..Budget::default() };
+    let roles = [(Role::Executor.into(), budget(1, None)), (Role::Reviewer.into(), budget(5, Some(10)))];
+    setup.base.budget.max_tool_calls = Some(15);
+    setup.learned =
+        Some(LearnedOptions { slug: "orchard".to_owned(), roles: roles.into(), ..LearnedOptions::default() });
+    setup
+}
+
+/// What was said of the budget of phase 1 of a part.
+fn consulted(ended: &Ended, part: &str) -> Option<(u64, u64, LimitSource)> {
+    let here = ended.journal.iter().filter(|event| event.part.as_str() == format!("crew/{part}"));
+    let mut said = here.filter_map(|event| match &event.body {
+        Body::LearnedBudgetConsulted { phase: PhaseName::Execute, recommended, active, source } => {
+            Some((*recommended, *active, *source))
+        }
+        _ => None,
+    });
+    said.next()
+}
+
+#[test]
+fn a_session_of_a_role_has_the_limits_of_a_learned_profile() {
+    let mut world = good();
+    let executor = "crew/subtask/1.1/executor";
+    world.scripts.insert(executor.to_owned(), vec![Said::text(SUMMARY), write("a"), write("c"), execution("a")]);
+    let waiting = run(&learned(setup(&TEAM)), &world);
+    assert_eq!((waiting.open[0].0.part.as_str(), waiting.open[0].1), (executor, QuestionKind::Limit));
+    let halt = waiting.journal.iter().find_map(|event| match &event.body {
+        Body::BudgetHalt { metric, used, limit, role, phase, learned } => {
+            Some((metric.clone(), *used, *limit, role.clone(), *phase, learned.clone()))
+        }
+        _ => None,
+    });
+    let expected = ("tool_calls".to_owned(), 1, 1, Some("executor".to_owned()), None, Some("orchard".to_owned()));
+    assert_eq!(halt, Some(expected));
+    assert_eq!(consulted(&waiting, "subtask/1.1/executor"), Some((1, 1, LimitSource::Learned)));
+
+    // More calls for that one session; a reviewer's few tokens hold its first request back.
+    world.answers.insert("limit", vec!["1".to_owned()]);
+    let waiting = run(&learned(setup(&TEAM)), &world);
+    assert_eq!(waiting.open[0].0.part.as_str(), "crew/subtask/1.1/reviewer");
+    world.answers.insert("limit", vec!["1".to_owned(), "90000".to_owned(), "90000".to_owned()]);
+    assert_eq!(run(&learned(setup(&TEAM)), &world).outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn what_a_brief_says_of_a_role_wins_over_a_learned_profile() {
+    let mut by_subtask = learned(setup(&TEAM));
+    by_subtask.limits_calls = true;
+    let mut by_role = learned(setup(&TEAM));
+    for role in [Role::Executor, Role::Reviewer] {
+        by_role.role_budgets.insert(role.into(), Budget { max_turns: Some(90), ..Budget::default() });
+    }
+    let mut world = good();
+    world.scripts.insert(
+        "crew/subtask/1.1/executor".to_owned(),
+        vec![Said::text(SUMMARY), write("a"), write("c"), execution("a")],
+    );
+    world.answers.insert("limit", vec!["90000".to_owned(), "90000".to_owned()]);
+    for (setup, reviewer) in [(by_subtask, (5, 5, LimitSource::Learned)), (by_role, (5, 0, LimitSource::Brief))] {
+        let ended = run(&setup, &world);
+        assert_eq!(ended.outcome, Some(Outcome::Completed));
+        assert_eq!(consulted(&ended, "subtask/1.1/executor"), Some((1, 15, LimitSource::Brief)));
+        assert_eq!(consulted(&ended, "subtask/1.1/reviewer"), Some(reviewer));
+    }
+}
+
+#[test]
+fn the_tools_that_a_crew_is_offered_are_those_of_its_roles() {
+    let crew = setup(&TEAM);
+    assert_eq!(crew.offered().into_iter().collect::<Vec<_>>(), ["read_file", "write_file"]);
+    let planning = CrewSetup { plans_only: true, ..crew };
+    assert!(planning.offered().is_empty(), "a planner is offered none");
 }
 
 fn defined(base: Role, may_hold: Option<&[&str]>) -> CustomRole {

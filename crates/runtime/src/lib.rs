@@ -15,4 +15,4 @@ mod setup;
 
 pub use driver::{DriveError, Driver, Ended, Ports, Results};
 pub use masking::Masks;
-pub use setup::{crew_setup, sensitivities, session_setup, work};
+pub use setup::{crew_setup, offered_tools, sensitivities, session_setup, work};

@@ -1,5 +1,6 @@
 //! What a session is made with, from a brief and the options of a run.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::role::RoleName;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
-use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
+use adjutant_core::session::{AgentLimits, LearnedLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
 use adjutant_core::tool::ToolSpecs;
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_core::work::Work;
@@ -20,8 +21,7 @@ use adjutant_core::work::Work;
 /// The setup of a session that works alone on `brief`.
 ///
 /// Options come first: they already hold what flags, environment, brief and configuration say together.
-/// A detector or sensitivity that this version does not know stays at its default, and so does one that is
-/// critical to safety and was to be disabled.
+/// A detector or sensitivity that this version does not know stays at its default.
 #[must_use]
 pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Setup {
     let places = Places {
@@ -56,20 +56,34 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         answer_within_ms: options.answer_within_ms,
         budget: options.budget,
         role_budget: Budget::default(),
+        learned: options.learned.as_ref().map(|learned| LearnedLimits {
+            slug: learned.slug.clone(),
+            phase_calls: learned.phase_calls.clone(),
+            session: Budget::default(),
+            is_overruled: brief.budgets.max_tool_calls_per_subtask.is_some(),
+        }),
     }
 }
 
-/// How sensitive the detectors are, as the options have it.
+/// The names of the tools that the agents of a run are offered, in order.
+#[must_use]
+pub fn offered_tools(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Vec<String> {
+    let offered: BTreeSet<String> = if options.roles.is_empty() {
+        tools.iter().map(|tool| tool.name.clone()).collect()
+    } else {
+        crew_setup(brief, options, tools).offered()
+    };
+    offered.into_iter().collect()
+}
+
+/// How sensitive the detectors are to be, as the options have it. What a session makes of it is its own to say: none
+/// runs without a detector that it needs.
 #[must_use]
 pub fn sensitivities(options: &RunOptions) -> Sensitivities {
     let mut sensitivities = Sensitivities::default();
     for (detector, sensitivity) in &options.detectors {
         if let (Ok(detector), Ok(sensitivity)) = (Detector::from_str(detector), Sensitivity::from_str(sensitivity)) {
-            // C3: a session whose completion is not read could never end.
-            let left_out = sensitivity == Sensitivity::Disabled && detector.is_safety_critical();
-            if !left_out {
-                sensitivities = sensitivities.with(detector, sensitivity);
-            }
+            sensitivities = sensitivities.with(detector, sensitivity);
         }
     }
     sensitivities
@@ -93,6 +107,8 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Crew
         retries_max: options.retries_max.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
         is_blind: options.blind_critic,
         plans_only: options.plans_only,
+        learned: options.learned.clone(),
+        limits_calls: brief.budgets.max_tool_calls_per_subtask.is_some(),
     }
 }
 
@@ -133,7 +149,8 @@ mod tests {
         let setup = session_setup(&brief, &options, Vec::new().into());
         for detector in Detector::ALL {
             let expected = if detector.is_safety_critical() { Sensitivity::Default } else { Sensitivity::Disabled };
-            assert_eq!(setup.sensitivities.of(detector), expected, "{detector}");
+            assert_eq!(setup.sensitivities.in_session().of(detector), expected, "{detector}");
+            assert_eq!(setup.sensitivities.of(detector), Sensitivity::Disabled, "what was asked for is on record");
         }
     }
 }

@@ -32,6 +32,7 @@ fn run(home: &Home, brief_id: &str, second: i64, more: Vec<Body>) -> FileJournal
         project: "orchard".into(),
         brief_path: None,
         brief: "a brief".into(),
+        tools: Vec::new(),
         options: RunOptions::default(),
         versions: Versions { adjutant: "0".into(), standing_orders: 1 },
     };

@@ -69,7 +69,7 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
                     Some(role) => authority_of(&role, &brief, &options).effective,
                     None => brief.authorized_costs.clone(),
                 };
-                let reading = detect::read(text, &authorized, &sensitivities);
+                let reading = detect::read_in_session(text, &authorized, &sensitivities);
                 reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
             });
             let ending = if report.drift.is_empty() { Ending::Done } else { Ending::Failed };

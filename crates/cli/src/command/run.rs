@@ -31,7 +31,7 @@ use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::notices;
-use crate::settings::{self, Place, Typed};
+use crate::settings::{self, Learned, Place, Settings, Typed};
 use crate::sitting::{self, Sitting};
 
 /// Run an agent on a brief
@@ -204,6 +204,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         options.workdir = copy.display().to_string();
     }
     sitting::can_hold(&options)?;
+    let (learned, taken) = (of_learned(&settings.learned), taken_lines(&settings));
     let mut sitting = Sitting::open(&home, brief, &brief_id, options, settings.adapters, &settings.sandbox)?;
     if args.ephemeral {
         sitting.keep_nothing();
@@ -226,6 +227,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
             for line in sitting.crew() {
                 renderer.note(&line);
             }
+            for line in &taken {
+                renderer.note(line);
+            }
             if temporary.is_none() {
                 renderer.note(&format!("journal: {}", sitting::shown(&path).display()));
             }
@@ -242,6 +246,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
             project: sitting.brief.project.to_string(),
             brief_path: Some(args.brief.display().to_string()),
             brief: text,
+            tools: adjutant_runtime::offered_tools(&sitting.brief, &sitting.options, adjutant_tools::catalog()),
             options: sitting.options.clone(),
             versions: Versions {
                 adjutant: env!("CARGO_PKG_VERSION").to_owned(),
@@ -249,6 +254,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
             },
         }));
         for body in [header, start] {
+            driver.append(Entry { part: Part::root(), body })?;
+        }
+        for body in learned {
             driver.append(Entry { part: Part::root(), body })?;
         }
         if let Some(report) = sitting.sandbox_report() {
@@ -301,8 +309,49 @@ fn read_brief(args: &RunArgs, home: &Home) -> anyhow::Result<Option<(String, Bri
 
 /// The fields of a brief that are read and checked, and that nothing acts on yet.
 fn without_effect(brief: &Brief) -> Vec<&'static str> {
-    let fields = [(!brief.mcp_servers.is_empty(), "mcp_servers"), (brief.learned_profile.is_some(), "learned_profile")];
-    fields.into_iter().filter_map(|(is_set, field)| is_set.then_some(field)).collect()
+    if brief.mcp_servers.is_empty() { Vec::new() } else { vec!["mcp_servers"] }
+}
+
+/// What is put on record of the learned profile that the brief names.
+fn of_learned(learned: &Learned) -> Vec<Body> {
+    match learned {
+        Learned::NotAsked => Vec::new(),
+        Learned::Missing(slug) => {
+            let text = format!(
+                "there is no learned profile of {slug}: nothing of it applies; `adjutant learn {slug} --apply` makes one"
+            );
+            vec![Body::Warning { text }]
+        }
+        Learned::Taken(taken) => {
+            let slug = taken.options.slug.clone();
+            let left_out = (!taken.left_out.is_empty()).then(|| Body::Warning {
+                text: format!("not applied of the learned profile {slug}: {}", taken.left_out.join("; ")),
+            });
+            let applied =
+                Body::LearnedProfileApplied { slug, schema_version: taken.schema_version, applied: taken.applied };
+            std::iter::once(applied).chain(left_out).collect()
+        }
+    }
+}
+
+/// What of a learned profile is in force, a line each, with where it came from.
+fn taken_lines(settings: &Settings) -> Vec<String> {
+    let Learned::Taken(taken) = &settings.learned else { return Vec::new() };
+    let from = format!("learned profile {}", taken.options.slug);
+    let detectors = settings.detectors.iter().filter(|(_, set)| set.from == from);
+    let detectors = detectors.map(|(name, set)| format!("detector {name}: {}", set.value));
+    let is_crew = !settings.crew.roles.is_empty();
+    let is_overruled = settings.crew.tool_calls_max.is_some();
+    let phases = taken.options.phase_calls.iter().filter(|_| !is_crew && !is_overruled);
+    let phases = phases.map(|(phase, calls)| format!("phase {}: at most {calls} tool calls", phase.as_str()));
+    let roles = taken.options.roles.iter().filter(|(role, _)| settings.takes_limits_of(role));
+    let roles = roles.map(|(role, budget)| {
+        let calls = budget.max_tool_calls.map(|calls| format!("{calls} tool calls"));
+        let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
+        let limits: Vec<String> = calls.into_iter().chain(tokens).collect();
+        format!("a session of the {role}: at most {}", limits.join(", "))
+    });
+    detectors.chain(phases).chain(roles).map(|line| format!("{line} (from {from})")).collect()
 }
 
 fn brief_id(brief: &Brief) -> anyhow::Result<BriefId> {

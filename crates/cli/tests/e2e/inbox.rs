@@ -252,6 +252,7 @@ fn asking(home: &TestHome, run: &str, questions: &[Question]) {
         project: "e2e".to_owned(),
         brief_path: None,
         brief: crate::home::brief(""),
+        tools: Vec::new(),
         options: RunOptions::default(),
         versions: Versions { adjutant: "0".to_owned(), standing_orders: 1 },
     };

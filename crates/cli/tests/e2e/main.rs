@@ -21,6 +21,7 @@ mod hostile;
 mod inbox;
 mod keys;
 mod killed;
+mod learned;
 mod limits;
 mod loopback;
 mod memory;

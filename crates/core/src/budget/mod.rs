@@ -7,12 +7,15 @@
 //!
 //! Begin with [`Spending`].
 
+mod phase_calls;
 mod spending;
 
 use serde::{Deserialize, Serialize};
 
 use crate::price::{sum, sum_rounded};
+use crate::trace::PhaseName;
 
+pub use phase_calls::PhaseCalls;
 pub use spending::{Room, Spending};
 
 /// The least that a reply must have room for, in tokens: with less no step of work comes to an end.
@@ -58,6 +61,33 @@ impl Budget {
             Metric::Tokens => self.max_tokens,
             Metric::Money => self.max_nano_dollars,
             Metric::ToolCalls => self.max_tool_calls,
+        }
+    }
+}
+
+/// Whose limit it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// The run's.
+    #[default]
+    Run,
+    /// A role's, over all its sessions.
+    Role,
+    /// One session's, as a learned profile has it for its role.
+    Session,
+    /// One phase's of a session, as a learned profile has it.
+    Phase(PhaseName),
+}
+
+impl Whose {
+    /// Whose limit an event speaks of that names a role, a phase, a profile, or none of them.
+    #[must_use]
+    pub fn on_record(role: Option<&str>, phase: Option<PhaseName>, learned: Option<&str>) -> Self {
+        match (phase, role, learned) {
+            (Some(phase), _, _) => Self::Phase(phase),
+            (None, Some(_), Some(_)) => Self::Session,
+            (None, Some(_), None) => Self::Role,
+            (None, None, _) => Self::Run,
         }
     }
 }

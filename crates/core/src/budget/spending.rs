@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT};
+use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT, Whose};
 use crate::price::Prices;
 use crate::procedure::{Key, What};
 use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
@@ -27,8 +27,8 @@ pub struct Spending {
     added: BTreeMap<Metric, u64>,
     /// The metrics whose warning is on record.
     warned: Vec<Metric>,
-    /// Whether it is a role's own, and not the run's.
-    is_roles: bool,
+    /// Whose it is.
+    whose: Whose,
     /// Input of the latest reply that the provider had, or now has, in its cache.
     cached: u64,
 }
@@ -60,7 +60,13 @@ impl Spending {
     /// What a role has used, over all its sessions.
     #[must_use]
     pub fn of_role() -> Self {
-        Self { is_roles: true, ..Self::default() }
+        Self { whose: Whose::Role, ..Self::default() }
+    }
+
+    /// What one session has used.
+    #[must_use]
+    pub fn of_session() -> Self {
+        Self { whose: Whose::Session, ..Self::default() }
     }
 
     /// Takes note of an event.
@@ -101,8 +107,10 @@ impl Spending {
             },
             Body::Interrupted { slot, .. } => self.keep(&key(*slot)),
             Body::ToolCall { .. } => self.calls += 1,
-            Body::BudgetWarn { metric, role, .. } if role.is_some() == self.is_roles => {
-                self.warned.extend(Metric::named(metric))
+            Body::BudgetWarn { metric, role, phase, learned, .. }
+                if Whose::on_record(role.as_deref(), *phase, learned.as_deref()) == self.whose =>
+            {
+                self.warned.extend(Metric::named(metric));
             }
             _ => {}
         }

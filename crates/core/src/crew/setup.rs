@@ -1,6 +1,6 @@
 //! What a crew is made with, and what each of its sessions is made with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::authority;
@@ -11,8 +11,9 @@ use super::state::State;
 use crate::budget::Budget;
 use crate::gate::{Category, RoleLimit};
 use crate::role::{Role, RoleName};
-use crate::session::{AgentLimits, Piece, Setup, Task};
+use crate::session::{AgentLimits, LearnedLimits, Piece, Setup, Task};
 use crate::tool::{ToolEffect, ToolSpecs};
+use crate::trace::LearnedOptions;
 
 /// What a crew is made with.
 #[derive(Debug, Clone)]
@@ -35,6 +36,10 @@ pub struct CrewSetup {
     pub is_blind: bool,
     /// Whether the crew is at its end once there is a plan; nothing is asked before it.
     pub plans_only: bool,
+    /// What the run takes from a learned profile.
+    pub learned: Option<LearnedOptions>,
+    /// Whether the brief itself says how many tools a sub-task may call.
+    pub limits_calls: bool,
 }
 
 impl CrewSetup {
@@ -56,6 +61,10 @@ impl CrewSetup {
         setup.mode = state.mode;
         let Some(member) = member else {
             setup.task = Task::Intake;
+            setup.learned = self
+                .learned
+                .as_ref()
+                .map(|learned| LearnedLimits { slug: learned.slug.clone(), ..LearnedLimits::default() });
             setup.budget.max_tool_calls = None;
             return Arc::new(setup);
         };
@@ -69,7 +78,10 @@ impl CrewSetup {
             setup.agents.clone_from(agents);
         }
         setup.role_budget = self.role_budgets.get(&member.name).copied().unwrap_or_default();
-        if role != Role::Executor {
+        setup.learned = self.learned_by(member);
+        let has_calls = |learned: &LearnedLimits| !learned.is_overruled && learned.session.max_tool_calls.is_some();
+        // A session's own number takes the place of the default for a sub-task.
+        if role != Role::Executor || setup.learned.as_ref().is_some_and(has_calls) {
             setup.budget.max_tool_calls = None;
         }
         let what_it_is = prompts::what_a_role_is(member, self.custom_roles.get(&member.name));
@@ -88,6 +100,34 @@ impl CrewSetup {
             is_work: role == Role::Executor,
         });
         Arc::new(setup)
+    }
+}
+
+impl CrewSetup {
+    /// What a learned profile has for a session of a role. The brief's own limits of the role win, and so does its
+    /// number of calls for a sub-task.
+    fn learned_by(&self, member: &Member) -> Option<LearnedLimits> {
+        let learned = self.learned.as_ref()?;
+        let limits_calls = self.limits_calls && member.base == Role::Executor;
+        Some(LearnedLimits {
+            slug: learned.slug.clone(),
+            phase_calls: BTreeMap::new(),
+            session: learned.roles.get(&member.name).copied().unwrap_or_default(),
+            is_overruled: limits_calls || self.role_budgets.contains_key(&member.name),
+        })
+    }
+
+    /// The names of the tools that sessions of the crew are offered.
+    #[must_use]
+    pub fn offered(&self) -> BTreeSet<String> {
+        let of = |member: &Member| {
+            let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
+            tools_of(member.base, &authority::limit_of(member, &self.custom_roles, grant), &self.base.tools)
+        };
+        let members = [self.player(Role::Planner), self.player(Role::Executor)];
+        let tools =
+            members.iter().chain(self.judges()).filter(|member| !self.plans_only || member.base == Role::Planner);
+        tools.flat_map(|member| of(member).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()).collect()
     }
 }
 

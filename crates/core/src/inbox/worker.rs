@@ -150,6 +150,7 @@ mod tests {
             project: String::new(),
             brief_path: None,
             brief: String::new(),
+            tools: Vec::new(),
             options: RunOptions::default(),
             versions: Versions { adjutant: String::new(), standing_orders: 1 },
         }))

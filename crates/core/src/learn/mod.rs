@@ -7,6 +7,7 @@
 //! Begin with [`Walk`]: one trace becomes a few numbers for each of its runs. [`history`] adds those up for people,
 //! [`LearnFold`] makes a [`profile`] of them, by the bars in [`thresholds`]; [`compat`] does both as the peer does.
 
+pub mod applying;
 pub mod compat;
 pub mod history;
 mod hot;

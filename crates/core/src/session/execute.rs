@@ -412,13 +412,21 @@ impl Session {
     fn run_calls(&self, taken: &Taken) -> Option<Next> {
         let first = taken.calls.iter().position(|call| call.progress != Progress::Finished)?;
         let is_new = matches!(taken.calls[first].progress, Progress::Waiting { .. });
-        let calls_left = self.calls_left();
-        if is_new && calls_left == 0 {
-            return Some(self.over(Metric::ToolCalls));
+        let (mut left, whose) = self.calls_left();
+        if is_new && left == 0 {
+            return Some(self.over(Metric::ToolCalls, whose));
         }
         let reads = |call: &&Call| self.tool(&call.call.name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
         let rest = &taken.calls[first..];
-        let batch = rest.iter().take_while(reads).count().clamp(1, calls_left.max(1));
+        let reads = rest.iter().take_while(reads).count().max(1);
+        // What is in flight is counted already; only what begins needs room.
+        let fits = |call: &&Call| {
+            let is_new = matches!(call.progress, Progress::Waiting { .. });
+            let fits = !is_new || left > 0;
+            left = left.saturating_sub(u64::from(is_new));
+            fits
+        };
+        let batch = rest[..reads].iter().take_while(fits).count();
         let wants = rest[..batch].iter().enumerate().filter_map(|(place, call)| {
             // Calls that are all the same wait for one another, so that the retry cap holds for them too.
             let same = rest[..place].iter().filter(|other| same_call(&other.call) == same_call(&call.call)).count();
@@ -467,6 +475,8 @@ impl Session {
                     used: u64::from(state.step),
                     limit,
                     role: None,
+                    phase: None,
+                    learned: None,
                 });
             }
             return self.leave(PhaseName::Blocker, "max_steps");

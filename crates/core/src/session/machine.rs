@@ -52,6 +52,9 @@ impl Procedure for Session {
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
         }
+        if let Some(consulted) = self.consult_budget() {
+            return consulted;
+        }
         match &self.state.stand {
             Stand::Outside => {
                 self.record(Body::PhaseEnter { phase: self.first_phase(), reason: Some("starting".to_owned()) })
@@ -87,6 +90,7 @@ impl Session {
             context,
             approved_for_run,
             role_spending: Spending::of_role(),
+            session_spending: Spending::of_session(),
             ..State::default()
         };
         Self { setup, part, state }
@@ -226,9 +230,9 @@ impl Session {
             return None;
         }
         let turn = self.state.turns;
-        let reading = taken
-            .reading
-            .get_or_init(|| Arc::new(detect::read(&taken.text, &self.setup.authorized, &self.setup.sensitivities)));
+        let reading = taken.reading.get_or_init(|| {
+            Arc::new(detect::read_in_session(&taken.text, &self.setup.authorized, &self.setup.sensitivities))
+        });
         if let Some(consultation) = reading.consultations.get(taken.consulted) {
             return Some(self.record(Body::LearnedSensitivityConsulted {
                 detector: consultation.detector.name().to_owned(),

@@ -16,6 +16,7 @@ pub mod explain;
 pub mod fence;
 mod hand_off;
 mod intake;
+mod learned;
 mod machine;
 mod mode;
 mod past;
@@ -29,6 +30,7 @@ pub mod standing_orders;
 mod state;
 pub mod transcript;
 
+pub use learned::LearnedLimits;
 pub use machine::Session;
 pub use mode::Mode;
 pub use retry::{BUSY_ATTEMPTS_MAX, WAIT_ASKED_MAX_MS, WAIT_FIRST_MS, WAIT_MAX_MS};

@@ -14,7 +14,7 @@ use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::gate::{Category, Finding, Lasts, Layer};
 use crate::inbox::{Choice, Offer, Question, QuestionKind};
-use crate::trace::Rejection;
+use crate::trace::{PhaseName, Rejection};
 use crate::view::visible_line;
 
 /// How many lines of what was done are said in a runtime state.
@@ -508,12 +508,27 @@ pub(super) fn limit_reached(limit: u32) -> Question {
     question(QuestionKind::Limit, text, Choice::Extend, options)
 }
 
+/// Whose limit was reached: the run's, if nothing is said.
+#[derive(Debug, Default)]
+pub(super) struct WhoseLimit {
+    pub(super) role: Option<String>,
+    pub(super) phase: Option<PhaseName>,
+    pub(super) learned: Option<String>,
+}
+
 /// More of what is limited?
-pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64, role: Option<&str>) -> Question {
-    let who = role.map_or_else(|| "run".to_owned(), |role| format!("role {role}"));
+pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64, whose: &WhoseLimit) -> Question {
+    let who = match (whose.phase, &whose.role) {
+        (Some(phase), _) => format!("phase {}", phase.as_str()),
+        (None, Some(role)) if whose.learned.is_some() => format!("session of the role {role}"),
+        (None, Some(role)) => format!("role {role}"),
+        (None, None) => "run".to_owned(),
+    };
+    let by = whose.learned.as_ref().map(|slug| format!(" by the learned profile {slug}")).unwrap_or_default();
+    let next = if metric == Metric::ToolCalls { "call" } else { "request" };
     let text = format!(
-        "The {who} has used {} of the {} that it may use, and the next request does not fit into what is left. How many \
-         more {}?",
+        "The {who} has used {} of the {} that it may use{by}, and the next {next} does not fit into what is left. How \
+         many more {}?",
         metric.shown(used),
         metric.shown(limit),
         metric.unit()

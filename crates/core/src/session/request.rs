@@ -6,7 +6,7 @@ use super::context::Relief;
 use super::machine::Session;
 use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
-use crate::budget::{Metric, Room};
+use crate::budget::{Metric, Room, Whose};
 use crate::procedure::{Command, Next, Slot, What};
 use crate::trace::{Body, MessageKind, PhaseName};
 
@@ -56,56 +56,63 @@ impl Session {
                 Relief::Cut { first, before, after } => Body::ContextCut { first, before, after },
             });
         }
-        let (spending, budget) = (&self.state.spending, &self.setup.budget);
         let input = self.state.context.tokens(self.offers_tools());
-        let output = match spending.room(budget, agent.place, input, agent.output_max) {
-            Room::Over(metric) => return self.over(metric),
-            Room::For { output } => output,
-        };
-        let (role_spending, role_budget) = (&self.state.role_spending, &self.setup.role_budget);
-        let output = match role_spending.room(role_budget, agent.place, input, output) {
-            Room::Over(metric) => {
-                return self.over_limit(metric, self.setup.role.as_ref().map(|role| role.name.clone()));
+        let mut output = agent.output_max;
+        for (whose, spending, budget) in [
+            (Whose::Run, &self.state.spending, self.setup.budget),
+            (Whose::Role, &self.state.role_spending, self.setup.role_budget),
+            (Whose::Session, &self.state.session_spending, self.session_budget()),
+        ] {
+            match spending.room(&budget, agent.place, input, output) {
+                Room::Over(metric) => return self.over(metric, whose),
+                Room::For { output: room } => output = room,
             }
-            Room::For { output } => output,
-        };
-        let of_run = spending.warning(budget).map(|warning| (warning, None));
-        let of_role = || {
-            let role = self.setup.role.as_ref().map(|role| role.name.clone())?;
-            Some((role_spending.warning(role_budget)?, Some(role)))
-        };
-        match of_run.or_else(of_role) {
-            Some(((metric, used, limit), role)) => {
-                self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit, role })
+        }
+        match self.warning() {
+            Some((whose, metric, used, limit)) => {
+                let (role, phase, learned) = self.holder(whose);
+                self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit, role, phase, learned })
             }
             None => self.send(slot, output),
         }
     }
 
-    /// A limit forbids the next request: says so, and asks for more.
-    pub(super) fn over(&self, metric: Metric) -> Next {
-        self.over_limit(metric, None)
-    }
-
-    /// The same, of the run's limit or of a role's own.
-    fn over_limit(&self, metric: Metric, role: Option<String>) -> Next {
-        let (spending, budget) = match role {
-            None => (&self.state.spending, &self.setup.budget),
-            Some(_) => (&self.state.role_spending, &self.setup.role_budget),
-        };
-        let used = spending.used(metric);
-        let limit = spending.limit(budget, metric).unwrap_or(0);
-        if self.state.halted.as_deref() == Some(metric.as_str()) {
-            return self.ask(prompts::budget_reached(metric, used, limit, role.as_deref()));
+    /// A limit forbids the next request or call: says so, and asks for more.
+    pub(super) fn over(&self, metric: Metric, whose: Whose) -> Next {
+        let used = self.used(whose, metric);
+        let limit = self.limit(whose, metric).unwrap_or(0);
+        if self.state.halted.as_deref() == Some(metric.as_str()) && self.state.halted_by == whose {
+            return self.ask(prompts::budget_reached(metric, used, limit, &self.whose_limit(whose)));
         }
-        self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit, role })
+        let (role, phase, learned) = self.holder(whose);
+        self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit, role, phase, learned })
     }
 
-    /// How many calls may still be made.
-    pub(super) fn calls_left(&self) -> usize {
-        let used = self.state.spending.used(Metric::ToolCalls);
-        let limit = self.state.spending.limit(&self.setup.budget, Metric::ToolCalls);
-        limit.map_or(usize::MAX, |limit| usize::try_from(limit.saturating_sub(used)).unwrap_or(usize::MAX))
+    /// Whose limit it is, as it is put on record: role, phase, and the profile that it comes from.
+    fn holder(&self, whose: Whose) -> (Option<String>, Option<PhaseName>, Option<String>) {
+        let role = || self.setup.role.as_ref().map(|role| role.name.clone());
+        let learned = || self.setup.learned.as_ref().map(|learned| learned.slug.clone());
+        match whose {
+            Whose::Run => (None, None, None),
+            Whose::Role => (role(), None, None),
+            Whose::Session => (role(), None, learned()),
+            Whose::Phase(phase) => (None, Some(phase), learned()),
+        }
+    }
+
+    fn whose_limit(&self, whose: Whose) -> prompts::WhoseLimit {
+        let (role, phase, learned) = self.holder(whose);
+        prompts::WhoseLimit { role, phase, learned }
+    }
+
+    /// How many calls may still be made, and whose limit says so.
+    pub(super) fn calls_left(&self) -> (u64, Whose) {
+        let metric = Metric::ToolCalls;
+        let left = self.limited().filter_map(|whose| {
+            let limit = self.limit(whose, metric)?;
+            Some((limit.saturating_sub(self.used(whose, metric)), whose))
+        });
+        left.min_by_key(|(left, _)| *left).unwrap_or((u64::MAX, Whose::Run))
     }
 
     fn send(&self, slot: Slot, output_max: u32) -> Next {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Mode;
 use super::detect::Sensitivities;
+use super::learned::LearnedLimits;
 use crate::budget::Budget;
 use crate::crew::handoff::HandoffKind;
 use crate::gate::shell::Programs;
@@ -91,7 +92,7 @@ pub struct Setup {
     pub mode: Option<Mode>,
     /// How many steps the session may take before a person is asked.
     pub max_steps: u32,
-    /// How sensitive the detectors are.
+    /// How sensitive the detectors are to be, whatever safety says to it.
     pub sensitivities: Sensitivities,
     /// Whether `shell_exec` is switched off.
     pub shell_disabled: bool,
@@ -115,4 +116,6 @@ pub struct Setup {
     pub budget: Budget,
     /// What the session's role may use of it.
     pub role_budget: Budget,
+    /// What a learned profile has for the session; none if none is applied.
+    pub learned: Option<LearnedLimits>,
 }

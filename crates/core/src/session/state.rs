@@ -18,7 +18,7 @@ use super::past::Past;
 use super::permission::{Asking, Grants};
 use super::prompts;
 use super::retry::Failed;
-use crate::budget::{Metric, Spending};
+use crate::budget::{Metric, PhaseCalls, Spending, Whose};
 use crate::gate::{Category, HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::memory::Inherited;
@@ -87,8 +87,13 @@ pub(super) struct State {
     pub(super) spending: Spending,
     /// What the session's role has used.
     pub(super) role_spending: Spending,
-    /// Whether the limit that was reached is the role's.
-    pub(super) halted_by_role: bool,
+    /// What the session itself has used, and in which phase.
+    pub(super) session_spending: Spending,
+    pub(super) phase_calls: PhaseCalls,
+    /// Whose limit was reached.
+    pub(super) halted_by: Whose,
+    /// Whether the budget of the phase that was entered last is on record.
+    pub(super) budget_consulted: bool,
     pub(super) tree: Tree,
     pub(super) handed_off: HandedOff,
     /// What the operator wants the agent told at its next turn.
@@ -253,6 +258,8 @@ impl State {
         self.now = Some(event.at);
         self.spending.apply(event);
         self.role_spending.apply(event);
+        self.session_spending.apply(event);
+        self.phase_calls.apply(event);
         self.context.apply(&event.body);
         self.grants.apply(event);
         self.tree.apply(&event.body);
@@ -266,6 +273,7 @@ impl State {
             Body::OperatorMessage { message, .. } => self.told(message),
             Body::PhaseEnter { phase, reason } => {
                 self.stand = Stand::In { phase: *phase, since: event.at, reason: reason.clone() };
+                self.budget_consulted = false;
             }
             Body::PhaseExit { phase, to, reason, .. } => {
                 if *phase == PhaseName::Intake && *to == Some(PhaseName::Execute) {
@@ -304,6 +312,7 @@ impl State {
                 self.waits = self.waits.max(slot.number);
                 self.wait = Some(*slot);
             }
+            Body::LearnedBudgetConsulted { .. } => self.budget_consulted = true,
             Body::LearnedSensitivityConsulted { .. } => {
                 if let Some(taken) = self.taken_mut() {
                     taken.consulted += 1;
@@ -424,9 +433,9 @@ impl State {
             }
             Body::ToolRejected { call, .. } => self.finish(*call, Came::NotMade),
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
-            Body::BudgetHalt { metric, role, .. } => {
+            Body::BudgetHalt { metric, role, phase, learned, .. } => {
                 self.halted = Some(metric.clone());
-                self.halted_by_role = role.is_some();
+                self.halted_by = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
             }
             Body::DeadlinePassed { .. } => self.deadline_told = true,
             Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
@@ -444,6 +453,7 @@ impl State {
             | Body::RunEnd { .. }
             | Body::AuthCheckFired { call: None, .. }
             | Body::GrantsLoaded { .. }
+            | Body::LearnedProfileApplied { .. }
             | Body::AnswerIgnored { .. }
             | Body::ToolCall { .. }
             | Body::ContextFolded { .. }
@@ -640,8 +650,12 @@ impl State {
                 if let Some(metric) = self.halted.as_deref().and_then(Metric::named) =>
             {
                 let more = text.as_deref().and_then(|text| metric.amount(text)).unwrap_or(0);
-                let purse = if self.halted_by_role { &mut self.role_spending } else { &mut self.spending };
-                purse.add(metric, more);
+                match self.halted_by {
+                    Whose::Run => self.spending.add(metric, more),
+                    Whose::Role => self.role_spending.add(metric, more),
+                    Whose::Session => self.session_spending.add(metric, more),
+                    Whose::Phase(phase) => self.phase_calls.add(phase, more),
+                }
                 self.halted = None;
                 self.asked = None;
                 return;

@@ -13,6 +13,7 @@ use crate::crew::states::{CrewState, Signal};
 use crate::gate::custody::Look;
 use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::inbox::{Choice, Question};
+use crate::learn::profile::Applied;
 use crate::memory::{Contradiction, Record};
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
@@ -224,6 +225,26 @@ pub enum Body {
         before: u64,
         /// About how many it has now, that message not counted.
         after: u64,
+    },
+    /// What the run takes from the learned profile that its brief names. What that is in full is in its options.
+    LearnedProfileApplied {
+        /// The project whose profile it is.
+        slug: String,
+        /// The version of the profile's format.
+        schema_version: u64,
+        /// How much of it holds: detectors not at their default, phases with a budget, dead tools.
+        applied: Applied,
+    },
+    /// A phase was entered, and this is how many tools may be called in it.
+    LearnedBudgetConsulted {
+        /// The phase.
+        phase: PhaseName,
+        /// What the profile has for it, or for the session's role; 0 for nothing.
+        recommended: u64,
+        /// What is in force, with what the operator added; 0 for no limit.
+        active: u64,
+        /// Where that comes from.
+        source: LimitSource,
     },
     /// A detector that is not at its default read a turn.
     LearnedSensitivityConsulted {
@@ -627,6 +648,12 @@ pub enum Body {
         /// The role whose own limit it is; absent for the run's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         role: Option<String>,
+        /// The phase whose own limit it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase: Option<PhaseName>,
+        /// The project from whose learned profile the limit comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        learned: Option<String>,
     },
     /// A limit was reached.
     BudgetHalt {
@@ -639,6 +666,12 @@ pub enum Body {
         /// The role whose own limit it is; absent for the run's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         role: Option<String>,
+        /// The phase whose own limit it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase: Option<PhaseName>,
+        /// The project from whose learned profile the limit comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        learned: Option<String>,
     },
     /// What a session that is a piece of a run handed off with a turn, or what was wrong with it.
     HandoffRead {
@@ -711,6 +744,18 @@ pub struct Bound {
     pub uses: Option<u32>,
 }
 
+/// Where the number of tools that may be called comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitSource {
+    /// A learned profile.
+    Learned,
+    /// The brief's own limit.
+    Brief,
+    /// Neither.
+    Default,
+}
+
 /// The phases, by their names on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -741,6 +786,13 @@ impl PhaseName {
             Self::Completion => "completion",
             Self::Done => "done",
         }
+    }
+
+    /// The phase of a name on the wire.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        let all = [Self::Intake, Self::Execute, Self::Blocker, Self::Destructive, Self::Completion, Self::Done];
+        all.into_iter().find(|phase| phase.as_str() == word)
     }
 
     /// Its number, as people and agents say it.
@@ -966,6 +1018,7 @@ impl Body {
                     | Self::RunStart(_)
                     | Self::RunResume { .. }
                     | Self::GrantsLoaded { .. }
+                    | Self::LearnedProfileApplied { .. }
                     | Self::MemoryInherited { .. }
                     | Self::PermissionRevoked { .. }
                     | Self::RescueMade { .. }

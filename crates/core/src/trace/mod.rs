@@ -15,7 +15,7 @@ mod shape;
 pub mod wire;
 
 pub use event::{
-    Body, Bound, Call, Effect, Entry, Event, FailureKind, Line, MessageKind, MessageRole, Outcome, PhaseName,
-    Rejection, RescueKind, Stop, TRACE_VERSION, Usage,
+    Body, Bound, Call, Effect, Entry, Event, FailureKind, LimitSource, Line, MessageKind, MessageRole, Outcome,
+    PhaseName, Rejection, RescueKind, Stop, TRACE_VERSION, Usage,
 };
-pub use options::{AgentOptions, RunOptions, RunStart, Versions};
+pub use options::{AgentOptions, LearnedOptions, RunOptions, RunStart, Versions};

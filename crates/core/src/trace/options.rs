@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::event::PhaseName;
 use crate::budget::Budget;
 use crate::crew::CustomRoles;
 use crate::gate::shell::ProgramEntry;
@@ -27,6 +28,9 @@ pub struct RunStart {
     pub brief_path: Option<String>,
     /// The brief, whole.
     pub brief: String,
+    /// The tools that its agents are offered, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// What the run was told to do, after flags, environment, brief and configuration were combined.
     pub options: RunOptions,
     /// What decided.
@@ -106,6 +110,23 @@ pub struct RunOptions {
     /// Detectors that are not at their default: name and sensitivity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub detectors: BTreeMap<String, String>,
+    /// What the run takes from a learned profile, besides the sensitivities, which are among those above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<LearnedOptions>,
+}
+
+/// What a run takes from a learned profile. It is on record once and for all: a profile that changes later changes
+/// nothing for a run that has begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnedOptions {
+    /// The project whose profile it is.
+    pub slug: String,
+    /// How many tools an agent alone may call in each phase.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phase_calls: BTreeMap<PhaseName, u64>,
+    /// What a session of each role in a crew may use: calls of tools, and tokens.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub roles: BTreeMap<RoleName, Budget>,
 }
 
 /// What decided: recorded, so that a later reader knows whose rules these were.

@@ -192,7 +192,16 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
             const { &[texts("categories"), text("response"), numbers("calls").or_absent(), texts("acts").or_absent()] }
         }
         "budget_halt" | "budget_warn" => {
-            const { &[text("metric"), number("used"), number("limit"), text("role").or_absent()] }
+            const {
+                &[
+                    text("metric"),
+                    number("used"),
+                    number("limit"),
+                    text("role").or_absent(),
+                    text("phase").or_absent(),
+                    text("learned").or_absent(),
+                ]
+            }
         }
         "learned_sensitivity_consulted" => {
             const {
@@ -317,6 +326,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     text("brief_id"),
                     text("project"),
                     text("brief"),
+                    texts("tools").or_absent(),
                     Field::needed("options", Shape::Object(OPTIONS)),
                 ]
             }

@@ -84,7 +84,9 @@ fn peers(line: &TraceLine<'_>) -> Option<Said> {
         "budget_warn" | "budget_halt" => {
             let label = if line.kind == "budget_warn" { "budget_warn" } else { "budget_halt" };
             let role = f.text("role").map(|role| format!("  role={role}")).unwrap_or_default();
-            (label, format!("{}={}/{}{role}", w("metric"), n("used"), n("limit")))
+            let phase = f.text("phase").map(|phase| format!("  phase={phase}")).unwrap_or_default();
+            let learned = f.text("learned").map(|slug| format!("  learned={slug}")).unwrap_or_default();
+            (label, format!("{}={}/{}{role}{phase}{learned}", w("metric"), n("used"), n("limit")))
         }
         "subtask_status" => ("subtask", format!("{}  {}", w("subtask_id"), w("status"))),
         "coordinator_state" => ("coord_state", joined(&[&w("state"), &short_name(&w("subtask")), &w("reason")])),

@@ -52,6 +52,7 @@ pub fn setup() -> Setup {
         answer_within_ms: None,
         budget: Budget::default(),
         role_budget: Budget::default(),
+        learned: None,
     }
 }
 

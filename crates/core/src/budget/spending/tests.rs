@@ -20,6 +20,7 @@ fn begun() -> Spending {
         project: "p".to_owned(),
         brief_path: None,
         brief: String::new(),
+        tools: Vec::new(),
         options,
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
     };
@@ -47,6 +48,10 @@ fn reply(number: u32, usage: Option<Usage>) -> Body {
 
 fn failed(number: u32, kind: FailureKind) -> Body {
     Body::AgentFailed { slot: slot(number), kind, message: String::new(), retry_after_ms: None }
+}
+
+fn budget_warn(metric: &str, used: u64, limit: u64) -> Body {
+    Body::BudgetWarn { metric: metric.to_owned(), used, limit, role: None, phase: None, learned: None }
 }
 
 fn used(spending: &Spending) -> (u64, u64) {
@@ -154,7 +159,7 @@ fn what_is_added_is_warned_about_anew() {
     assert_eq!(spending.warning(&budget), None);
     happen(&mut spending, 2, request(2, 0, 100, 0));
     assert_eq!(spending.warning(&budget), Some((Metric::Tokens, 800, 1_000)));
-    happen(&mut spending, 3, Body::BudgetWarn { metric: "tokens".to_owned(), used: 800, limit: 1_000, role: None });
+    happen(&mut spending, 3, budget_warn("tokens", 800, 1_000));
     assert_eq!(spending.warning(&budget), None);
     spending.add(Metric::Tokens, 100);
     assert_eq!(spending.limit(&budget, Metric::Tokens), Some(1_100));

@@ -109,6 +109,21 @@ pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) 
     reading
 }
 
+/// Reads one turn of a session: as [`read`], but that no detector which a session needs is ever left out. What was
+/// asked for is in the consultations all the same.
+#[must_use]
+pub fn read_in_session(text: &str, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
+    let mut reading = read(text, authorized, &sensitivities.in_session());
+    let consulted = sensitivities.set().map(|(detector, sensitivity)| Consultation {
+        detector,
+        sensitivity,
+        fired: reading.has_fired(detector),
+        bypassed: sensitivity == Sensitivity::Disabled && !detector.is_safety_critical(),
+    });
+    reading.consultations = consulted.collect();
+    reading
+}
+
 impl Reading {
     /// Whether `detector` saw what it looks for.
     #[must_use]

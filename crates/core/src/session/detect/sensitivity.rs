@@ -162,6 +162,16 @@ impl Sensitivities {
         self.0[detector as usize]
     }
 
+    /// The same with what holds in a session: a detector that no session runs without is at its default where it was
+    /// to be disabled.
+    #[must_use]
+    pub fn in_session(&self) -> Self {
+        let disabled = |(detector, sensitivity): &(Detector, Sensitivity)| {
+            *sensitivity == Sensitivity::Disabled && detector.is_safety_critical()
+        };
+        self.set().filter(|set| !disabled(set)).collect()
+    }
+
     /// The detectors whose sensitivity is not the default, in the order of [`Detector::ALL`].
     pub fn set(&self) -> impl Iterator<Item = (Detector, Sensitivity)> + '_ {
         let all = Detector::ALL.into_iter().map(|detector| (detector, self.of(detector)));

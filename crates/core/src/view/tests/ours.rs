@@ -31,6 +31,7 @@ fn run_start() -> Body {
         project: "orchard".into(),
         brief_path: None,
         brief: "# Objective\nPrune".into(),
+        tools: Vec::new(),
         options,
         versions: Versions { adjutant: "0.1.0".into(), standing_orders: 1 },
     }))
@@ -232,7 +233,7 @@ fn ending() -> Vec<Body> {
         Body::PhaseDrift { turn: 3, declared: PhaseName::Completion, phase: PhaseName::Execute },
         Body::OperatorMessage { id: "m3".into(), message: Message::Mode(Mode::Gated), by: "alice".into() },
         Body::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() },
-        Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30, role: None },
+        Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30, role: None, phase: None, learned: None },
         Body::DeadlinePassed { deadline: "2026-01-03".into() },
         Body::Warning { text: "no sandbox\nhere".into() },
         Body::MemoryInherited {

@@ -1,0 +1,177 @@
+//! What a learned profile does in a run, as an operator meets it.
+
+use serde_json::{Value, json};
+
+use crate::home::{RUN, SUMMARY, TestHome};
+
+const REPORT: &str = "## Phase 4\n\nDone.\n";
+const ARGS: &[&str] = &["run", "../brief.md", "--answers", "../answers.yaml"];
+const PROFILE: &str = "home/projects/orchard/learned.json";
+
+/// A home whose agent looks around three times, with these fields in its brief.
+fn looking(fields: &str) -> TestHome {
+    let home = TestHome::new();
+    let look = json!({"text": "Looking, of course.", "calls": [{"tool": "list_dir", "args": {"path": "."}}]});
+    home.scripted(
+        &format!("mode: auto\nlearned_profile: orchard\n{fields}"),
+        &json!([SUMMARY, look, look, look, {"repeat": 2, "text": REPORT}]),
+    );
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n");
+    home
+}
+
+fn profile(detectors: Value, phases: Value) -> String {
+    let profile = json!({
+        "schema_version": 1, "slug": "orchard", "generated_at": "2026-01-01T00:00:00.000Z", "source_runs": ["a"],
+        "detector_overrides": detectors, "phase_budgets": phases, "tool_usage": {}, "notes": [],
+    });
+    profile.to_string()
+}
+
+fn detector(sensitivity: &str) -> Value {
+    json!({"sensitivity": sensitivity, "reason": "", "fire_rate": 1, "sample_size": 20})
+}
+
+fn budget(calls: u64) -> Value {
+    json!({"execute": {"tool_calls": calls, "observed_p50": 1, "observed_p90": 2, "sample_size": 20}})
+}
+
+fn events(home: &TestHome, kind: &str) -> Vec<Value> {
+    home.journal(RUN).into_iter().filter(|event| event["type"] == kind).collect()
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_a_warning_on_record_and_the_run_goes_on() {
+    let home = looking("");
+    home.run(ARGS)
+        .expect_code(0)
+        .expect_text("there is no learned profile of orchard")
+        .expect_text("adjutant learn orchard");
+    let is_about = |event: &&Value| event["text"].as_str().unwrap_or_default().contains("learned profile of orchard");
+    assert_eq!(events(&home, "warning").iter().filter(is_about).count(), 1);
+    assert!(
+        events(&home, "learned_profile_applied").is_empty() && events(&home, "learned_budget_consulted").is_empty()
+    );
+}
+
+#[test]
+fn a_profile_that_can_not_be_used_ends_it_with_2_before_anything_is_on_record() {
+    for bad in ["{", "[]", r#"{"schema_version": 2}"#, r#"{"schema_version": 1}"#] {
+        let home = looking("");
+        home.write(PROFILE, bad);
+        home.run(ARGS).expect_code(2).expect_text("learned.json").expect_text("adjutant learn orchard");
+        assert!(!home.journal_path(RUN).exists(), "{bad}");
+        // A run that does not ask for it does not mind.
+        home.write("brief.md", home.read("brief.md").replace("learned_profile: orchard\n", ""));
+        home.run(ARGS).expect_code(0);
+    }
+}
+
+#[test]
+fn calls_of_a_phase_end_the_sitting_with_5_and_a_changed_profile_changes_nothing_for_the_run() {
+    let home = looking("");
+    home.write(PROFILE, profile(json!({}), budget(2)));
+    home.run(ARGS)
+        .expect_code(5)
+        .expect_text("phase execute: at most 2 tool calls (from learned profile orchard)")
+        .expect_text("learned profile orchard: 0 detectors, 1 phase budgets, 0 dead tools")
+        .expect_text("! limit reached: 2 tool calls of 2 tool calls in phase execute (learned profile orchard)")
+        .expect_text("How many more tool calls?");
+    home.write(PROFILE, profile(json!({}), budget(99)));
+    home.run(&["resume", RUN]).expect_code(5);
+    home.write(PROFILE, "{");
+    home.run(&["resume", RUN, "--extend", "1"]).expect_code(0);
+    assert_eq!(events(&home, "tool_call").len(), 3);
+    home.run(&["replay", RUN]).expect_code(0);
+
+    let applied = events(&home, "learned_profile_applied");
+    assert_eq!(applied.len(), 1);
+    assert_eq!(applied[0]["applied"], json!({"detectors": 0, "phase_budgets": 1, "tool_callouts": 0}));
+    assert_eq!((&applied[0]["slug"], &applied[0]["schema_version"]), (&json!("orchard"), &json!(1)));
+    let consulted = events(&home, "learned_budget_consulted");
+    let said = |phase: &str| {
+        let one = consulted.iter().find(|event| event["phase"] == phase).expect("each phase that was entered");
+        (one["recommended"].clone(), one["active"].clone(), one["source"].clone())
+    };
+    assert_eq!(said("execute"), (json!(2), json!(2), json!("learned")));
+    assert_eq!(said("intake"), (json!(0), json!(0), json!("default")));
+    let tools = &events(&home, "run_start")[0]["tools"];
+    let names: Vec<&str> = tools.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert!(names.contains(&"list_dir") && names.is_sorted(), "{names:?}");
+}
+
+#[test]
+fn the_brief_wins_over_the_profile_and_the_profile_over_the_configuration() {
+    for (fields, config, learned, holds, from_profile) in [
+        ("", "", "loose", "loose", true),
+        ("", "strict", "loose", "loose", true),
+        ("", "strict", "default", "strict", false),
+        ("detectors:\n  banned_phrases: strict", "disabled", "loose", "strict", false),
+        ("", "", "disabled", "disabled", true),
+    ] {
+        let home = looking(fields);
+        if !config.is_empty() {
+            home.write("home/config.toml", format!("[detectors]\nbanned_phrases = \"{config}\"\n"));
+        }
+        home.write(PROFILE, profile(json!({"banned_phrases": detector(learned)}), json!({})));
+        let said = home.run(ARGS).expect_code(0);
+        let shown = said.stdout.contains(&format!("detector banned_phrases: {holds} (from learned profile orchard)"));
+        assert_eq!(shown, from_profile, "{fields} {config} {learned}:\n{}", said.stdout);
+        let consulted = events(&home, "learned_sensitivity_consulted");
+        assert!(!consulted.is_empty());
+        assert!(consulted.iter().all(|event| event["sensitivity"] == holds), "{fields} {config} {learned}");
+        home.run(&["replay", RUN]).expect_code(0);
+    }
+}
+
+#[test]
+fn a_brief_with_a_number_of_calls_of_its_own_has_that_one() {
+    let home = looking("budgets:\n  max_tool_calls_per_subtask: 1");
+    home.write(PROFILE, profile(json!({}), budget(2)));
+    home.run(ARGS).expect_code(5).expect_text("! limit reached: 1 tool calls of 1 tool calls\n");
+    let consulted = events(&home, "learned_budget_consulted");
+    let last = consulted.last().expect("one at least");
+    assert_eq!((&last["recommended"], &last["active"], &last["source"]), (&json!(2), &json!(1), &json!("brief")));
+}
+
+#[test]
+fn what_a_session_needs_is_not_disabled_by_a_profile_and_what_expired_is_named() {
+    let home = looking("");
+    let mut old = detector("loose");
+    old["evidence"] = json!({"runs": ["a"], "weighted_sample": 1, "expires_at": "2026-01-01T00:00:00.000Z"});
+    home.write(PROFILE, profile(json!({"completion": detector("disabled"), "blocker": old}), json!({})));
+    home.run(ARGS)
+        .expect_code(0)
+        .expect_text("not applied of the learned profile orchard: `detector blocker=loose` expired at 2026-01-01");
+    let consulted = events(&home, "learned_sensitivity_consulted");
+    assert!(consulted.iter().all(|event| event["detector"] == "completion" && event["sensitivity"] == "disabled"));
+    assert!(consulted.iter().any(|event| event["fired"] == true), "{consulted:?}");
+    home.run(&["inspect", RUN, "--learned"]).expect_code(0).expect_text("Consultation summary");
+}
+
+#[test]
+fn a_crew_has_the_sensitivities_and_the_limits_of_its_roles() {
+    let home = TestHome::with_examples();
+    let run = "2026-01-15-CREW";
+    let text = home.read("examples/crew/brief.md");
+    let start = text.find("project:").expect("a project");
+    home.write("examples/crew/brief.md", format!("{}learned_profile: orchard\n{}", &text[..start], &text[start..]));
+    let mut learned: Value =
+        serde_json::from_str(&profile(json!({"banned_phrases": detector("loose")}), budget(1))).expect("JSON");
+    learned["role_budgets"] =
+        json!({"executor": {"tool_calls": 90, "sample_size": 20}, "critic": {"tool_calls": 1, "sample_size": 20}});
+    home.write(PROFILE, learned.to_string());
+    let said = home.run_with(&["run", "../examples/crew/brief.md"], b"go\n").expect_code(0);
+    let journal = home.journal(run);
+    let of = |kind: &str, part: &str| {
+        let is_of =
+            |event: &&Value| event["type"] == kind && event["part"].as_str().unwrap_or_default().ends_with(part);
+        journal.iter().filter(is_of).cloned().collect::<Vec<_>>()
+    };
+    assert!(!of("learned_sensitivity_consulted", "executor").is_empty(), "{}", said.stdout);
+    let executor = of("learned_budget_consulted", "executor");
+    let execute = executor.iter().find(|event| event["phase"] == "execute").expect("phase 1");
+    let is_briefs = home.read("examples/crew/brief.md").contains("max_tool_calls_per_subtask");
+    assert_eq!(execute["source"], if is_briefs { "brief" } else { "learned" });
+    home.run(&["replay", run]).expect_code(0);
+}

@@ -1,0 +1,120 @@
+//! What a learned profile gives a session: how many tools it may call in each phase, or as a role of a crew in all.
+//!
+//! First wins: the brief's own limit, the profile, the default. The numbers are limits like all others: nothing is
+//! called beyond them, and the operator is asked for more. At each phase that is entered it is put on record which
+//! number is in force, and where it comes from.
+
+use std::collections::BTreeMap;
+
+use super::machine::Session;
+use super::state::Stand;
+use crate::budget::{Budget, Metric, Whose};
+use crate::procedure::Next;
+use crate::trace::{Body, LimitSource, PhaseName};
+
+/// What a learned profile has for one session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LearnedLimits {
+    /// The project whose profile it is.
+    pub slug: String,
+    /// How many tools may be called in each phase: for an agent alone.
+    pub phase_calls: BTreeMap<PhaseName, u64>,
+    /// What the session may use in all: for a role of a crew.
+    pub session: Budget,
+    /// Whether the brief has limits of its own, in place of these.
+    pub is_overruled: bool,
+}
+
+impl LearnedLimits {
+    /// How many tools may be called in `phase`, as the profile has it; `None` if it says nothing of it.
+    #[must_use]
+    pub fn recommended(&self, phase: PhaseName) -> Option<u64> {
+        self.phase_calls.get(&phase).copied().or(self.session.max_tool_calls)
+    }
+}
+
+impl Session {
+    fn learned(&self) -> Option<&LearnedLimits> {
+        self.setup.learned.as_ref().filter(|learned| !learned.is_overruled)
+    }
+
+    /// What the session may use by the profile.
+    pub(super) fn session_budget(&self) -> Budget {
+        self.learned().map(|learned| learned.session).unwrap_or_default()
+    }
+
+    /// How many tools may be called in `phase` by the profile, before anything was added.
+    pub(super) fn phase_limit(&self, phase: PhaseName) -> Option<u64> {
+        self.learned()?.phase_calls.get(&phase).copied()
+    }
+
+    /// Everybody whose limits hold now, in the order in which they are checked.
+    pub(super) fn limited(&self) -> impl Iterator<Item = Whose> {
+        let phase = self.state.phase().map(Whose::Phase);
+        [Whose::Run, Whose::Role, Whose::Session].into_iter().chain(phase)
+    }
+
+    /// The limit of a metric, with what was added to it.
+    pub(super) fn limit(&self, whose: Whose, metric: Metric) -> Option<u64> {
+        let state = &self.state;
+        match whose {
+            Whose::Run => state.spending.limit(&self.setup.budget, metric),
+            Whose::Role => state.role_spending.limit(&self.setup.role_budget, metric),
+            Whose::Session => state.session_spending.limit(&self.session_budget(), metric),
+            Whose::Phase(phase) if metric == Metric::ToolCalls => {
+                Some(state.phase_calls.limit(phase, self.phase_limit(phase)?))
+            }
+            Whose::Phase(_) => None,
+        }
+    }
+
+    /// How much of a metric was used.
+    pub(super) fn used(&self, whose: Whose, metric: Metric) -> u64 {
+        let state = &self.state;
+        match whose {
+            Whose::Run => state.spending.used(metric),
+            Whose::Role => state.role_spending.used(metric),
+            Whose::Session => state.session_spending.used(metric),
+            Whose::Phase(phase) if metric == Metric::ToolCalls => state.phase_calls.used(phase),
+            Whose::Phase(_) => 0,
+        }
+    }
+
+    /// What is close to its limit without a warning on record: whose, of what, how much is used, how much there is.
+    pub(super) fn warning(&self) -> Option<(Whose, Metric, u64, u64)> {
+        let state = &self.state;
+        self.limited().find_map(|whose| {
+            let (metric, used, limit) = match whose {
+                Whose::Run => state.spending.warning(&self.setup.budget)?,
+                Whose::Role => state.role_spending.warning(&self.setup.role_budget)?,
+                Whose::Session => state.session_spending.warning(&self.session_budget())?,
+                Whose::Phase(phase) => {
+                    let (used, limit) = state.phase_calls.warning(phase, self.phase_limit(phase)?)?;
+                    (Metric::ToolCalls, used, limit)
+                }
+            };
+            Some((whose, metric, used, limit))
+        })
+    }
+
+    /// Puts on record, once for each time a phase is entered, how many tools may be called in it.
+    pub(super) fn consult_budget(&self) -> Option<Next> {
+        let learned = self.setup.learned.as_ref()?;
+        let Stand::In { phase, .. } = &self.state.stand else { return None };
+        if self.state.budget_consulted {
+            return None;
+        }
+        let recommended = learned.recommended(*phase);
+        let of_run = self.limit(Whose::Run, Metric::ToolCalls).unwrap_or(0);
+        let (active, source) = match recommended {
+            _ if learned.is_overruled => (of_run, LimitSource::Brief),
+            Some(_) => {
+                let whose = if learned.phase_calls.contains_key(phase) { Whose::Phase(*phase) } else { Whose::Session };
+                (self.limit(whose, Metric::ToolCalls).unwrap_or(0), LimitSource::Learned)
+            }
+            None => (of_run, LimitSource::Default),
+        };
+        let recommended = recommended.unwrap_or(0);
+        Some(self.record(Body::LearnedBudgetConsulted { phase: *phase, recommended, active, source }))
+    }
+}
