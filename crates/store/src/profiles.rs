@@ -62,7 +62,15 @@ pub fn path(home: &Home, project: &Slug) -> PathBuf {
 ///
 /// [`ProfileError`] if there is something in its place that can't be used.
 pub fn read(home: &Home, project: &Slug) -> Result<Option<Profile>, ProfileError> {
-    let path = path(home, project);
+    read_file(path(home, project))
+}
+
+/// The profile in a file; none if there is no such file.
+///
+/// # Errors
+///
+/// [`ProfileError`] if there is something in its place that can't be used.
+pub fn read_file(path: PathBuf) -> Result<Option<Profile>, ProfileError> {
     let failed = |source| ProfileError::Io { act: "read", path: path.clone(), source };
     let metadata = match fs::metadata(&path) {
         Ok(metadata) => metadata,

@@ -1,5 +1,7 @@
 //! `adjutant learn`: what past runs recommend, and the operator's hand on the switch.
 
+mod what_if;
+
 use adjutant_core::id::Slug;
 use adjutant_core::learn::profile::{Change, Profile};
 use adjutant_core::learn::{LearnFold, sorted_json, thresholds};
@@ -41,6 +43,11 @@ pub struct LearnArgs {
     /// Print the profile as JSON, with the changes
     #[arg(long)]
     json: bool,
+    /// Decide recorded runs anew under a change, and show what would differ: the file of a profile, `learned` for the
+    /// one that is applied, `candidate` for the one that would be proposed; a detector, as `blocker=loose`; or a rule
+    /// of the gate, as `authorize=git_push`, `withdraw=shell_exec` or `grant=FILE` (may be given several times)
+    #[arg(long, value_name = "CHANGE", conflicts_with_all = ["apply", "reset", "emit_frontmatter", "compat"])]
+    what_if: Vec<String>,
     /// Recommend as another program does, value for value
     #[arg(long, value_name = "PROGRAM")]
     compat: Option<Compat>,
@@ -69,6 +76,9 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
     }
     if args.reset {
         return reset(&home, &args.project);
+    }
+    if !args.what_if.is_empty() {
+        return what_if::run(args, &home);
     }
     let before = match profiles::read(&home, &args.project) {
         Ok(before) => before,

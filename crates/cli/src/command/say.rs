@@ -181,7 +181,7 @@ fn check_withdrawn(events: &[Event], start: &RunStart, amendment: &Amendment) ->
     }
 }
 
-fn named(name: &str) -> anyhow::Result<Category> {
+pub(super) fn named(name: &str) -> anyhow::Result<Category> {
     let name = name.trim();
     if covers_something(name) {
         return Ok(Category::new(name));

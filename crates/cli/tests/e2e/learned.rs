@@ -175,3 +175,105 @@ fn a_crew_has_the_sensitivities_and_the_limits_of_its_roles() {
     assert_eq!(execute["source"], if is_briefs { "brief" } else { "learned" });
     home.run(&["replay", run]).expect_code(0);
 }
+
+/// A home with one run of `orchard` whose write was asked about, and what its sessions folder held then.
+fn with_a_run() -> (TestHome, Vec<u8>) {
+    let home = TestHome::new();
+    let write = json!({"tool": "write_file", "args": {"path": "a.txt", "content": "a"}});
+    let writes = json!({"text": "Certainly! I'd be happy to help.", "calls": [write]});
+    home.scripted("mode: auto", &json!([SUMMARY, writes, {"repeat": 2, "text": REPORT}]));
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n- {kind: destructive, answer: \"y\"}\n");
+    home.run(ARGS).expect_code(0);
+    let journal = std::fs::read(home.journal_path(RUN)).expect("a journal");
+    (home, journal)
+}
+
+/// The project of the runs of these tests.
+fn project(home: &TestHome) -> String {
+    events(home, "run_start")[0]["project"].as_str().expect("a project").to_owned()
+}
+
+#[test]
+fn what_if_tells_what_each_kind_of_change_would_have_changed_and_changes_nothing() {
+    let (home, journal) = with_a_run();
+    let project = project(&home);
+    let grant = json!({
+        "v": 1, "op": "grant", "grant_id": "g1", "action": "write", "category": "filesystem_write",
+        "scope": "persistent", "granted_at": "2020-01-01T00:00:00Z",
+    });
+    home.write("grants.jsonl", format!("{grant}\n"));
+    home.write("tried.json", profile(json!({"banned_phrases": detector("disabled")}), budget(1)));
+    let asked = |changes: &[&str]| -> Value {
+        let mut args = vec!["learn", project.as_str(), "--json"];
+        args.extend(changes.iter().flat_map(|change| ["--what-if", change]));
+        let said = home.run(&args).expect_code(0);
+        assert_eq!(said.stdout, home.run(&args).stdout, "the same twice");
+        serde_json::from_str(&said.stdout).expect("JSON")
+    };
+    for (change, kind, what, name) in [
+        ("authorize=filesystem_write", "newly_allowed", "tools", "write_file"),
+        ("grant=../grants.jsonl", "newly_allowed", "categories", "filesystem_write"),
+        ("banned_phrases=disabled", "newly_silent", "detectors", "banned_phrases"),
+        ("../tried.json", "newly_silent", "detectors", "banned_phrases"),
+    ] {
+        let answer = asked(&[change]);
+        assert_eq!((&answer["runs"], &answer[kind]["count"]), (&json!(1), &json!(1)), "{change}: {answer:#}");
+        assert_eq!(answer[kind][what], json!({ name: 1 }), "{change}: {answer:#}");
+        assert_eq!((&answer["drift"]["turns"], &answer["drift"]["calls"]), (&json!(0), &json!(0)), "{change}");
+    }
+    let both = asked(&["authorize=filesystem_write", "banned_phrases=disabled"]);
+    assert_eq!((&both["newly_allowed"]["count"], &both["newly_silent"]["count"]), (&json!(1), &json!(1)));
+    let nothing = asked(&["withdraw=git_push"]);
+    assert_eq!(nothing["newly_asked"]["count"], 0);
+    home.run(&["learn", &project, "--what-if", "candidate"])
+        .expect_code(0)
+        .expect_text("Nothing would have been decided otherwise.");
+    home.run(&["learn", &project, "--what-if", "authorize=filesystem_write"])
+        .expect_code(0)
+        .expect_text("newly allowed  1, in 1 run\n  by tool: write_file 1\n  by category: filesystem_write 1\n")
+        .expect_text(&format!("  {RUN} call 1: write_file: a.txt ("));
+    home.run(&["learn", &project, "--what-if", "authorize=filesystem_write", "--until", "2020-01-01"])
+        .expect_code(0)
+        .expect_text("Decided anew: 0 runs");
+    assert_eq!(std::fs::read(home.journal_path(RUN)).expect("a journal"), journal);
+    assert!(!home.path(&format!("home/projects/{project}/learned.json")).exists());
+}
+
+#[test]
+fn what_if_takes_only_what_it_can_try() {
+    let home = TestHome::new();
+    home.write("tried.json", profile(json!({}), json!({})));
+    home.write("bad.json", "{\"schema_version\": 9}");
+    for (changes, said) in [
+        (&["blokker=loose"][..], "did you mean `blocker`"),
+        (&["blocker=deaf"], "is no sensitivity"),
+        (&["authorize=gut_push"], "there is no category `gut_push`"),
+        (&["learned"], "no profile of `orchard` is applied"),
+        (&["../none.json"], "there is no profile `../none.json`"),
+        (&["../bad.json"], "schema_version"),
+        (&["grant=../none.jsonl"], "can't read the grants"),
+        (&["../tried.json", "candidate"], "one profile can be tried at a time"),
+    ] {
+        let mut args = vec!["learn", "orchard"];
+        args.extend(changes.iter().flat_map(|change| ["--what-if", change]));
+        home.run(&args).expect_code(2).expect_text(said);
+    }
+    home.run(&["learn", "orchard", "--what-if", "blocker=loose", "--apply"]).expect_code(2);
+    home.run(&["learn", "orchard", "--what-if", "blocker=loose"]).expect_code(0).expect_text("0 runs");
+}
+
+#[test]
+fn what_if_reads_what_agents_of_the_peer_said_and_says_what_it_can_not_decide() {
+    let home = TestHome::new();
+    let said = |role: &str, content: &str| json!({"role": role, "content": content, "phase": "execute"});
+    let session = json!({
+        "meta": {"brief_id": "2024-06-01-R", "project": "orchard", "schema_version": 1, "phase": "done"},
+        "brief": {"frontmatter": {"project": "orchard", "authorized_costs": []}},
+        "messages": [said("assistant", "Certainly! I'd be happy to help."), said("user", "go on")],
+    });
+    home.write("home/sessions/2024-06-01-R.json", session.to_string());
+    home.run(&["learn", "orchard", "--what-if", "banned_phrases=disabled", "--what-if", "authorize=git_push"])
+        .expect_code(0)
+        .expect_text("newly silent   1, in 1 run\n  by detector: banned_phrases 1\n")
+        .expect_text("what its gate decided can't be decided anew");
+}

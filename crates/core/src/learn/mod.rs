@@ -20,6 +20,7 @@ mod recommend;
 mod record;
 pub mod thresholds;
 mod walk;
+pub mod what_if;
 
 pub use judged::{CALIBRATION_TRAP, Judged, Missed, undefined_because};
 pub use order::{by_code_units, sorted_json};

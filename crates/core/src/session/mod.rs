@@ -7,6 +7,7 @@
 //!
 //! Begin with [`Session`].
 
+mod again;
 pub mod amendment;
 mod context;
 mod custody;

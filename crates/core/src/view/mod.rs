@@ -35,6 +35,7 @@ pub mod timing;
 pub mod tools;
 pub mod trace;
 pub mod transcript;
+pub mod what_if;
 
 #[cfg(test)]
 mod tests;

@@ -103,8 +103,7 @@ pub fn of(
         ..Replay::default()
     };
     let mut record = Record::of(trace);
-    let with_next = messages.iter().zip(messages.iter().skip(1).map(Some).chain([None]));
-    for (turn, (message, next)) in (1..).zip(with_next.filter(|(message, _)| message.role == "assistant")) {
+    for (turn, (message, next)) in turns(messages) {
         if is_tool_round(message, next) {
             replay.turns.push(ReplayedTurn { turn, fired: Vec::new(), comparison: Comparison::ToolRound });
             continue;
@@ -126,6 +125,18 @@ pub fn of(
         }
     }
     replay
+}
+
+/// The turns of the agent, numbered from 1, each with the message behind it.
+fn turns(messages: &[PeerMessage]) -> impl Iterator<Item = (u64, (&PeerMessage, Option<&PeerMessage>))> {
+    let with_next = messages.iter().zip(messages.iter().skip(1).map(Some).chain([None]));
+    (1..).zip(with_next.filter(|(message, _)| message.role == "assistant"))
+}
+
+/// What the agent said in the turns that its detectors read, numbered as in a replay.
+pub fn turns_read(messages: &[PeerMessage]) -> impl Iterator<Item = (u32, &str)> {
+    let read = turns(messages).filter(|(_, (message, next))| !is_tool_round(message, *next));
+    read.map(|(turn, (message, _))| (u32::try_from(turn).unwrap_or(u32::MAX), message.content.as_str()))
 }
 
 /// Whether the turn only made tool calls: the peer stores what came of them right after it.
