@@ -160,6 +160,17 @@ pub enum Learned {
     Taken(Box<Taken>),
 }
 
+impl Learned {
+    /// How it is named where something comes from it.
+    #[must_use]
+    pub fn source(&self) -> Option<String> {
+        match self {
+            Self::NotAsked | Self::Missing(_) => None,
+            Self::Taken(taken) => Some(format!("learned profile {}", taken.options.slug)),
+        }
+    }
+}
+
 /// The first of several values that is there, with where it came from.
 pub fn first<T>(candidates: impl IntoIterator<Item = Option<(T, String)>>) -> Option<Sourced<T>> {
     candidates.into_iter().flatten().next().map(|(value, from)| Sourced { value, from })
@@ -294,10 +305,9 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         Some(slug) => learned(home, slug)?,
         None => Learned::NotAsked,
     };
-    if let Learned::Taken(taken) = &learned {
+    if let (Learned::Taken(taken), Some(from)) = (&learned, learned.source()) {
         for (detector, sensitivity) in &taken.detectors {
-            let from = format!("learned profile {}", taken.options.slug);
-            let value = Sourced { value: sensitivity.to_string(), from };
+            let value = Sourced { value: sensitivity.to_string(), from: from.clone() };
             detectors.insert(detector.name().to_owned(), value);
         }
     }
@@ -491,9 +501,27 @@ impl Settings {
         }
     }
 
-    /// Whether a session of `role` has the limits of the learned profile: the brief has none of its own for it.
+    /// The limits of the learned profile that are in force: what is limited, and to what.
     #[must_use]
-    pub fn takes_limits_of(&self, role: &RoleName) -> bool {
+    pub fn learned_limits(&self) -> Vec<(String, String)> {
+        let Learned::Taken(taken) = &self.learned else { return Vec::new() };
+        let is_crew = !self.crew.roles.is_empty();
+        let is_overruled = self.crew.tool_calls_max.is_some();
+        let phases = taken.options.phase_calls.iter().filter(|_| !is_crew && !is_overruled);
+        let phases =
+            phases.map(|(phase, calls)| (format!("phase {}", phase.as_str()), format!("at most {calls} tool calls")));
+        let roles = taken.options.roles.iter().filter(|(role, _)| self.takes_limits_of(role));
+        let roles = roles.map(|(role, budget)| {
+            let calls = budget.max_tool_calls.map(|calls| format!("{calls} tool calls"));
+            let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
+            let limits: Vec<String> = calls.into_iter().chain(tokens).collect();
+            (format!("a session of the {role}"), format!("at most {}", limits.join(", ")))
+        });
+        phases.chain(roles).collect()
+    }
+
+    /// Whether a session of `role` has the limits of the learned profile: the brief has none of its own for it.
+    fn takes_limits_of(&self, role: &RoleName) -> bool {
         let member = Member::of(role, &self.crew.custom).filter(|_| self.crew.roles.contains(role));
         let limits_calls = |member: &Member| member.base == Role::Executor && self.crew.tool_calls_max.is_some();
         member.is_some_and(|member| !limits_calls(&member)) && !self.crew.role_budgets.contains_key(role)

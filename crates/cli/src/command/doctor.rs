@@ -3,16 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use adjutant_core::brief::Brief;
 use adjutant_core::price;
 use adjutant_core::view::visible_text;
 use adjutant_host::sandbox::Mode;
+use adjutant_host::text_file;
 use adjutant_store::Home;
 use adjutant_store::config::{self, AdapterConfig};
 use serde::Serialize;
 
+use crate::crew;
 use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
-use crate::failure;
+use crate::failure::{self, Failure};
 use crate::sandbox::{self, Plan};
 use crate::settings::{self, Place, Settings, Sourced, Typed};
 use crate::sitting;
@@ -26,6 +29,9 @@ pub struct DoctorArgs {
     /// The working folder to look at [default: the current folder]
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
+    /// The brief to look at: what it sets counts too, and the learned profile that it names
+    #[arg(long, value_name = "FILE")]
+    brief: Option<PathBuf>,
     /// Trust the project's configuration as it is now
     #[arg(long)]
     trust: bool,
@@ -58,6 +64,9 @@ struct Setting {
     from: String,
 }
 
+/// The largest brief that is read, in bytes.
+const BRIEF_BYTES_MAX: u64 = 64 << 20;
+
 /// What a reader of the design may look for in vain.
 const NOT_YET: &[&str] = &[
     "scripts are not read: a command line is, but not the files, builds and tests that it starts",
@@ -73,7 +82,13 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
         let trusted = config::trust(&home, &folder).map_err(|error| super::config_failure(&error))?;
         tell!("trusted: `{}` as it is now", trusted.path.display());
     }
-    let settings = settings::resolve(&home, &typed, None)?;
+    let brief = match &args.brief {
+        Some(path) => Some((of_file(&home, args.workdir.as_deref(), path)?, path)),
+        None => None,
+    };
+    let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    let brief = brief.map(|(brief, path)| (brief, folder(path)));
+    let settings = settings::resolve(&home, &typed, brief.as_ref().map(|(brief, folder)| (brief, folder.as_path())))?;
     let (key_file, supplies) = key_file(&home, &settings);
     let equipment =
         sitting::adapter(&settings.adapter.value).map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
@@ -102,6 +117,16 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
         super::print(&text(&report))?;
     }
     Ok(if is_fine { Ending::Done } else { Ending::Failed })
+}
+
+/// A brief that can be run.
+fn of_file(home: &Home, workdir: Option<&Path>, path: &Path) -> anyhow::Result<Brief> {
+    let cant = || Failure::usage(format!("can't look at the brief `{}`", path.display()));
+    let text = text_file::read(path, BRIEF_BYTES_MAX).map_err(|source| anyhow::Error::new(source).context(cant()))?;
+    let reading = crew::read_brief(home, workdir, &text)?;
+    let is_valid = reading.is_valid();
+    let brief = reading.brief.filter(|_| is_valid);
+    brief.ok_or_else(|| cant().hint(format!("`adjutant validate {}` says what is wrong", path.display())).into())
 }
 
 /// Every setting, with where it came from.
@@ -151,6 +176,8 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
     for (name, value) in &settings.detectors {
         rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
     }
+    let from = settings.learned.source().unwrap_or_default();
+    rows.extend(settings.learned_limits().iter().map(|(what, value)| setting(what, value, &from)));
     rows.extend(equipment.into_iter().flat_map(of_adapter));
     for (id, config) in &settings.adapters {
         let is_above = equipment.is_some_and(|equipment| equipment.adapter.id == id);

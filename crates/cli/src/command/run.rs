@@ -336,22 +336,11 @@ fn of_learned(learned: &Learned) -> Vec<Body> {
 
 /// What of a learned profile is in force, a line each, with where it came from.
 fn taken_lines(settings: &Settings) -> Vec<String> {
-    let Learned::Taken(taken) = &settings.learned else { return Vec::new() };
-    let from = format!("learned profile {}", taken.options.slug);
+    let Some(from) = settings.learned.source() else { return Vec::new() };
     let detectors = settings.detectors.iter().filter(|(_, set)| set.from == from);
-    let detectors = detectors.map(|(name, set)| format!("detector {name}: {}", set.value));
-    let is_crew = !settings.crew.roles.is_empty();
-    let is_overruled = settings.crew.tool_calls_max.is_some();
-    let phases = taken.options.phase_calls.iter().filter(|_| !is_crew && !is_overruled);
-    let phases = phases.map(|(phase, calls)| format!("phase {}: at most {calls} tool calls", phase.as_str()));
-    let roles = taken.options.roles.iter().filter(|(role, _)| settings.takes_limits_of(role));
-    let roles = roles.map(|(role, budget)| {
-        let calls = budget.max_tool_calls.map(|calls| format!("{calls} tool calls"));
-        let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
-        let limits: Vec<String> = calls.into_iter().chain(tokens).collect();
-        format!("a session of the {role}: at most {}", limits.join(", "))
-    });
-    detectors.chain(phases).chain(roles).map(|line| format!("{line} (from {from})")).collect()
+    let detectors = detectors.map(|(name, set)| (format!("detector {name}"), set.value.clone()));
+    let all = detectors.chain(settings.learned_limits());
+    all.map(|(what, value)| format!("{what}: {value} (from {from})")).collect()
 }
 
 fn brief_id(brief: &Brief) -> anyhow::Result<BriefId> {

@@ -125,6 +125,22 @@ fn the_brief_wins_over_the_profile_and_the_profile_over_the_configuration() {
 }
 
 #[test]
+fn doctor_shows_what_of_a_profile_would_be_in_force() {
+    let home = looking("");
+    home.write(PROFILE, profile(json!({"banned_phrases": detector("loose")}), budget(2)));
+    let said = home.run(&["doctor", "--brief", "../brief.md", "--json"]);
+    let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let settings = report["settings"].as_array().expect("settings");
+    let of_profile = settings.iter().filter(|row| row["from"] == "learned profile orchard");
+    let of_profile: Vec<_> = of_profile.map(|row| (row["name"].clone(), row["value"].clone())).collect();
+    let expected = [("detectors.banned_phrases", "loose"), ("phase execute", "at most 2 tool calls")];
+    assert_eq!(of_profile, expected.map(|(name, value)| (json!(name), json!(value))));
+    home.write("bad.md", "no brief");
+    home.run(&["doctor", "--brief", "../bad.md"]).expect_code(2).expect_text("adjutant validate");
+    home.run(&["doctor", "--brief", "../none.md"]).expect_code(2);
+}
+
+#[test]
 fn a_brief_with_a_number_of_calls_of_its_own_has_that_one() {
     let home = looking("budgets:\n  max_tool_calls_per_subtask: 1");
     home.write(PROFILE, profile(json!({}), budget(2)));
