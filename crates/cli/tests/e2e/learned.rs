@@ -125,6 +125,31 @@ fn the_brief_wins_over_the_profile_and_the_profile_over_the_configuration() {
 }
 
 #[test]
+fn what_ten_runs_teach_holds_for_the_next_one() {
+    let look = |calls: usize| {
+        let look = json!({"text": "Looking.", "calls": [{"tool": "list_dir", "args": {"path": "."}}]});
+        let looks = std::iter::repeat_n(look, calls);
+        Value::from_iter(std::iter::once(json!(SUMMARY)).chain(looks).chain([json!({"repeat": 2, "text": REPORT})]))
+    };
+    let home = TestHome::new();
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n");
+    home.scripted("mode: auto", &look(2));
+    for _ in 0..10 {
+        home.run(ARGS).expect_code(0);
+    }
+    let project = project(&home);
+    home.run(&["learn", &project, "--apply"]).expect_code(0);
+    // Nine of ten runs made two calls; the profile leaves five more.
+    let before = home.run(&["learn", &project, "--what-if", "learned"]).expect_code(0);
+    assert!(before.stdout.contains("beyond limits  0"), "{}", before.stdout);
+    home.scripted(&format!("mode: auto\nlearned_profile: {project}"), &look(9));
+    home.run(ARGS)
+        .expect_code(5)
+        .expect_text(&format!("phase execute: at most 7 tool calls (from learned profile {project})"))
+        .expect_text(&format!("7 tool calls of 7 tool calls in phase execute (learned profile {project})"));
+}
+
+#[test]
 fn doctor_shows_what_of_a_profile_would_be_in_force() {
     let home = looking("");
     home.write(PROFILE, profile(json!({"banned_phrases": detector("loose")}), budget(2)));
