@@ -5,7 +5,9 @@
 //! to that. Nothing here touches a file.
 //!
 //! Begin with [`Body`]: every word a run can say. [`wire`] puts it on a line; [`read`] takes lines,
-//! ours and the peer's, for those who only look.
+//! ours and the peer's, for those who only look. [`verify`] says whether a journal is what was written, [`redact`]
+//! takes content out of it, [`otlp`] says it in the words of OpenTelemetry, [`pack`] has what a
+//! third party can check, [`prune`] says what is old.
 
 mod event;
 pub(crate) mod object;
@@ -13,6 +15,11 @@ mod options;
 pub mod read;
 mod shape;
 pub mod wire;
+pub mod verify;
+pub mod redact;
+pub mod otlp;
+pub mod pack;
+pub mod prune;
 
 pub use event::{
     Body, Bound, Call, Effect, Entry, Event, FailureKind, LimitSource, Line, MessageKind, MessageRole, Outcome,

@@ -154,6 +154,11 @@ impl<'a> Fields<'a> {
         self.items(name).into_iter().filter_map(object_of).collect()
     }
 
+    /// All of them as they stand, each with the JSON it was read from.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(name, value)| (name.as_ref(), value.get()))
+    }
+
     fn items(&self, name: &str) -> Vec<&'a str> {
         self.json(name).and_then(items_of).unwrap_or_default()
     }

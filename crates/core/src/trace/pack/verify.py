@@ -1,0 +1,121 @@
+"""Checks an evidence pack of Adjutant in the folder that this file is in. Python 3.8, nothing else.
+
+Exit code 0 if nothing is wrong, 1 otherwise. Writes nothing.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+
+try:
+    from blake3 import blake3
+except ImportError:
+    blake3 = None
+
+FIXED = {"VERIFY.md", "journal.ndjson", "hashes.txt", "verify.py"}
+ARTIFACT = re.compile(r"artifacts/[0-9a-f]{64}")
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def files_below(folder):
+    """Every file by its name in the pack; what is no plain file is named too."""
+    found = set()
+    for here, folders, names in os.walk(folder):
+        for name in names + [name for name in folders if os.path.islink(os.path.join(here, name))]:
+            found.add(os.path.relpath(os.path.join(here, name), folder).replace(os.sep, "/"))
+    return found
+
+
+def check_file(folder, name, facts):
+    path = os.path.join(folder, name)
+    if os.path.islink(path) or not os.path.isfile(path):
+        return f"{name}: it is not there, or not a plain file"
+    if os.path.getsize(path) != facts["bytes"]:
+        return f"{name}: it has another length"
+    sha256, other = hashlib.sha256(), blake3() if blake3 else None
+    with open(path, "rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            sha256.update(part)
+            if other:
+                other.update(part)
+    if sha256.hexdigest() != facts["sha256"]:
+        return f"{name}: it was changed (SHA-256)"
+    if other and other.hexdigest() != facts["blake3"]:
+        return f"{name}: it was changed (BLAKE3)"
+    return None
+
+
+def check_journal(folder, facts):
+    """The lines: how many, their numbers, and their links as far as they can be checked."""
+    hashes = None
+    if facts["redacted"]:
+        with open(os.path.join(folder, "hashes.txt"), encoding="ascii") as file:
+            hashes = file.read().splitlines()
+        if not all(HASH.fullmatch(line) for line in hashes):
+            yield "hashes.txt: a line is no hash"
+            return
+    number, before, expected = 0, None, 0
+    with open(os.path.join(folder, "journal.ndjson"), "rb") as file:
+        for number, line in enumerate(file, 1):
+            text = line.rstrip(b"\n")
+            try:
+                event = json.loads(text)
+            except ValueError:
+                event = None
+            event = event if isinstance(event, dict) else {}
+            if event.get("seq") != expected:
+                yield f"line {number}: its number is {event.get('seq')} where {expected} should follow"
+            expected = event["seq"] + 1 if isinstance(event.get("seq"), int) else expected + 1
+            if before is not None and event.get("prev") != before:
+                yield f"line {number}: it does not name the line before"
+            if hashes is not None:
+                before = hashes[number - 1][:16] if number <= len(hashes) else None
+                is_marked = b"[redacted: " in text or b"redacted_bytes" in text or b"unreadable_line" in text
+                if blake3 and not is_marked and blake3(text).hexdigest() != (hashes + [None] * number)[number - 1]:
+                    yield f"line {number}: it is neither what was written nor redacted"
+            elif blake3:
+                before = blake3(text).hexdigest()[:16]
+    if number != facts["lines"]:
+        yield f"journal.ndjson: it has {number} lines where the manifest says {facts['lines']}"
+    if hashes is not None and len(hashes) != facts["lines"]:
+        yield f"hashes.txt: it has {len(hashes)} lines where the manifest says {facts['lines']}"
+    if before is not None and before != facts["last_hash"]:
+        yield "journal.ndjson: its last line is not the one that the manifest names"
+
+
+def check(folder):
+    with open(os.path.join(folder, "MANIFEST.json"), "rb") as file:
+        text = file.read()
+    print("SHA-256 of MANIFEST.json:", hashlib.sha256(text).hexdigest())
+    manifest = json.loads(text)
+    if manifest.get("format") != "adjutant-evidence-pack" or manifest.get("version") != 1:
+        return ["MANIFEST.json: it is not the manifest of a pack that this program knows"]
+    named = manifest["files"]
+    faults = [f"{name}: no pack holds a file of that name" for name in named if not (name in FIXED or ARTIFACT.fullmatch(name))]
+    faults += [f"{name}: it was added" for name in sorted(files_below(folder) - set(named) - {"MANIFEST.json"})]
+    if not faults:
+        faults = [fault for fault in (check_file(folder, name, named[name]) for name in sorted(named)) if fault]
+    if not faults:
+        faults = list(check_journal(folder, manifest["journal"]))
+    left_out = len(manifest["left_out"])
+    print(f"run {manifest['run']}: {len(named)} files, {manifest['journal']['lines']} lines, {left_out} left out")
+    return faults
+
+
+def main():
+    if blake3 is None:
+        print("note: the module `blake3` is not installed, so the links between lines are not checked")
+    try:
+        faults = check(os.path.dirname(os.path.abspath(__file__)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        faults = [f"the pack can't be read: {error!r}"]
+    for fault in faults:
+        print(ascii(fault)[1:-1])
+    print("not whole" if faults else "whole, as far as was checked")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

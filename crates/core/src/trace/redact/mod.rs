@@ -1,0 +1,157 @@
+//! Takes content out of the lines of a journal and leaves its structure: types, numbers, hashes, names and times stay,
+//! what anybody said, wrote or read goes.
+//!
+//! In: a line. Out: a line that reads as the same event. Each text in it that was content says how long it was. What
+//! nobody has decided about is content: an unknown type keeps its head, an unknown field its numbers. A line with
+//! nothing to leave out comes back byte for byte.
+//!
+//! Begin with [`redact_line`]; `rules.rs` has what is content, for each type of event.
+
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use self::rules::{HEAD, Rule, rules_of};
+use super::read::{Fields, object_of};
+
+/// The longest word that is kept, in bytes: names of tools, calls and parts, hashes, times.
+const WORD_BYTES_MAX: usize = 128;
+
+/// The line as it may be shown to anybody. One that can't be read becomes one that says how long it was.
+#[must_use]
+pub fn redact_line(line: &str) -> Cow<'_, str> {
+    let Some((kind, fields)) = object_of(line).and_then(|fields| Some((fields.text("type")?.into_owned(), fields)))
+    else {
+        return Cow::Owned(format!(r#"{{"type":"unreadable_line","bytes":{}}}"#, line.len()));
+    };
+    let mut redacted = String::with_capacity(line.len().min(4096));
+    let rules = rules_of(&kind);
+    redacted.push('{');
+    object(&mut redacted, &fields, |name| rule_in(HEAD, name).or_else(|| rule_in(rules?, name)));
+    redacted.push('}');
+    if redacted == line { Cow::Borrowed(line) } else { Cow::Owned(redacted) }
+}
+
+/// `text` if it is a word: short, and of characters of which names, hashes and times are made.
+#[must_use]
+pub fn word(text: &str) -> Cow<'_, str> {
+    if is_word(text) { Cow::Borrowed(text) } else { Cow::Owned(marker(text.len())) }
+}
+
+/// Whether a redacted line says of something that it was left out.
+#[must_use]
+pub fn is_marked(line: &str) -> bool {
+    line.contains("[redacted: ") || line.contains(r#"{"redacted_bytes":"#) || line.contains(r#""unreadable_line""#)
+}
+
+fn is_word(text: &str) -> bool {
+    text.len() <= WORD_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+".contains(&byte))
+}
+
+fn marker(bytes: usize) -> String {
+    format!("[redacted: {bytes} bytes]")
+}
+
+/// Whether a text is what stands for another already.
+fn is_marker(text: &str) -> bool {
+    let digits = text.strip_prefix("[redacted: ").and_then(|rest| rest.strip_suffix(" bytes]"));
+    digits.is_some_and(|digits| digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn rule_in<'r>(rules: &'r [(&str, Rule)], name: &str) -> Option<&'r Rule> {
+    rules.iter().find(|(known, _)| *known == name).map(|(_, rule)| rule)
+}
+
+/// Writes the fields of an object, by the rule that each has; a name without a rule may be content too.
+fn object<'r>(out: &mut String, fields: &Fields<'_>, rule: impl Fn(&str) -> Option<&'r Rule>) {
+    for (name, json) in fields.iter() {
+        let known = rule(name);
+        if matches!(known, Some(Rule::Gone)) {
+            continue;
+        }
+        if !out.ends_with('{') {
+            out.push(',');
+        }
+        out.push_str(&quoted(&if known.is_some() { Cow::Borrowed(name) } else { word(name) }));
+        out.push(':');
+        value(out, json, known.unwrap_or(&Rule::Unknown));
+    }
+}
+
+fn value(out: &mut String, json: &str, rule: &Rule) {
+    match rule {
+        Rule::Plain => leaves(out, json, is_word),
+        Rule::Text => leaves(out, json, |text| text.is_empty()),
+        Rule::Whole => whole(out, json),
+        Rule::Unknown if json.starts_with(['{', '[']) => whole(out, json),
+        Rule::Unknown => leaves(out, json, |text| text.is_empty()),
+        Rule::Object(rules) => one(out, json, |name| rule_in(rules, name)),
+        Rule::Objects(rules) => {
+            each(out, json, |out, item| one(out, item, |name| rule_in(rules, name)));
+        }
+        Rule::MapOf(rules) => one(out, json, |name| is_word(name).then_some(*rules)),
+        Rule::Gone => out.push_str("null"),
+    }
+}
+
+fn one<'r>(out: &mut String, json: &str, rule: impl Fn(&str) -> Option<&'r Rule>) {
+    match object_of(json) {
+        Some(fields) => {
+            out.push('{');
+            object(out, &fields, rule);
+            out.push('}');
+        }
+        // Not what is expected here; a unit variant of an enum is a word.
+        None => leaves(out, json, is_word),
+    }
+}
+
+fn each(out: &mut String, json: &str, mut item: impl FnMut(&mut String, &str)) {
+    match super::read::items_of(json) {
+        Some(items) => {
+            out.push('[');
+            for (index, one) in items.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                item(out, one);
+            }
+            out.push(']');
+        }
+        None => leaves(out, json, is_word),
+    }
+}
+
+/// Writes a value whose texts stay if `keep` says so. What is in an object has names of its own, and goes.
+fn leaves(out: &mut String, json: &str, keep: fn(&str) -> bool) {
+    match json.as_bytes().first() {
+        Some(b'"') => match super::read::text_of(json) {
+            Some(text) if keep(&text) || is_marker(&text) => out.push_str(json),
+            text => out.push_str(&quoted(&marker(text.map_or(json.len(), |text| text.len())))),
+        },
+        Some(b'[') => each(out, json, |out, item| leaves(out, item, keep)),
+        Some(b'{') => whole(out, json),
+        _ => out.push_str(json),
+    }
+}
+
+/// Writes how long a value was.
+fn whole(out: &mut String, json: &str) {
+    let is_marked = object_of(json).is_some_and(|fields| {
+        let mut names = fields.iter();
+        matches!((names.next(), names.next()), (Some(("redacted_bytes", count)), None) if count.parse::<u64>().is_ok())
+    });
+    if is_marked || matches!(json, "null" | "{}" | "[]") {
+        out.push_str(json);
+    } else {
+        out.push_str(&format!(r#"{{"redacted_bytes":{}}}"#, json.len()));
+    }
+}
+
+fn quoted(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}

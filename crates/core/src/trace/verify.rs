@@ -1,0 +1,458 @@
+//! Says of a journal whether it is what was written: nothing changed, missing, added or out of order.
+//!
+//! In: the events with the numbers of their lines, what reading found wrong with lines, and whether artifacts are
+//! still what their names say. Out: a [`Report`] with a verdict, and each finding with its line and what to do.
+//! Hashes are compared by whoever reads the file; what that means for the run is decided here.
+//!
+//! Begin with [`Verifier`]. A trace of the peer has no chain: [`Report::of_peer`] says so.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::read::Trace;
+use super::{Body, Event};
+use crate::procedure::{Key, What};
+
+/// What is known of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The run.
+    pub run: String,
+    /// The answer in a word.
+    pub verdict: Verdict,
+    /// How many lines there are; a torn one is none.
+    pub lines: u64,
+    /// The number that the last line has; absent where lines have none.
+    pub last_seq: Option<u64>,
+    /// The short hash of the last line.
+    pub last_hash: Option<String>,
+    /// What says how long it was.
+    pub length: Length,
+    /// Whether a process is writing it.
+    pub driver_alive: bool,
+    /// How many contents it names that lie beside it.
+    pub artifacts: u64,
+    /// What was found, by line.
+    pub findings: Vec<Finding>,
+}
+
+/// The answer in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every line is what was written, as far as the chain reaches, and nothing that it names is gone.
+    Whole,
+    /// Something is not as it was written.
+    NotWhole,
+    /// Its lines can be read, but nothing in them proves anything.
+    Unprovable,
+}
+
+/// What says how long a journal was: a chain alone can't show that lines at its end are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Length {
+    /// Its lease, or the manifest of a pack, names its last line.
+    Sealed,
+    /// The run's end is on record, and nothing follows that.
+    Ended,
+    /// Nothing: lines that stood at its end may be gone.
+    Unknown,
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The line, from 1; absent where it is about no line.
+    pub line: Option<u64>,
+    /// Its stable name.
+    pub kind: FindingKind,
+    /// Whether the journal is not whole for it.
+    pub is_fault: bool,
+    /// What.
+    pub what: String,
+    /// What to do, where something can be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// What can be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A line can't be read as an event.
+    Unreadable,
+    /// A line does not have the number after that of the line before.
+    Gap,
+    /// A line does not carry the hash of the line before.
+    BrokenLink,
+    /// The last line is not the one that was written last.
+    LastLineChanged,
+    /// Lines at the end are gone.
+    LinesMissing,
+    /// Damage that an operator accepted when the run went on.
+    AcceptedDamage,
+    /// The last line was not written to its end.
+    TornTail,
+    /// The last line lacks its line feed only.
+    NoLineFeed,
+    /// A line of a type that this version does not know.
+    UnknownType,
+    /// Something began, and has no outcome.
+    NoOutcome,
+    /// An outcome of something that never began.
+    NoIntent,
+    /// Lines after the run's end.
+    AfterEnd,
+    /// A content is not where it was kept.
+    ArtifactMissing,
+    /// A content is not what its name says.
+    ArtifactChanged,
+}
+
+/// What reading a journal found, besides its events.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// How many whole lines there are.
+    pub lines: u64,
+    /// The number of the last line.
+    pub last_seq: Option<u64>,
+    /// The short hash of the last line.
+    pub last_hash: Option<String>,
+    /// What is wrong with lines: number, what, why.
+    pub damaged: Vec<(u64, FindingKind, String)>,
+    /// The damaged lines that an operator accepted.
+    pub accepted: Vec<u64>,
+    /// Lines of unknown types.
+    pub unknown: Vec<(u64, String)>,
+    /// How many bytes of a line stand behind the last whole one.
+    pub torn_bytes: u64,
+    /// Whether the last line lacks its line feed.
+    pub is_unterminated: bool,
+    /// Whether somebody says how far the journal was written.
+    pub is_sealed: bool,
+    /// Whether the machine was started anew since that was said: what was not flushed may be lost.
+    pub is_rebooted: bool,
+    /// Whether a process is writing it now.
+    pub driver_alive: bool,
+}
+
+/// Whether a content is where it was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Artifact {
+    /// It is, and is what its name says.
+    Whole,
+    /// It is not there.
+    Missing,
+    /// It is something else, or can't be read.
+    Changed,
+    /// It was left out on purpose.
+    LeftOut,
+}
+
+/// Takes the events of one journal, in their order.
+#[derive(Debug, Default)]
+pub struct Verifier {
+    open: BTreeMap<Key, u64>,
+    orphans: Vec<(u64, Key)>,
+    artifacts: BTreeMap<String, u64>,
+    ended: Option<u64>,
+    after_end: Option<u64>,
+}
+
+impl Verifier {
+    /// Takes note of the event on `line`.
+    pub fn event(&mut self, line: u64, event: &Event) {
+        if self.ended.is_some() {
+            self.after_end.get_or_insert(line);
+        }
+        if let Some(slot) = event.body.intent() {
+            self.open.insert(Key { part: event.part.clone(), slot: *slot }, line);
+        }
+        if let Some(slot) = event.body.outcome() {
+            let key = Key { part: event.part.clone(), slot: *slot };
+            if self.open.remove(&key).is_none() {
+                self.orphans.push((line, key));
+            }
+        }
+        match &event.body {
+            Body::ToolResult { artifact: Some(hash), .. } => {
+                self.artifacts.entry(hash.clone()).or_insert(line);
+            }
+            Body::RunEnd { .. } => self.ended = Some(line),
+            _ => {}
+        }
+    }
+
+    /// The contents that the journal names, each with the first line that does.
+    pub fn artifacts(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.artifacts.iter().map(|(hash, line)| (hash.as_str(), *line))
+    }
+
+    /// What is known of the journal of `run`. `artifact` says what is left of a content by its hash.
+    pub fn report(self, run: &str, facts: Facts, mut artifact: impl FnMut(&str) -> Artifact) -> Report {
+        let mut findings: Vec<Finding> = facts.damaged.iter().map(|damage| damaged(run, damage, &facts)).collect();
+        findings.extend(facts.accepted.iter().map(|line| Finding {
+            line: Some(*line),
+            kind: FindingKind::AcceptedDamage,
+            is_fault: true,
+            what: "it is damaged, which an operator accepted when the run went on".to_owned(),
+            next: None,
+        }));
+        findings.extend(facts.unknown.iter().map(|(line, kind)| Finding {
+            line: Some(*line),
+            kind: FindingKind::UnknownType,
+            is_fault: false,
+            what: format!("its type `{kind}` is not known here: it is part of the chain, what it says was not checked"),
+            next: Some("verify with the version of the program that wrote it".to_owned()),
+        }));
+        findings.extend(tail(run, &facts));
+        // What stood on a line that can't be read may be what is missing.
+        let is_read_whole = facts.damaged.is_empty() && facts.accepted.is_empty() && facts.unknown.is_empty();
+        findings.extend(self.open.iter().map(|(key, line)| {
+            let finding = no_outcome(run, key, *line, self.ended.is_some(), &facts);
+            Finding { is_fault: finding.is_fault && is_read_whole, ..finding }
+        }));
+        if is_read_whole {
+            findings.extend(self.orphans.iter().map(|(line, key)| Finding {
+                line: Some(*line),
+                kind: FindingKind::NoIntent,
+                is_fault: true,
+                what: format!("it is the outcome of {} ({}), which never began", what(key), shown(key)),
+                next: None,
+            }));
+        }
+        findings.extend(self.after_end.map(|line| Finding {
+            line: Some(line),
+            kind: FindingKind::AfterEnd,
+            is_fault: true,
+            what: "it comes after the run's end, after which nothing is written".to_owned(),
+            next: None,
+        }));
+        for (hash, line) in &self.artifacts {
+            findings.extend(lost(hash, *line, artifact(hash)));
+        }
+        findings.sort_by_key(|finding| (finding.line.unwrap_or(u64::MAX), finding.kind));
+        let is_whole = !findings.iter().any(|finding| finding.is_fault);
+        Report {
+            run: run.to_owned(),
+            verdict: if is_whole { Verdict::Whole } else { Verdict::NotWhole },
+            lines: facts.lines,
+            last_seq: facts.last_seq,
+            last_hash: facts.last_hash,
+            length: match (facts.is_sealed, self.ended) {
+                (true, _) => Length::Sealed,
+                (false, Some(_)) => Length::Ended,
+                (false, None) => Length::Unknown,
+            },
+            driver_alive: facts.driver_alive,
+            artifacts: self.artifacts.len() as u64,
+            findings,
+        }
+    }
+}
+
+impl Report {
+    /// What is known of a trace of the peer: whether its lines can be read, and nothing else.
+    #[must_use]
+    pub fn of_peer(name: &str, trace: &Trace<'_>) -> Self {
+        let findings = trace.damaged.iter().map(|line| Finding {
+            line: Some(*line),
+            kind: FindingKind::Unreadable,
+            is_fault: true,
+            what: "it can't be read as an event".to_owned(),
+            next: None,
+        });
+        let findings: Vec<Finding> = findings.collect();
+        Self {
+            run: name.to_owned(),
+            verdict: if findings.is_empty() { Verdict::Unprovable } else { Verdict::NotWhole },
+            lines: (trace.lines.len() + trace.damaged.len()) as u64,
+            last_seq: None,
+            last_hash: None,
+            length: Length::Unknown,
+            driver_alive: false,
+            artifacts: 0,
+            findings,
+        }
+    }
+}
+
+fn damaged(run: &str, (line, kind, why): &(u64, FindingKind, String), facts: &Facts) -> Finding {
+    let rebooted = match kind {
+        FindingKind::LinesMissing if facts.is_rebooted => {
+            "; the machine was started anew since, so that what was not flushed may be lost"
+        }
+        _ => "",
+    };
+    Finding {
+        line: Some(*line),
+        kind: *kind,
+        is_fault: true,
+        what: format!("{why}{rebooted}"),
+        next: Some(format!(
+            "put back a copy of the file if you have one; `adjutant inspect {run} --trace` shows what can be read, \
+             `adjutant resume {run} --accept-damage` goes on with that"
+        )),
+    }
+}
+
+fn tail(run: &str, facts: &Facts) -> Option<Finding> {
+    let line = Some(facts.lines + 1);
+    if facts.torn_bytes > 0 {
+        return Some(Finding {
+            line,
+            kind: FindingKind::TornTail,
+            // Whoever writes it may be in the middle of a line.
+            is_fault: !facts.driver_alive,
+            what: format!("{} bytes of a line that was not written to its end", facts.torn_bytes),
+            next: (!facts.driver_alive).then(|| {
+                format!("`adjutant resume {run}` keeps them beside the journal, and goes on from the last whole line")
+            }),
+        });
+    }
+    facts.is_unterminated.then(|| Finding {
+        line: Some(facts.lines),
+        kind: FindingKind::NoLineFeed,
+        is_fault: false,
+        what: "it is whole but for its line feed: it counts".to_owned(),
+        next: None,
+    })
+}
+
+fn no_outcome(run: &str, key: &Key, line: u64, has_ended: bool, facts: &Facts) -> Finding {
+    let why = if has_ended {
+        "although the run has ended: what came of it is not known"
+    } else if facts.driver_alive {
+        "yet: a process drives the run"
+    } else {
+        "yet: it waits, or its driver was killed"
+    };
+    let resumes = !has_ended && !facts.driver_alive && key.slot.what != What::Ask;
+    Finding {
+        line: Some(line),
+        kind: FindingKind::NoOutcome,
+        is_fault: has_ended,
+        what: format!("{} ({}) began here and has no outcome {why}", what(key), shown(key)),
+        next: resumes.then(|| format!("`adjutant resume {run}` finds out, repeats what merely reads, and goes on")),
+    }
+}
+
+fn lost(hash: &str, line: u64, artifact: Artifact) -> Option<Finding> {
+    let (kind, is_fault, what, next) = match artifact {
+        Artifact::Whole => return None,
+        Artifact::Missing => (
+            FindingKind::ArtifactMissing,
+            true,
+            format!("the content {hash} that it names is not there"),
+            Some("put it back from a copy of the folder `artifacts` of the home, or from a pack".to_owned()),
+        ),
+        Artifact::Changed => (
+            FindingKind::ArtifactChanged,
+            true,
+            format!("the content {hash} that it names is not what was kept"),
+            Some("put it back from a copy of the folder `artifacts` of the home, or from a pack".to_owned()),
+        ),
+        Artifact::LeftOut => {
+            let what = format!("the content {hash} that it names was left out");
+            (FindingKind::ArtifactMissing, false, what, None)
+        }
+    };
+    Some(Finding { line: Some(line), kind, is_fault, what, next })
+}
+
+fn what(key: &Key) -> &'static str {
+    match key.slot.what {
+        What::Turn => "a turn",
+        What::Call => "a tool call",
+        What::Ask => "a question",
+        What::Wait => "a wait",
+        What::Hook => "a guard hook",
+        What::Look => "a look at the working tree",
+    }
+}
+
+fn shown(key: &Key) -> String {
+    if key.part.is_root() { key.slot.to_string() } else { format!("{} of {}", key.slot, key.part) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::read::read_lines;
+    use crate::trace::{Line, wire};
+
+    fn events(lines: &[&str]) -> Vec<Event> {
+        let whole = lines.iter().enumerate().map(|(seq, rest)| {
+            let line = format!(r#"{{"seq":{seq},"at":"2026-01-02T03:04:05.678Z",{rest}}}"#);
+            match wire::decode(&line) {
+                Ok(Line::Event(event)) => event,
+                other => panic!("{line}: {other:?}"),
+            }
+        });
+        whole.collect()
+    }
+
+    const CALL: &str = r#""type":"tool_call","part":"session","slot":"call/1.1","call_id":"c","name":"n","args":{},"auth_decision":"allow""#;
+    const RESULT: &str = r#""type":"tool_result","part":"session","slot":"call/1.1","call_id":"c","success":true,"duration_ms":1,"bytes":9,"artifact":"ab""#;
+    const END: &str = r#""type":"run_end","outcome":"completed""#;
+
+    #[track_caller]
+    fn check(lines: &[&str], facts: Facts, artifact: Artifact, verdict: Verdict, found: &[(u64, FindingKind, bool)]) {
+        let mut verifier = Verifier::default();
+        for (line, event) in (1..).zip(events(lines)) {
+            verifier.event(line, &event);
+        }
+        let report = verifier.report("r", Facts { lines: lines.len() as u64, ..facts }, |_| artifact);
+        let kinds: Vec<_> = report.findings.iter().map(|f| (f.line.unwrap_or(0), f.kind, f.is_fault)).collect();
+        assert_eq!((report.verdict, kinds.as_slice()), (verdict, found), "{:?}", report.findings);
+    }
+
+    #[test]
+    fn what_began_has_one_outcome_and_what_is_named_is_there() {
+        use FindingKind::{AfterEnd, ArtifactChanged, ArtifactMissing, NoIntent, NoOutcome, TornTail};
+        let none = Facts::default;
+        check(&[CALL, RESULT, END], none(), Artifact::Whole, Verdict::Whole, &[]);
+        check(&[CALL, RESULT], none(), Artifact::LeftOut, Verdict::Whole, &[(2, ArtifactMissing, false)]);
+        check(&[CALL, RESULT], none(), Artifact::Missing, Verdict::NotWhole, &[(2, ArtifactMissing, true)]);
+        check(&[CALL, RESULT], none(), Artifact::Changed, Verdict::NotWhole, &[(2, ArtifactChanged, true)]);
+        check(&[CALL], none(), Artifact::Whole, Verdict::Whole, &[(1, NoOutcome, false)]);
+        check(&[CALL, END], none(), Artifact::Whole, Verdict::NotWhole, &[(1, NoOutcome, true)]);
+        check(&[RESULT], none(), Artifact::Whole, Verdict::NotWhole, &[(1, NoIntent, true)]);
+        check(&[CALL, RESULT, RESULT], none(), Artifact::Whole, Verdict::NotWhole, &[(3, NoIntent, true)]);
+        check(&[END, CALL, RESULT], none(), Artifact::Whole, Verdict::NotWhole, &[(2, AfterEnd, true)]);
+        let torn = || Facts { torn_bytes: 7, ..Facts::default() };
+        check(&[END], torn(), Artifact::Whole, Verdict::NotWhole, &[(2, TornTail, true)]);
+        let written = Facts { driver_alive: true, ..torn() };
+        check(&[CALL, RESULT], written, Artifact::Whole, Verdict::Whole, &[(3, TornTail, false)]);
+    }
+
+    #[test]
+    fn an_outcome_whose_intent_may_be_on_a_damaged_line_is_not_held_against_it() {
+        let facts = Facts { damaged: vec![(1, FindingKind::Unreadable, "x".to_owned())], ..Facts::default() };
+        let damaged = (1, FindingKind::Unreadable, true);
+        check(&[RESULT], facts, Artifact::Whole, Verdict::NotWhole, &[damaged]);
+    }
+
+    #[test]
+    fn what_says_how_long_a_journal_was_is_told() {
+        let length = |lines: &[&str], is_sealed| {
+            let mut verifier = Verifier::default();
+            events(lines).iter().for_each(|event| verifier.event(1, event));
+            verifier.report("r", Facts { is_sealed, ..Facts::default() }, |_| Artifact::Whole).length
+        };
+        assert_eq!(length(&[CALL], false), Length::Unknown);
+        assert_eq!(length(&[CALL, RESULT, END], false), Length::Ended);
+        assert_eq!(length(&[CALL], true), Length::Sealed);
+    }
+
+    #[test]
+    fn a_trace_of_the_peer_proves_nothing() {
+        let line = r#"{"type":"phase_enter","phase":"execute","at":"2026-01-02T03:04:05.678Z"}"#;
+        let report = Report::of_peer("p", &read_lines([(1, line)]));
+        assert_eq!((report.verdict, report.lines), (Verdict::Unprovable, 1));
+        let report = Report::of_peer("p", &read_lines([(1, line), (2, "{")]));
+        assert_eq!((report.verdict, report.findings[0].line), (Verdict::NotWhole, Some(2)));
+    }
+}
