@@ -6,11 +6,17 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use adjutant_core::trace::verify::Artifact;
 
 use crate::home::make_folder;
 
 /// The longest content that stays in its line, in bytes; anything longer is kept here (design section 4).
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
+
+/// How soon after a content was kept a line names it, at the very latest: a driver does both within a breath.
+pub const NAMED_WITHIN: Duration = Duration::from_secs(3600);
 
 /// The folder of contents: `<2 digits>/<hash>`.
 #[derive(Debug, Clone)]
@@ -34,11 +40,14 @@ impl Artifacts {
     pub fn keep(&self, content: &[u8]) -> io::Result<String> {
         let hash = blake3::hash(content).to_hex().to_string();
         let path = self.path(&hash);
-        if self.kept(&hash).is_some() {
-            return Ok(hash);
-        }
         let folder = path.parent().unwrap_or(&self.folder);
         make_folder(folder)?;
+        // Whoever prunes holds it while they look and remove: what is found stays long enough to be named.
+        let _lock = lock(folder)?;
+        let touch = || File::options().append(true).open(&path)?.set_modified(SystemTime::now());
+        if self.kept(&hash).is_some() && touch().is_ok() {
+            return Ok(hash);
+        }
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(content)?;
         file.as_file().sync_data()?;
@@ -52,16 +61,71 @@ impl Artifacts {
     /// name says any more.
     #[must_use]
     pub fn kept(&self, hash: &str) -> Option<Vec<u8>> {
-        let is_hash = hash.len() == 64 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_hash {
+        if !is_hash(hash) {
             return None;
         }
         let content = fs::read(self.path(hash)).ok()?;
         (blake3::hash(&content).to_hex().as_str() == hash).then_some(content)
     }
 
+    /// What is left of the content that was kept under `hash`.
+    #[must_use]
+    pub fn state(&self, hash: &str) -> Artifact {
+        match is_hash(hash).then(|| self.path(hash).symlink_metadata()) {
+            None | Some(Err(_)) => Artifact::Missing,
+            Some(Ok(_)) if self.kept(hash).is_some() => Artifact::Whole,
+            Some(Ok(_)) => Artifact::Changed,
+        }
+    }
+
+    /// Where the content of this hash is, if it is there, and how long it is.
+    #[must_use]
+    pub fn find(&self, hash: &str) -> Option<(PathBuf, u64)> {
+        let path = is_hash(hash).then(|| self.path(hash))?;
+        let found = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((path, found.len()))
+    }
+
+    /// Removes the content that was kept under `hash`, unless somebody kept it within the last [`NAMED_WITHIN`]: a line
+    /// may be about to name it. Says whether it is gone.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be removed.
+    pub fn remove(&self, hash: &str) -> io::Result<bool> {
+        let Some((path, _)) = self.find(hash) else { return Ok(true) };
+        let folder = path.parent().unwrap_or(&self.folder);
+        let _lock = lock(folder)?;
+        let modified = match path.symlink_metadata() {
+            Ok(found) => found.modified()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        if modified.elapsed().is_ok_and(|age| age < NAMED_WITHIN) {
+            return Ok(false);
+        }
+        fs::remove_file(&path)?;
+        Ok(true)
+    }
+
     fn path(&self, hash: &str) -> PathBuf {
         self.folder.join(&hash[..2]).join(hash)
+    }
+}
+
+fn is_hash(hash: &str) -> bool {
+    hash.len() == 64 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Holds the lock of a folder of contents until it is dropped.
+fn lock(folder: &Path) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    loop {
+        match rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive) {
+            Ok(()) => return Ok(folder),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -95,6 +159,25 @@ mod tests {
         assert_eq!(artifacts.kept(&hash), None);
         assert_eq!(artifacts.keep(b"whole").expect("kept again"), hash);
         assert_eq!(artifacts.kept(&hash).as_deref(), Some(&b"whole"[..]));
+    }
+
+    #[test]
+    fn what_was_kept_a_moment_ago_is_not_removed() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let artifacts = Artifacts::new(temp.path());
+        let hash = artifacts.keep(b"content").expect("kept");
+        assert!(!artifacts.remove(&hash).expect("looked"));
+        let age = |hash: &str| {
+            let (path, _) = artifacts.find(hash).expect("there");
+            let file = File::options().append(true).open(path).expect("opened");
+            file.set_modified(SystemTime::now() - NAMED_WITHIN * 2).expect("aged");
+        };
+        age(&hash);
+        artifacts.keep(b"content").expect("kept again");
+        assert!(!artifacts.remove(&hash).expect("looked"), "keeping it again makes it new");
+        age(&hash);
+        assert!(artifacts.remove(&hash).expect("removed") && artifacts.find(&hash).is_none());
+        assert!(artifacts.remove(&hash).expect("gone already"));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub const LEASE_ENDING: &str = ".lease";
 /// peer.
 pub const MAILBOX_ENDING: &str = ".mailbox.jsonl";
 
+/// How the name of what is left of a pruned run ends.
+pub const PRUNED_ENDING: &str = ".pruned";
+
 /// The folder of everything that outlives a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
@@ -106,6 +109,12 @@ impl Home {
     #[must_use]
     pub fn rollups(&self) -> PathBuf {
         self.root.join("rollups.jsonl")
+    }
+
+    /// What is left of a pruned run: that its name is taken.
+    #[must_use]
+    pub fn pruned(&self, run_id: &RunId) -> PathBuf {
+        self.sessions.join(format!("{run_id}{PRUNED_ENDING}"))
     }
 
     /// Which questions were told of to the operator.

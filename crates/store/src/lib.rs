@@ -6,19 +6,24 @@
 //! is `core`'s.
 //!
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
-//! [`recover`] what a journal still holds after a crash or a fault, [`runs`] which runs there are,
-//! [`scan`] reads any file of lines in bounded memory, [`history`] walks over all traces of a project, [`config`] reads what an operator set, [`keys`] the keys
+//! [`recover`] what a journal still holds after a crash or a fault, [`verify`] whether it is what was written, [`pack`]
+//! puts it up for a third party, [`prune`] removes what is old, [`runs`] says which runs there are,
+//! [`scan`] reads any file of lines in bounded memory, [`history`] walks
+//! over all traces of a project, [`config`] reads what an operator set, [`keys`] the keys
 //! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`mailbox`] what is
 //! answered to the questions of a run from anywhere, [`trust`] which files of projects may run something.
 
 pub mod home;
 pub mod journal;
 pub mod recover;
+pub mod verify;
+pub mod pack;
 mod batches;
 pub mod lease;
 pub mod disk;
 pub mod artifacts;
 pub mod runs;
+pub mod prune;
 pub mod scan;
 pub mod history;
 pub mod config;

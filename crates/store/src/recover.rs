@@ -41,6 +41,8 @@ pub struct Reading {
     pub last_hash: Option<String>,
     /// How many bytes the whole lines take.
     pub whole_bytes: u64,
+    /// How many whole lines there are.
+    pub lines: u64,
 }
 
 /// A line of a type that this version does not know.
@@ -164,8 +166,25 @@ pub enum ReadError {
 /// [`ReadError::Foreign`] if its header says that it is not one of ours, [`ReadError::Unreadable`] if
 /// `from` fails.
 pub fn read(from: impl Read, seal: Option<&Seal>, loss: Loss) -> Result<Reading, ReadError> {
+    let mut events = Vec::new();
+    let reading = read_each(from, seal, loss, |_, event| events.push(event))?;
+    Ok(Reading { events, ..reading })
+}
+
+/// The same, with each event handed to `each` as it comes, after the number of its line: so that none is kept. There
+/// are none in what is returned.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_each(
+    from: impl Read,
+    seal: Option<&Seal>,
+    loss: Loss,
+    each: impl FnMut(u64, Event),
+) -> Result<Reading, ReadError> {
     let mut batches = Batches::new(from);
-    let mut fold = Fold::default();
+    let mut fold = Fold { reading: Reading::default(), line: 0, accepted: Vec::new(), each };
     while let Some(batch) = batches.next()? {
         if fold.line == 0 {
             check_header(&batch)?;
@@ -174,7 +193,6 @@ pub fn read(from: impl Read, seal: Option<&Seal>, loss: Loss) -> Result<Reading,
             Batch::Lines(bytes) => {
                 let lines = split(bytes);
                 fold.reading.whole_bytes += bytes.len() as u64;
-                fold.reading.events.reserve(lines.len());
                 for decoded in decode_all(&lines, bytes.len()).into_iter().flatten() {
                     fold.line(decoded);
                 }
@@ -286,14 +304,14 @@ fn prev(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Puts decoded lines together in their order.
-#[derive(Default)]
-struct Fold {
+struct Fold<E> {
     reading: Reading,
     line: u64,
     accepted: Vec<u64>,
+    each: E,
 }
 
-impl Fold {
+impl<E: FnMut(u64, Event)> Fold<E> {
     fn line(&mut self, decoded: Decoded<'_>) {
         self.line += 1;
         if let Some(why) = self.why_damaged(&decoded) {
@@ -310,7 +328,7 @@ impl Fold {
                 if let Body::RunResume { accepted_damage, .. } = &event.body {
                     self.accepted.extend(accepted_damage.iter().filter(|line| **line < self.line));
                 }
-                self.reading.events.push(event);
+                (self.each)(self.line, event);
             }
             Ok(Line::Unknown { kind, .. }) => self.reading.unknown.push(UnknownLine { line: self.line, kind }),
             Err(_) => {}
@@ -349,6 +367,7 @@ impl Fold {
             let line = if matches!(why, Why::Missing { .. }) { self.line + 1 } else { self.line };
             self.reading.damaged.push(DamagedLine { line, why });
         }
+        self.reading.lines = self.line;
         let accepted = self.accepted;
         self.reading.damaged.retain(|damaged| {
             let known = accepted.contains(&damaged.line);

@@ -82,7 +82,7 @@ enum Condition {
 /// # Errors
 ///
 /// [`io::ErrorKind::TimedOut`] if they don't.
-fn lock(disk: &impl Disk) -> io::Result<()> {
+pub(crate) fn lock(disk: &impl Disk) -> io::Result<()> {
     for attempt in 0..LOCK_TRIES {
         if disk.try_lock()? {
             return Ok(());

@@ -120,6 +120,10 @@ impl FileJournal {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(OpenError::Busy { path }),
             Err(source) => return Err(unusable(source)),
         }
+        // Whoever pruned the run meanwhile held the lock until its files were gone.
+        if !disk.status().map_err(unusable)?.linked {
+            return Err(OpenError::NoSuchRun { run_id: run_id.clone() });
+        }
         let vacancy = Vacancy::look(&home.lease(run_id), owner, now)?;
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
         let mut file = plain_file::open(&path).map_err(unusable)?;
@@ -318,7 +322,15 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    fn unread(path: &Path, error: ReadError) -> Self {
+    /// Why the journal of `run_id` was not opened.
+    pub(crate) fn unopened(run_id: &RunId, path: &Path, error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Self::NoSuchRun { run_id: run_id.clone() };
+        }
+        Self::Unusable { path: path.to_owned(), source: error }
+    }
+
+    pub(crate) fn unread(path: &Path, error: ReadError) -> Self {
         let path = path.to_owned();
         match error {
             ReadError::Foreign(source) => Self::Foreign { path, source },

@@ -23,7 +23,7 @@ pub use find::{FindError, Found, find};
 pub use open::{AllAsking, Asking, Idle, idle, open_questions};
 pub use summary::{PeerSummary, RunSummary};
 
-use crate::home::{Home, JOURNAL_ENDING};
+use crate::home::{Home, JOURNAL_ENDING, PRUNED_ENDING};
 use crate::lease::Owner;
 
 /// One entry of the folder of sessions.
@@ -108,9 +108,34 @@ fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     Ok(names)
 }
 
+/// All names that a new run can't have: those of runs that were pruned too, so that no name ever means two runs.
+fn taken(home: &Home) -> io::Result<BTreeMap<String, Files>> {
+    let mut taken = names(home)?;
+    for name in pruned(home)? {
+        taken.entry(name).or_default();
+    }
+    Ok(taken)
+}
+
+/// The names of the runs that were pruned, or are being pruned.
+pub(crate) fn pruned(home: &Home) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(home.sessions()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        names.extend(name.to_str().and_then(|name| name.strip_suffix(PRUNED_ENDING)).map(str::to_owned));
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
 /// The name that stands in the way of a new run `run_id`: the same without regard to case.
 pub(crate) fn taken_name(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> io::Result<Option<String>> {
-    let mut same = names(home)?.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(run_id.as_str()));
+    let mut same = taken(home)?.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(run_id.as_str()));
     Ok(same.find(|(name, files)| !unbegun::are_free(home, name, files, seer, now)).map(|(name, _)| name))
 }
 
@@ -122,7 +147,7 @@ pub(crate) fn taken_name(home: &Home, run_id: &RunId, seer: &Owner, now: Timesta
 ///
 /// If there is a folder of sessions and it can't be read.
 pub fn next_run_id(home: &Home, brief_id: &BriefId, seer: &Owner, now: Timestamp) -> io::Result<Option<RunId>> {
-    let names = names(home)?;
+    let names = taken(home)?;
     let numbered = names.iter().filter_map(|(name, files)| Some((name, files, run_number(name, brief_id.as_str())?)));
     let taken = numbered.filter(|(name, files, _)| !unbegun::are_free(home, name, files, seer, now));
     let highest = taken.map(|(_, _, number)| number).max();

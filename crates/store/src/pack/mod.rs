@@ -1,0 +1,337 @@
+//! Evidence packs: a run's journal with what it names, in one file or folder, for whoever has no home of ours.
+//!
+//! In: a run. Out: a pack, the same bytes each time as long as the journal is the same. Or in: a pack of unknown
+//! origin. Out: what is wrong with it; nothing of it is written to the disk, and nothing is believed before it was
+//! checked. What belongs into a pack is core's.
+//!
+//! Begin with [`Packing::of`] and [`verify_pack`]. `tar.rs` knows the one form of archive that is written and read.
+
+mod check;
+mod tar;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use adjutant_core::id::RunId;
+use adjutant_core::trace::pack::{
+    ARTIFACTS, FORMAT, FileFacts, HASHES, JOURNAL, JournalFacts, LeftOut, MANIFEST, Manifest, PAGE, PAGE_TEXT, PROGRAM,
+    PROGRAM_TEXT, VERSION,
+};
+use adjutant_core::trace::redact::redact_line;
+use adjutant_core::trace::verify::{Artifact, Verifier};
+use sha2::{Digest as _, Sha256};
+
+pub use check::{PackReport, verify_pack};
+
+use crate::artifacts::Artifacts;
+use crate::home::Home;
+use crate::journal::OpenError;
+use crate::recover::{self, Loss, Tail};
+
+/// What a pack is to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Everything.
+    Whole,
+    /// Not what anybody said, wrote or read.
+    Redacted,
+}
+
+/// A pack that is about to be written.
+#[derive(Debug)]
+pub struct Packing {
+    manifest: Manifest,
+    content: Content,
+    journal: File,
+    whole_bytes: u64,
+    artifacts: Artifacts,
+}
+
+/// What was written of a pack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// The SHA-256 of its manifest: whoever has it from us knows the pack for ours.
+    pub manifest_sha256: String,
+    /// How many files it has.
+    pub files: u64,
+}
+
+impl Packing {
+    /// A pack of `run_id` as its journal stands.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] if the journal is not there, can't be read, or is not one of ours.
+    pub fn of(home: &Home, run_id: &RunId, content: Content) -> Result<Self, OpenError> {
+        let path = home.journal(run_id);
+        let unusable = |source| OpenError::Unusable { path: path.clone(), source };
+        let mut journal = File::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
+        // A driver may append meanwhile: what is there now is packed.
+        let length = journal.metadata().map_err(unusable)?.len();
+        let mut verifier = Verifier::default();
+        let reading = recover::read_each((&mut journal).take(length), None, Loss::MayBe, |line, event| {
+            verifier.event(line, &event);
+        })
+        .map_err(|error| OpenError::unread(&path, error))?;
+
+        let artifacts = Artifacts::new(home.artifacts());
+        let mut files = std::collections::BTreeMap::new();
+        let mut left_out = Vec::new();
+        let mut faults = (reading.damaged.len() + reading.accepted_before.len()) as u64;
+        for (hash, _) in verifier.artifacts() {
+            let missing = match (content, artifacts.state(hash)) {
+                (Content::Redacted, _) => "it is content",
+                (Content::Whole, Artifact::Whole) => {
+                    let facts = artifacts.kept(hash).map(|content| facts_of(&mut &content[..])).transpose();
+                    match facts.map_err(unusable)? {
+                        Some(facts) => {
+                            files.insert(format!("{ARTIFACTS}{hash}"), facts);
+                            continue;
+                        }
+                        None => "it could not be read when the pack was made",
+                    }
+                }
+                (Content::Whole, _) => "it was gone or changed when the pack was made",
+            };
+            faults += u64::from(content == Content::Whole);
+            left_out.push(LeftOut { what: "artifact".into(), hash: Some(hash.to_owned()), why: missing.into() });
+        }
+        if content == Content::Redacted {
+            left_out.push(LeftOut {
+                what: "what anybody said, wrote or read".into(),
+                hash: None,
+                why: "the journal was redacted".into(),
+            });
+        }
+        if let Tail::Torn { bytes } = reading.tail {
+            left_out.push(LeftOut {
+                what: format!("{bytes} bytes behind the last line"),
+                hash: None,
+                why: "they are no whole line".into(),
+            });
+        }
+        let mut packing = Self {
+            manifest: Manifest {
+                format: FORMAT.to_owned(),
+                version: VERSION,
+                run: run_id.to_string(),
+                adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
+                journal: JournalFacts {
+                    redacted: content == Content::Redacted,
+                    lines: reading.lines,
+                    last_seq: reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1)),
+                    last_hash: reading.last_hash,
+                    faults,
+                },
+                files,
+                left_out,
+            },
+            content,
+            journal,
+            whole_bytes: reading.whole_bytes,
+            artifacts,
+        };
+        let mut made =
+            vec![(PAGE, facts_of(&mut PAGE_TEXT.as_bytes())), (PROGRAM, facts_of(&mut PROGRAM_TEXT.as_bytes()))];
+        made.push((JOURNAL, packing.facts(JOURNAL)));
+        if content == Content::Redacted {
+            made.push((HASHES, packing.facts(HASHES)));
+        }
+        for (name, facts) in made {
+            packing.manifest.files.insert(name.to_owned(), facts.map_err(unusable)?);
+        }
+        Ok(packing)
+    }
+
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Writes the pack as one file into `to`.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written, or what it is of has changed meanwhile.
+    pub fn write_tar(mut self, to: impl Write) -> io::Result<Packed> {
+        let mut to = BufWriter::new(to);
+        self.write_each(|packing, name, bytes| {
+            to.write_all(&tar::header(name, bytes)?)?;
+            packing.write(name, &mut to)?;
+            to.write_all(&tar::padding(bytes))
+        })?;
+        to.write_all(&tar::END)?;
+        to.flush()?;
+        Ok(self.packed())
+    }
+
+    /// Writes the pack as a folder, which is made and must not be there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write_tar`].
+    pub fn write_folder(mut self, folder: &Path) -> io::Result<Packed> {
+        fs::create_dir(folder)?;
+        if self.manifest.files.keys().any(|name| name.starts_with(ARTIFACTS)) {
+            fs::create_dir(folder.join(ARTIFACTS))?;
+        }
+        self.write_each(|packing, name, _| {
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(folder.join(name))?;
+            let mut file = BufWriter::new(file);
+            packing.write(name, &mut file)?;
+            file.flush()
+        })?;
+        Ok(self.packed())
+    }
+
+    fn packed(&self) -> Packed {
+        Packed {
+            manifest_sha256: hex(&Sha256::digest(self.manifest.text())),
+            files: self.manifest.files.len() as u64 + 1,
+        }
+    }
+
+    fn write_each(&mut self, mut each: impl FnMut(&mut Self, &str, u64) -> io::Result<()>) -> io::Result<()> {
+        let bytes = self.manifest.text().len() as u64;
+        let files = self.manifest.files.iter().map(|(name, facts)| (name.clone(), facts.bytes));
+        for (name, bytes) in std::iter::once((MANIFEST.to_owned(), bytes)).chain(files.collect::<Vec<_>>()) {
+            each(self, &name, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one file, and makes sure that it is what the manifest says.
+    fn write(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
+        let mut hashing = Hashing::new(to);
+        self.produce(name, &mut hashing)?;
+        let found = hashing.facts();
+        match self.manifest.files.get(name) {
+            Some(expected) if *expected != found => {
+                Err(io::Error::other(format!("`{name}` changed while the pack was made: try again")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn facts(&mut self, name: &str) -> io::Result<FileFacts> {
+        let mut hashing = Hashing::new(io::sink());
+        self.produce(name, &mut hashing)?;
+        Ok(hashing.facts())
+    }
+
+    fn produce(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
+        match name {
+            MANIFEST => to.write_all(self.manifest.text().as_bytes()),
+            PAGE => to.write_all(PAGE_TEXT.as_bytes()),
+            PROGRAM => to.write_all(PROGRAM_TEXT.as_bytes()),
+            JOURNAL if self.content == Content::Whole => {
+                self.journal.seek(SeekFrom::Start(0))?;
+                io::copy(&mut (&mut self.journal).take(self.whole_bytes), to).map(drop)
+            }
+            JOURNAL => self.each_line(|line| redact_bytes(line, to)),
+            HASHES => self.each_line(|line| writeln!(to, "{}", blake3::hash(line).to_hex())),
+            other => {
+                let hash = other.strip_prefix(ARTIFACTS).unwrap_or(other);
+                let gone = || io::Error::other(format!("the content {hash} is gone: try again"));
+                to.write_all(&self.artifacts.kept(hash).ok_or_else(gone)?)
+            }
+        }
+    }
+
+    fn each_line(&mut self, each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.journal.seek(SeekFrom::Start(0))?;
+        each_line((&mut self.journal).take(self.whole_bytes), each)
+    }
+}
+
+/// Writes the redacted form of `line`, with a line feed.
+///
+/// # Errors
+///
+/// If it can't be written.
+pub fn redact_bytes(line: &[u8], to: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    // What is no text can't be read as an event, and says how long it was.
+    let text = String::from_utf8_lossy(line);
+    to.write_all(redact_line(&text).as_bytes())?;
+    to.write_all(b"\n")
+}
+
+/// Hands each line of `from` to `each`, without its line feed.
+///
+/// # Errors
+///
+/// Those of `from` and `each`.
+pub fn each_line(from: impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut from = BufReader::with_capacity(256 * 1024, from);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if from.read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        each(line.strip_suffix(b"\n").unwrap_or(&line))?;
+    }
+}
+
+fn facts_of(from: &mut impl Read) -> io::Result<FileFacts> {
+    let mut hashing = Hashing::new(io::sink());
+    io::copy(from, &mut hashing)?;
+    Ok(hashing.facts())
+}
+
+/// Passes bytes on, and knows what they were.
+struct Hashing<I> {
+    inner: I,
+    bytes: u64,
+    blake3: blake3::Hasher,
+    sha256: Sha256,
+}
+
+impl<I> Hashing<I> {
+    fn new(inner: I) -> Self {
+        Self { inner, bytes: 0, blake3: blake3::Hasher::new(), sha256: Sha256::new() }
+    }
+
+    fn facts(self) -> FileFacts {
+        FileFacts {
+            bytes: self.bytes,
+            blake3: self.blake3.finalize().to_hex().to_string(),
+            sha256: hex(&self.sha256.finalize()),
+        }
+    }
+
+    fn passed(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.blake3.update(bytes);
+        self.sha256.update(bytes);
+    }
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.passed(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.passed(into.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

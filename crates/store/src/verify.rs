@@ -1,0 +1,223 @@
+//! Verifies a journal where it lies: its chain, what its lease says of its length, and the contents that it names.
+//!
+//! In: a home and a name, or any bytes with what is known of their end. Out: core's report. Takes no right to the run
+//! and changes nothing; a driver may be at work.
+//!
+//! Begin with [`verify`].
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use adjutant_core::id::RunId;
+use adjutant_core::trace::read::read_bytes;
+use adjutant_core::trace::verify::{Artifact, Facts, FindingKind, Report, Verifier};
+use jiff::Timestamp;
+
+use crate::artifacts::Artifacts;
+use crate::home::Home;
+use crate::journal::OpenError;
+use crate::lease::{Content, Owner, Seal};
+use crate::recover::{self, Loss, ReadError, Reading, Tail, Why};
+
+/// What is known of the journal of `run_id`. `seer` and `now` are for telling whether its driver is alive.
+///
+/// # Errors
+///
+/// [`OpenError`] if it is not there, can't be read, or is not one of ours.
+pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Result<Report, OpenError> {
+    let path = home.journal(run_id);
+    // Before the journal: a driver writes a line first and then says so, so that what was said by now is there.
+    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    let file = File::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
+    let sealed = Sealed {
+        seal: lease.as_ref().and_then(Content::seal),
+        is_rebooted: lease.as_ref().is_some_and(|lease| lease.owner.boot_id != seer.boot_id),
+        driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
+    };
+    let artifacts = Artifacts::new(home.artifacts());
+    verify_bytes(run_id.as_str(), file, &sealed, |hash| artifacts.state(hash))
+        .map_err(|error| OpenError::unread(&path, error))
+}
+
+/// What somebody says of the end of a journal, and of whoever writes it.
+#[derive(Debug, Clone, Default)]
+pub struct Sealed {
+    /// How far it was written.
+    pub seal: Option<Seal>,
+    /// Whether the machine was started anew since.
+    pub is_rebooted: bool,
+    /// Whether a process is writing it now.
+    pub driver_alive: bool,
+}
+
+/// What is known of the journal `from`. `artifact` says what is left of a content.
+///
+/// # Errors
+///
+/// [`ReadError`] if it can't be read, or is not one of ours.
+pub fn verify_bytes(
+    run: &str,
+    from: impl Read,
+    sealed: &Sealed,
+    artifact: impl FnMut(&str) -> Artifact,
+) -> Result<Report, ReadError> {
+    let mut verifier = Verifier::default();
+    // Lines that are gone are told in any case; whether the machine lost them is for the report to say.
+    let reading = recover::read_each(from, sealed.seal.as_ref(), Loss::CantBe, |line, event| {
+        verifier.event(line, &event);
+    })?;
+    Ok(verifier.report(run, facts(reading, sealed), artifact))
+}
+
+/// What is known of a trace of the peer: nothing in it proves anything.
+///
+/// # Errors
+///
+/// If it can't be read.
+pub fn verify_peer(name: &str, trace: &Path) -> std::io::Result<Report> {
+    Ok(Report::of_peer(name, &read_bytes(&std::fs::read(trace)?)))
+}
+
+fn facts(reading: Reading, sealed: &Sealed) -> Facts {
+    let damaged = reading.damaged.into_iter().map(|damaged| {
+        let kind = match damaged.why {
+            Why::Unreadable(_) => FindingKind::Unreadable,
+            Why::Gap { .. } => FindingKind::Gap,
+            Why::BrokenLink => FindingKind::BrokenLink,
+            Why::NotAsWritten => FindingKind::LastLineChanged,
+            Why::Missing { .. } => FindingKind::LinesMissing,
+        };
+        (damaged.line, kind, damaged.why.to_string())
+    });
+    Facts {
+        damaged: damaged.collect(),
+        accepted: reading.accepted_before,
+        unknown: reading.unknown.into_iter().map(|unknown| (unknown.line, unknown.kind)).collect(),
+        torn_bytes: if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 },
+        is_unterminated: reading.tail == Tail::Unterminated,
+        lines: reading.lines,
+        last_seq: reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1)),
+        last_hash: reading.last_hash,
+        is_sealed: sealed.seal.is_some(),
+        is_rebooted: sealed.is_rebooted,
+        driver_alive: sealed.driver_alive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::procedure::Part;
+    use adjutant_core::trace::verify::{Length, Verdict};
+    use adjutant_core::trace::{Body, Entry, Outcome, PhaseName, TRACE_VERSION, wire};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A journal of 40 lines: its lines, and what its driver said of its end.
+    fn journal() -> (Vec<Vec<u8>>, Sealed) {
+        let mut bodies =
+            vec![Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() }];
+        for number in 0..38 {
+            bodies.push(match number % 3 {
+                0 => Body::PhaseEnter { phase: PhaseName::Execute, reason: Some("why \u{e9}".into()) },
+                1 => Body::Warning { text: format!("\"quoted\" {number}\n") },
+                _ => Body::TurnRead { turn: number, fired: vec!["blocker".into()] },
+            });
+        }
+        bodies.push(Body::RunEnd { outcome: Outcome::Completed });
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        for (seq, body) in (0..).zip(bodies) {
+            let event = Entry { part: Part::root(), body }.at(seq, Timestamp::from_second(seq as i64).expect("a time"));
+            let prev = lines.last().map(|line| wire::line_hash(line));
+            lines.push(wire::encode(&event, prev.as_deref()).into_bytes());
+        }
+        let hash = wire::line_hash(lines.last().expect("lines"));
+        let seal = Some(Seal { seq: lines.len() as u64 - 1, hash });
+        (lines, Sealed { seal, ..Sealed::default() })
+    }
+
+    fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
+        lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect()
+    }
+
+    fn verdict(bytes: &[u8], sealed: &Sealed) -> Option<Verdict> {
+        // What is taken for somebody else's is not taken for whole either.
+        verify_bytes("r", bytes, sealed, |_| Artifact::Whole).ok().map(|report| report.verdict)
+    }
+
+    #[test]
+    fn a_whole_journal_is_whole() {
+        let (lines, sealed) = journal();
+        let report = verify_bytes("r", &*joined(&lines), &sealed, |_| Artifact::Whole).expect("ours");
+        assert_eq!((report.verdict, report.length, report.findings), (Verdict::Whole, Length::Sealed, Vec::new()));
+        assert_eq!(
+            (report.lines, report.last_seq, report.last_hash),
+            (40, Some(39), sealed.seal.map(|seal| seal.hash))
+        );
+    }
+
+    #[test]
+    fn dropped_swapped_and_doubled_lines_are_found() {
+        let (lines, sealed) = journal();
+        for at in 0..lines.len() {
+            let mut dropped = lines.clone();
+            dropped.remove(at);
+            assert_ne!(verdict(&joined(&dropped), &sealed), Some(Verdict::Whole), "{at} dropped");
+            let mut doubled = lines.clone();
+            doubled.insert(at, lines[at].clone());
+            assert_ne!(verdict(&joined(&doubled), &sealed), Some(Verdict::Whole), "{at} doubled");
+            for other in at + 1..lines.len() {
+                let mut swapped = lines.clone();
+                swapped.swap(at, other);
+                assert_ne!(verdict(&joined(&swapped), &sealed), Some(Verdict::Whole), "{at} and {other} swapped");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_is_found_wherever_something_says_how_long_the_journal_was() {
+        let (lines, sealed) = journal();
+        let bytes = joined(&lines);
+        let nobody = Sealed::default();
+        for cut in 0..bytes.len() - 1 {
+            assert_ne!(verdict(&bytes[..cut], &sealed), Some(Verdict::Whole), "cut at {cut}");
+            // Without a seal a cut between two lines can't be told from a run that is not over, and the report says so.
+            let report = verify_bytes("r", &bytes[..cut], &nobody, |_| Artifact::Whole).expect("ours");
+            let is_between = cut == 0 || bytes[cut - 1] == b'\n' || bytes[cut] == b'\n';
+            assert_eq!(report.verdict == Verdict::Whole, is_between, "cut at {cut}: {report:?}");
+            assert_eq!(report.length, Length::Unknown, "cut at {cut}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn any_other_byte_anywhere_is_found(at in any::<proptest::sample::Index>(), byte in any::<u8>()) {
+            let (lines, sealed) = journal();
+            let bytes = joined(&lines);
+            let at = at.index(bytes.len());
+            let mut changed = bytes.clone();
+            changed[at] = byte;
+            // All that has no effect is the last line feed, in whose place anything is a line that is not written whole.
+            prop_assert_eq!(verdict(&changed, &sealed) == Some(Verdict::Whole), changed == bytes, "byte {}", at);
+            // Without a seal only the last line can be changed unnoticed: nothing has its hash.
+            let unsealed = verdict(&changed, &Sealed::default()) == Some(Verdict::Whole);
+            let is_last = at >= bytes.len() - 1 - lines[39].len();
+            prop_assert!(!unsealed || changed == bytes || is_last, "byte {}", at);
+        }
+
+        #[test]
+        fn bytes_put_in_or_taken_out_are_found(at in any::<proptest::sample::Index>(), more in proptest::collection::vec(any::<u8>(), 1..5)) {
+            let (lines, sealed) = journal();
+            let bytes = joined(&lines);
+            let at = at.index(bytes.len());
+            let longer = [&bytes[..at], &more, &bytes[at..]].concat();
+            prop_assert_ne!(verdict(&longer, &sealed), Some(Verdict::Whole));
+            let until = (at + more.len()).min(bytes.len() - 1).max(at);
+            let shorter = [&bytes[..at], &bytes[until..]].concat();
+            prop_assert!(shorter == bytes || verdict(&shorter, &sealed) != Some(Verdict::Whole));
+        }
+    }
+}
