@@ -7,6 +7,7 @@
 
 pub mod custody;
 pub mod environment;
+pub mod grpc;
 pub mod hooks;
 pub mod http;
 pub mod sandbox;

@@ -240,6 +240,24 @@ impl HttpClient {
     ///
     /// [`NoClient`] if the system's certificates can't be used.
     pub fn with_lookup(hosts: Hosts, proxies: Proxies, lookup: Lookup) -> Result<Self, NoClient> {
+        Self::built(hosts, proxies, lookup, |building| building)
+    }
+
+    /// A client that goes where `hosts` allows, straight, and speaks HTTP/2 from the first byte, without TLS too.
+    ///
+    /// # Errors
+    ///
+    /// [`NoClient`] if the system's certificates can't be used.
+    pub fn http2(hosts: Hosts) -> Result<Self, NoClient> {
+        Self::built(hosts, Proxies::default(), system_lookup(), reqwest::ClientBuilder::http2_prior_knowledge)
+    }
+
+    fn built(
+        hosts: Hosts,
+        proxies: Proxies,
+        lookup: Lookup,
+        spoken: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+    ) -> Result<Self, NoClient> {
         install_provider();
         let hosts = Arc::new(hosts);
         let resolver = GuardedResolver { hosts: hosts.clone(), proxies: proxies.hosts(), lookup };
@@ -253,7 +271,25 @@ impl HttpClient {
         for proxy in proxies.for_client()? {
             building = building.proxy(proxy);
         }
-        Ok(Self { client: building.build()?, hosts, proxies })
+        Ok(Self { client: spoken(building).build()?, hosts, proxies })
+    }
+
+    /// Sends bytes to `url`, under the same guards; follows no redirect. Returns the host with an answer of which the
+    /// head has arrived.
+    pub(crate) async fn send_bytes(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &[(&'static str, &'static str)],
+        body: Vec<u8>,
+    ) -> Result<(String, reqwest::Response), FetchError> {
+        let host = self.check(url)?;
+        let mut sending = self.client.request(method, url.clone()).body(body);
+        for (name, value) in headers {
+            sending = sending.header(*name, *value);
+        }
+        let response = sending.send().await.map_err(|error| failed(&host, &error))?;
+        Ok((host, response))
     }
 
     /// Sends a request and reads the answer, following redirects.
