@@ -14,6 +14,7 @@ pub mod plan;
 pub mod replay;
 pub mod history;
 pub mod learn;
+pub mod trace;
 pub mod undo;
 pub mod decide;
 pub mod explain;

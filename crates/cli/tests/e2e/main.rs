@@ -31,6 +31,7 @@ mod recorded;
 mod sandbox;
 mod say;
 mod terminal;
+mod trace;
 mod two_drivers;
 mod undo;
 mod views;

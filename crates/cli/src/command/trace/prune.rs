@@ -1,0 +1,258 @@
+//! `adjutant trace prune`: removes runs that are over and old.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use adjutant_core::id::RunId;
+use adjutant_core::trace::prune::{Limit, Prunable, select};
+use adjutant_core::trace::wire;
+use adjutant_core::view::visible_line;
+use adjutant_host::rescue::Rescues;
+use adjutant_store::prune::{Ended, Kept, PruneError, Pruning, Survey, Whose};
+use adjutant_store::{OpenError, Owner};
+use anyhow::Context as _;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::command::{print, print_json};
+use crate::console::confirm;
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// Remove runs that have ended, with all that is theirs
+///
+/// Journals, mailboxes, what was kept for `undo`, and contents that no other run names. What goes on, waits, was paused
+/// or killed, or is damaged stays. What is removed is gone from `history` and `learn` too; its name stays taken. Shows
+/// what goes and asks first. Exit code 4 if nobody is there to be asked, 1 if something could not be removed.
+#[derive(Debug, clap::Args)]
+#[group(id = "limit", required = true)]
+pub(super) struct PruneArgs {
+    /// Remove what last changed more than so many days ago
+    #[arg(long, group = "limit", value_name = "DAYS")]
+    older_than: Option<u32>,
+    /// Remove the oldest until no more than so many bytes are left, such as 500M or 2G
+    #[arg(long, group = "limit", value_name = "SIZE", value_parser = parse_size)]
+    keep_bytes: Option<u64>,
+    /// Also sessions of the other program that are done
+    #[arg(long)]
+    peer: bool,
+    /// Only show what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// Don't ask
+    #[arg(long)]
+    yes: bool,
+    /// Print what went, and what did not, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// So many bytes: a number, or one with `K`, `M`, `G` or `T`, which count by 1024.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = text[digits.len()..].trim().to_ascii_uppercase();
+    let power = match unit.trim_end_matches("IB").trim_end_matches('B') {
+        "" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return Err("write it as `500M`, with K, M, G or T".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "write it as `500M`: a whole number of bytes".to_owned())?;
+    number.checked_mul(1024u64.pow(power)).ok_or_else(|| "that is more than there can be".to_owned())
+}
+
+/// What came of one that was to go.
+struct Fate<'e> {
+    ended: &'e Ended,
+    /// How many of its calls could be undone, and what removes the refs that stay in repositories.
+    rescues: (usize, Vec<String>),
+    /// Why it is still there; absent if it is gone.
+    why: Option<String>,
+    /// Whether that is a failure, and not a run that somebody else was faster to take.
+    is_failure: bool,
+}
+
+pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
+    let home = place.home()?;
+    let root = std::path::absolute(home.root()).context("can't tell where the home is")?;
+    let rescues = |run_id: &RunId| Rescues::of(&root, run_id.as_str()).folder();
+    let (owner, now) = (Owner::current(), Timestamp::now());
+    let (mut pruning, mut survey) = Pruning::begin(&home, &owner, now, rescues).map_err(unprunable)?;
+    survey.prunable.retain(|ended| args.peer || matches!(ended.whose, Whose::Run(_)));
+    let limit = match (args.older_than, args.keep_bytes) {
+        (Some(days), _) => {
+            let age = SignedDuration::from_hours(24 * i64::from(days));
+            Limit::OlderThan(now.saturating_sub(age).unwrap_or(Timestamp::MIN))
+        }
+        (None, bytes) => Limit::KeepBytes(bytes.unwrap_or(u64::MAX)),
+    };
+    let all: Vec<Prunable> =
+        survey.prunable.iter().map(|ended| Prunable { updated_at: ended.updated_at, bytes: ended.bytes }).collect();
+    let chosen: Vec<&Ended> =
+        select(&all, survey.kept_bytes, limit).into_iter().map(|index| &survey.prunable[index]).collect();
+
+    if !args.json {
+        print(&text(&survey, &chosen, &root))?;
+    }
+    let nothing = chosen.is_empty() && survey.unfinished.is_empty();
+    if args.dry_run || nothing {
+        return said(args, &survey, &chosen.iter().map(|ended| fate_of(ended, &root)).collect::<Vec<_>>(), false);
+    }
+    if !args.yes && !chosen.is_empty() && !confirm("Remove them for good?") {
+        return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            Ok(Ending::Declined)
+        } else {
+            Err(Failure::ending(Ending::Waiting, "nothing was removed: nobody is there to be asked")
+                .hint("look at what would go with --dry-run, then give --yes")
+                .into())
+        };
+    }
+    let mut fates = Vec::new();
+    for ended in chosen {
+        let rescued = kept_for_undo(ended, &root);
+        let removed = match &ended.whose {
+            Whose::Run(run_id) => pruning.remove(run_id, &rescues(run_id), &owner, Timestamp::now()),
+            Whose::Peer(_, files) => pruning.remove_peers(files),
+        };
+        fates.push(Fate {
+            ended,
+            rescues: rescued,
+            is_failure: matches!(removed, Err(PruneError::Io(_) | PruneError::Busy)),
+            why: removed.err().map(|error| error.to_string()),
+        });
+    }
+    for run_id in &survey.unfinished {
+        pruning.finish(run_id, &rescues(run_id)).with_context(|| format!("can't remove what is left of {run_id}"))?;
+    }
+    said(args, &survey, &fates, true)
+}
+
+fn fate_of<'e>(ended: &'e Ended, root: &Path) -> Fate<'e> {
+    Fate { ended, rescues: kept_for_undo(ended, root), why: None, is_failure: false }
+}
+
+fn unprunable(error: PruneError) -> anyhow::Error {
+    let hint = match &error {
+        PruneError::Busy => Some("wait for it".to_owned()),
+        PruneError::Open(error) => OpenError::hint(error),
+        PruneError::NotEnded | PruneError::Io(_) => None,
+    };
+    Failure::of(Ending::Failed, &error, hint).into()
+}
+
+fn said(args: &PruneArgs, survey: &Survey, fates: &[Fate<'_>], is_done: bool) -> anyhow::Result<Ending> {
+    let ending = if fates.iter().any(|fate| fate.is_failure) { Ending::Failed } else { Ending::Done };
+    if args.json {
+        let runs = fates.iter().map(|fate| row(fate, is_done)).collect::<Vec<_>>();
+        let kept = survey.kept.iter().map(|(name, kept)| json!({ "name": name, "why": why(kept) })).collect::<Vec<_>>();
+        let unfinished: Vec<&str> = survey.unfinished.iter().map(RunId::as_str).collect();
+        print_json(&json!({
+            "dry_run": args.dry_run,
+            "bytes": fates.iter().filter(|fate| fate.why.is_none()).map(|fate| fate.ended.bytes).sum::<u64>(),
+            "runs": runs,
+            "finished": unfinished,
+            "kept": kept,
+        }))?;
+    } else if is_done {
+        let mut text = String::new();
+        for fate in fates {
+            if let Some(why) = &fate.why {
+                writeln!(text, "stays: {}: {}", visible_line(fate.ended.whose.name()), visible_line(why))
+                    .unwrap_or_default();
+            }
+        }
+        let gone = fates.iter().filter(|fate| fate.why.is_none());
+        let (count, bytes) = gone.fold((0, 0), |(count, bytes), fate| (count + 1, bytes + fate.ended.bytes));
+        writeln!(text, "removed: {count}, {bytes} bytes").unwrap_or_default();
+        print(&text)?;
+    }
+    Ok(ending)
+}
+
+fn row(fate: &Fate<'_>, is_done: bool) -> Value {
+    let (rescues, references) = &fate.rescues;
+    json!({
+        "name": fate.ended.whose.name(),
+        "is_peers": matches!(fate.ended.whose, Whose::Peer(..)),
+        "updated_at": wire::timestamp(fate.ended.updated_at),
+        "bytes": fate.ended.bytes,
+        "artifacts": fate.ended.artifacts,
+        "rescues": rescues,
+        "references": references,
+        "removed": is_done && fate.why.is_none(),
+        "why": fate.why,
+    })
+}
+
+/// How many calls of a run can be undone, and what removes the refs that stay in repositories then.
+fn kept_for_undo(ended: &Ended, root: &Path) -> (usize, Vec<String>) {
+    let Whose::Run(run_id) = &ended.whose else { return (0, Vec::new()) };
+    let manifests = Rescues::of(root, run_id.as_str()).list();
+    let in_git = manifests.iter().filter_map(|manifest| {
+        manifest.reference.as_ref().map(|reference| format!("git -C {} update-ref -d {reference}", manifest.workdir))
+    });
+    (manifests.len(), in_git.collect())
+}
+
+fn why(kept: &Kept) -> String {
+    match kept {
+        Kept::NotEnded => "it has not ended".to_owned(),
+        Kept::Damaged => "it is damaged".to_owned(),
+        Kept::Unreadable(why) => format!("it can't be read: {why}"),
+        Kept::NoTime => "nothing says how old it is".to_owned(),
+    }
+}
+
+fn text(survey: &Survey, chosen: &[&Ended], root: &Path) -> String {
+    let mut text = String::new();
+    for ended in chosen {
+        let (rescues, references) = kept_for_undo(ended, root);
+        let at = wire::timestamp(ended.updated_at);
+        write!(text, "goes: {}  {at}  {} bytes", visible_line(ended.whose.name()), ended.bytes).unwrap_or_default();
+        if rescues > 0 {
+            write!(text, ", {rescues} calls can't be undone any more").unwrap_or_default();
+        }
+        text.push('\n');
+        for reference in references {
+            writeln!(text, "  a ref stays in your repository: {}", visible_line(&reference)).unwrap_or_default();
+        }
+    }
+    for (name, kept) in survey.kept.iter().filter(|(_, kept)| matches!(kept, Kept::Damaged | Kept::Unreadable(_))) {
+        writeln!(text, "stays: {}: {}", visible_line(name), visible_line(&why(kept))).unwrap_or_default();
+    }
+    for run_id in &survey.unfinished {
+        writeln!(text, "goes: what an earlier pruning left of {run_id}").unwrap_or_default();
+    }
+    if chosen.is_empty() && survey.unfinished.is_empty() {
+        text.push_str("nothing to remove\n");
+    } else {
+        let bytes: u64 = chosen.iter().map(|ended| ended.bytes).sum();
+        writeln!(
+            text,
+            "{} to remove, {bytes} bytes; {} stay",
+            chosen.len(),
+            survey.kept.len() + survey.prunable.len() - chosen.len()
+        )
+        .unwrap_or_default();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_size;
+
+    #[test]
+    fn a_size_is_a_number_with_or_without_a_unit() {
+        for (text, bytes) in [("0", 0), ("10", 10), ("2K", 2048), ("3m", 3 << 20), ("1GiB", 1 << 30), ("1TB", 1 << 40)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5G", "1X", "999999999999T", "1 K K"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

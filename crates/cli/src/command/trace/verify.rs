@@ -1,0 +1,196 @@
+//! `adjutant trace verify`: whether journals and packs are what was written.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use adjutant_core::trace::verify::{Finding, Length, Report, Verdict};
+use adjutant_core::view::visible_line;
+use adjutant_store::home::JOURNAL_ENDING;
+use adjutant_store::pack::{PackReport, verify_pack};
+use adjutant_store::runs::{self, Found, Listed};
+use adjutant_store::{Home, Owner, verify};
+use anyhow::Context as _;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::command::{not_found, print, print_json};
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::settings::Place;
+
+/// How many findings are shown; `--json` has all.
+const SHOWN_MAX: usize = 50;
+
+/// Say whether the record of a run is what was written
+///
+/// Every line has a number and the hash of the line before, and the run's lease names the last one. What was changed,
+/// removed, added or moved is told by line, with what to do. Lines that were cut off the end show only where something
+/// says how long the journal was. Exit code 0 if everything is whole, 1 if something is not. Changes nothing.
+#[derive(Debug, clap::Args)]
+#[group(id = "what", required = true)]
+pub(super) struct VerifyArgs {
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(group = "what")]
+    run: Option<String>,
+    /// Every run there is
+    #[arg(long, group = "what")]
+    all: bool,
+    /// An evidence pack, file or folder: needs no home, and unpacks nothing
+    #[arg(long, group = "what", value_name = "FILE")]
+    pack: Option<PathBuf>,
+    /// Print what is known as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &VerifyArgs, place: &Place) -> anyhow::Result<Ending> {
+    if let Some(path) = &args.pack {
+        let report = verify_pack(path).with_context(|| format!("can't read the pack `{}`", path.display()))?;
+        return told(args, report.verdict != Verdict::NotWhole, &report, || {
+            pack_text(&path.display().to_string(), &report)
+        });
+    }
+    let home = place.home()?;
+    let Some(run) = &args.run else { return all(args, &home) };
+    let report = match runs::find(&home, run).map_err(not_found)? {
+        Found::Run(run_id) => match verify::verify(&home, &run_id, &Owner::current(), Timestamp::now()) {
+            Ok(report) => report,
+            Err(error) => return Err(Failure::of(Ending::Failed, &error, error.hint()).into()),
+        },
+        Found::Peer(name) => {
+            let trace = home.sessions().join(format!("{name}{JOURNAL_ENDING}"));
+            verify::verify_peer(&name, &trace).with_context(|| format!("can't read the trace `{}`", trace.display()))?
+        }
+    };
+    told(args, report.verdict != Verdict::NotWhole, &report, || text(&report))
+}
+
+/// What came of one of many.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row {
+    Report(Report),
+    Unreadable { run: String, verdict: Verdict, error: String },
+}
+
+fn all(args: &VerifyArgs, home: &Home) -> anyhow::Result<Ending> {
+    let now = Timestamp::now();
+    let owner = Owner::current();
+    let listed = runs::list(home, &owner, now).context("can't read the folder of sessions")?;
+    let mut rows: Vec<Row> = Vec::new();
+    for one in listed {
+        let unreadable =
+            |error: String| Row::Unreadable { run: one.name().to_owned(), verdict: Verdict::NotWhole, error };
+        rows.push(match &one {
+            Listed::Run(run) => verify::verify(home, &run.run_id, &owner, now)
+                .map_or_else(|error| unreadable(error.to_string()), Row::Report),
+            Listed::Peer(peer) => match &peer.trace {
+                Some(trace) => verify::verify_peer(&peer.name, trace)
+                    .map_or_else(|error| unreadable(error.to_string()), Row::Report),
+                None => continue,
+            },
+            Listed::Unreadable { why, .. } => unreadable(why.clone()),
+        });
+    }
+    let not_whole = rows.iter().filter(|row| match row {
+        Row::Report(report) => report.verdict == Verdict::NotWhole,
+        Row::Unreadable { .. } => true,
+    });
+    let not_whole = not_whole.count();
+    told(args, not_whole == 0, &json!({ "runs": rows, "not_whole": not_whole }), || {
+        let mut all = String::new();
+        for row in &rows {
+            match row {
+                Row::Report(report) => all.push_str(&text(report)),
+                Row::Unreadable { run, error, .. } => {
+                    writeln!(all, "{}: not whole: {}", visible_line(run), visible_line(error)).unwrap_or_default();
+                }
+            }
+        }
+        writeln!(all, "{} verified, {not_whole} not whole", rows.len()).unwrap_or_default();
+        all
+    })
+}
+
+fn told(
+    args: &VerifyArgs,
+    is_whole: bool,
+    report: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> anyhow::Result<Ending> {
+    if args.json {
+        print_json(report)?
+    } else {
+        print(&text())?
+    }
+    Ok(if is_whole { Ending::Done } else { Ending::Failed })
+}
+
+fn text(report: &Report) -> String {
+    let run = visible_line(&report.run);
+    let lines = report.lines;
+    let mut text = match report.verdict {
+        Verdict::NotWhole => {
+            let faults = report.findings.iter().filter(|finding| finding.is_fault).count();
+            format!("{run}: not whole: {faults} found in {lines} lines\n")
+        }
+        Verdict::Unprovable => format!(
+            "{run}: all {lines} lines can be read; it is a trace of another program, without numbers and hashes, so \
+             nothing can be proven of it\n"
+        ),
+        Verdict::Whole => {
+            let last = report.last_hash.as_deref().unwrap_or("none");
+            let length = match (report.length, report.driver_alive) {
+                (_, true) => "a process is writing it",
+                (Length::Sealed, _) => "its lease says that this is all",
+                (Length::Ended, _) => "the run has ended, so that this is all",
+                (Length::Unknown, _) => "nothing says how long it was: lines that were cut off its end would not show",
+            };
+            format!("{run}: whole: {lines} lines, the last with hash {last}; {length}\n")
+        }
+    };
+    findings(&mut text, &report.findings);
+    text
+}
+
+fn findings(text: &mut String, findings: &[Finding]) {
+    for finding in findings.iter().take(SHOWN_MAX) {
+        let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        let note = if finding.is_fault { "" } else { "note: " };
+        writeln!(text, "  {note}{line}{}", visible_line(&finding.what)).unwrap_or_default();
+        if let Some(next) = &finding.next {
+            writeln!(text, "    {}", visible_line(next)).unwrap_or_default();
+        }
+    }
+    if findings.len() > SHOWN_MAX {
+        writeln!(text, "  and {} more: `--json` has all", findings.len() - SHOWN_MAX).unwrap_or_default();
+    }
+}
+
+fn pack_text(path: &str, report: &PackReport) -> String {
+    let run = report.run.as_deref().map_or_else(|| "nothing that can be read".into(), visible_line);
+    let path = visible_line(path);
+    let mut text = match report.verdict {
+        Verdict::NotWhole | Verdict::Unprovable => format!("{path}: not whole: a pack of {run}\n"),
+        Verdict::Whole => format!(
+            "{path}: whole: a pack of {run}, {} lines, {} of them as they were written, {} left out\n",
+            report.lines, report.unchanged_lines, report.left_out
+        ),
+    };
+    for fault in &report.faults {
+        writeln!(text, "  {}", visible_line(fault)).unwrap_or_default();
+    }
+    findings(&mut text, &report.findings);
+    for note in &report.notes {
+        writeln!(text, "  note: {}", visible_line(note)).unwrap_or_default();
+    }
+    if let Some(hash) = &report.manifest_sha256 {
+        writeln!(
+            text,
+            "  SHA-256 of its manifest: {hash}\n  it is the pack that was made if whoever made it says the same hash"
+        )
+        .unwrap_or_default();
+    }
+    text
+}
