@@ -22,7 +22,8 @@ use crate::artifacts::{Artifacts, sync_folder};
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::journal::{self, Damage, FileJournal, OpenError};
-use crate::lease::{Owner, open_for_append};
+use crate::lease::Owner;
+use crate::plain_file::open_for_append;
 use crate::runs::{self, Listed};
 
 /// How much of a journal is read at once, in bytes.
@@ -434,7 +435,7 @@ fn bytes_of(path: &Path) -> u64 {
 fn named_in(path: &Path) -> io::Result<BTreeSet<String>> {
     const FIELD: &[u8] = br#""artifact":""#;
     const HASH_CHARS: usize = 64;
-    let mut file = File::open(path)?;
+    let mut file = crate::plain_file::open(path)?;
     let mut named = BTreeSet::new();
     let mut buffer = Vec::new();
     let field = memchr::memmem::Finder::new(FIELD);

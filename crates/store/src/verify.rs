@@ -5,7 +5,6 @@
 //!
 //! Begin with [`verify`].
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -29,7 +28,7 @@ pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Resu
     let path = home.journal(run_id);
     // Before the journal: a driver writes a line first and then says so, so that what was said by now is there.
     let lease = Content::read(&home.lease(run_id)).ok().flatten();
-    let file = File::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
+    let file = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
     let sealed = Sealed {
         seal: lease.as_ref().and_then(Content::seal),
         is_rebooted: lease.as_ref().is_some_and(|lease| lease.owner.boot_id != seer.boot_id),

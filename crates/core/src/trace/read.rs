@@ -156,7 +156,7 @@ impl<'a> Fields<'a> {
 
     /// All of them as they stand, each with the JSON it was read from.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.0.iter().map(|(name, value)| (name.as_ref(), value.get()))
+        self.0.iter().map(|(name, value)| (name.as_ref(), *value))
     }
 
     fn items(&self, name: &str) -> Vec<&'a str> {

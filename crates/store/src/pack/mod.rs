@@ -69,7 +69,7 @@ impl Packing {
     pub fn of(home: &Home, run_id: &RunId, content: Content) -> Result<Self, OpenError> {
         let path = home.journal(run_id);
         let unusable = |source| OpenError::Unusable { path: path.clone(), source };
-        let mut journal = File::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
+        let mut journal = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
         // A driver may append meanwhile: what is there now is packed.
         let length = journal.metadata().map_err(unusable)?.len();
         let mut verifier = Verifier::default();

@@ -68,7 +68,10 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("hooks", Gone),
     ("programs", Gone),
     ("detectors", MapOf(&Plain)),
+    ("learned", Object(LEARNED)),
 ];
+
+const LEARNED: &[(&str, Rule)] = &[("slug", Plain), ("phase_calls", MapOf(&Plain)), ("roles", MapOf(&MapOf(&Plain)))];
 
 const CALL: &[(&str, Rule)] =
     &[("call_id", Plain), ("name", Plain), ("args", Whole), ("malformed", Text), ("masked", Plain)];
@@ -129,6 +132,7 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
             ("brief_path", Text),
             ("brief", Text),
             ("options", Object(OPTIONS)),
+            ("tools", Plain),
             ("versions", MapOf(&Plain)),
         ],
         "run_resume" => &[("options", Object(OPTIONS)), ("accepted_damage", Plain)],
@@ -159,6 +163,8 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
         "agent_changed" => &[("agent", Plain), ("name", Plain), ("reason", Text)],
         "context_folded" => &[("messages", Plain), ("before", Plain), ("after", Plain)],
         "context_cut" => &[("first", Plain), ("before", Plain), ("after", Plain)],
+        "learned_profile_applied" => &[("slug", Plain), ("schema_version", Plain), ("applied", MapOf(&Plain))],
+        "learned_budget_consulted" => &[("phase", Plain), ("recommended", Plain), ("active", Plain), ("source", Plain)],
         "learned_sensitivity_consulted" => {
             &[("detector", Plain), ("sensitivity", Plain), ("fired", Plain), ("bypassed", Plain), ("turn", Plain)]
         }
@@ -273,7 +279,14 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
         "sandbox_report" => {
             &[("mode", Plain), ("held", Plain), ("missing", Plain), ("layers", Plain), ("absent", MapOf(&Text))]
         }
-        "budget_warn" | "budget_halt" => &[("metric", Plain), ("used", Plain), ("limit", Plain), ("role", Plain)],
+        "budget_warn" | "budget_halt" => &[
+            ("metric", Plain),
+            ("used", Plain),
+            ("limit", Plain),
+            ("role", Plain),
+            ("phase", Plain),
+            ("learned", Plain),
+        ],
         "handoff_read" => &[("turn", Plain), ("expected", Plain), ("handoff", Whole), ("faults", Text)],
         "scope_warning" => &[("subtask", Plain), ("category", Plain), ("word", Text)],
         "coordinator_state" => &[("state", Plain), ("signal", Plain), ("subtask", Plain), ("reason", Text)],
