@@ -25,6 +25,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("rev", "bsdextrautils"),
     ("xxd", "xxd"),
     ("setsid", "util-linux"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
 ];
 
 /// Parts of the Rust toolchain, by the command that shows whether they are there.
@@ -65,12 +67,18 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
     check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
     if answers(&["nextest", "--version"]) {
         let tests = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
-        check::run(&Step::cargo("tests", &tests), tally)?;
+        check::run(&with_browser(Step::cargo("tests", &tests)), tally)?;
         check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)?;
     } else {
-        check::run(&Step::cargo("tests", &["test", "--workspace", "--locked", "--no-fail-fast"]), tally)?;
+        let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
+        check::run(&with_browser(Step::cargo("tests", &tests)), tally)?;
     }
     clients::check(tally)
+}
+
+/// Here a browser that is missing is a failure; whoever runs single tests is only told.
+fn with_browser(step: Step) -> Step {
+    step.with_env("ADJUTANT_TEST_BROWSER", "1")
 }
 
 fn install_what_is_missing() -> Result<()> {

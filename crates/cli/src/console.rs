@@ -18,6 +18,7 @@ use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
 use adjutant_core::trace::wire;
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
+use adjutant_runtime::mail::{self, Given, OPERATOR};
 use adjutant_store::Mailbox;
 use adjutant_store::mailbox::MailboxError;
 use jiff::Timestamp;
@@ -25,7 +26,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
-use crate::mail::{self, Given, OPERATOR};
 use crate::render::Renderer;
 use adjutant_core::view::inbox::as_typed;
 use adjutant_core::view::visible_line;

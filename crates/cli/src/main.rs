@@ -23,7 +23,6 @@ mod diagnostics;
 mod equipment;
 mod exit;
 mod failure;
-mod mail;
 mod notices;
 mod render;
 mod sandbox;
@@ -69,6 +68,7 @@ enum Command {
     Amend(command::say::AmendArgs),
     List(command::list::ListArgs),
     Inspect(command::inspect::InspectArgs),
+    Dashboard(command::dashboard::DashboardArgs),
     Replay(command::replay::ReplayArgs),
     History(command::history::HistoryArgs),
     Learn(command::learn::LearnArgs),
@@ -123,6 +123,7 @@ fn main() -> ExitCode {
         Command::Amend(args) => command::say::amend(args, place),
         Command::List(args) => command::list::run(args, place),
         Command::Inspect(args) => command::inspect::run(args, place),
+        Command::Dashboard(args) => command::dashboard::run(args, place),
         Command::Replay(args) => command::replay::run(args, place),
         Command::History(args) => command::history::run(args, place),
         Command::Learn(args) => command::learn::run(args, place),

@@ -4,14 +4,18 @@
 //! keeps what is in flight equal to what is wanted, and records what was decided, what begins and what
 //! came of it.
 //!
-//! Begin with [`Driver`].
+//! Begin with [`Driver`]. What an operator does from elsewhere is in [`waiting`], which answers questions, and in
+//! [`say`]; [`mail`] is how both and a terminal use a run's mailbox.
 
 mod driver;
 mod flight;
+pub mod mail;
 mod masking;
 mod request;
 mod rescue;
+pub mod say;
 mod setup;
+pub mod waiting;
 
 pub use driver::{DriveError, Driver, Ended, Ports, Results};
 pub use masking::Masks;

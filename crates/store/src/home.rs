@@ -57,10 +57,16 @@ impl Home {
         self.root.join("artifacts")
     }
 
+    /// The folder with a folder for each project.
+    #[must_use]
+    pub fn projects(&self) -> PathBuf {
+        self.root.join("projects")
+    }
+
     /// The folder of what is remembered about a project.
     #[must_use]
     pub fn project(&self, project: &Slug) -> PathBuf {
-        self.root.join("projects").join(project.as_str())
+        self.projects().join(project.as_str())
     }
 
     /// The operator's configuration.

@@ -40,6 +40,31 @@ impl MemoryStore {
         Self { home }
     }
 
+    /// The projects that have a folder, in the order of their names. What is called as no project can be is passed
+    /// over.
+    ///
+    /// # Errors
+    ///
+    /// If there is a folder of projects and it can't be read.
+    pub fn projects(&self) -> io::Result<Vec<Slug>> {
+        let entries = match fs::read_dir(self.home.projects()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut projects = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if let Some(project) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+                && entry.file_type()?.is_dir()
+            {
+                projects.push(project);
+            }
+        }
+        projects.sort_by(|a: &Slug, b: &Slug| a.as_str().cmp(b.as_str()));
+        Ok(projects)
+    }
+
     /// The file of a category, which need not exist.
     #[must_use]
     pub fn path(&self, project: &Slug, category: MemoryCategory) -> PathBuf {

@@ -334,3 +334,35 @@ fn what_is_no_plain_file_is_no_journal() {
     }
     assert_eq!(fs::read(place("real")).expect("there"), before);
 }
+
+#[test]
+fn the_catalogue_has_what_the_list_has_after_every_change() {
+    let (_temp, home) = home();
+    let mut catalogue = Catalogue::default();
+    let mut check = |what: &str| {
+        let kept = catalogue.refresh(&home, &Owner::current(), at(1)).expect("listed");
+        let kept: Vec<Listed> = kept.iter().map(|entry| entry.listed.as_ref().clone()).collect();
+        assert_eq!(kept, list(&home, &Owner::current(), at(1)).expect("listed"), "{what}");
+        kept
+    };
+    check("nothing");
+    // More than one thread's share.
+    for number in 0..150 {
+        drop(run(&home, &format!("b{number}"), 0, vec![question()]));
+    }
+    fs::write(home.sessions().join("peer.json"), r#"{"meta":{"phase":"execute"}}"#).expect("written");
+    fs::write(home.sessions().join(format!("odd{JOURNAL_ENDING}")), "{\n").expect("written");
+    // This one never began.
+    fs::write(home.sessions().join(format!("empty{JOURNAL_ENDING}")), "").expect("written");
+    assert_eq!(check("many").len(), 152);
+    check("again");
+    let mut driven = run(&home, "late", 9, Vec::new());
+    assert_eq!(check("a new one")[0].state(), Some(State::Running));
+    let end = Entry { part: Part::root(), body: Body::RunEnd { outcome: Outcome::Stopped } };
+    driven.append(end, at(20), Durability::Written).expect("appended");
+    drop(driven);
+    assert_eq!(check("its end")[0].state(), Some(State::Ended(Outcome::Stopped)));
+    fs::write(home.sessions().join("peer.json"), r#"{"meta":{"phase":"done"}}"#).expect("written");
+    fs::remove_file(home.journal(&"b7".parse().expect("a name"))).expect("removed");
+    check("one changed, one gone");
+}

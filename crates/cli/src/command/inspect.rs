@@ -195,7 +195,7 @@ fn whose(files: &Files, trace: &Trace<'_>) -> anyhow::Result<(String, Slug)> {
 
 /// The prices that are configured now, by adapter. A configuration that can't be used has none: what was spent
 /// can be looked at all the same.
-fn prices(home: &Home) -> BTreeMap<String, Prices> {
+pub fn prices(home: &Home) -> BTreeMap<String, Prices> {
     match settings::resolve(home, &Typed::default(), None) {
         Ok(settings) => {
             let adapters = settings.adapters.into_iter().map(|(id, config)| (id, config.value.prices()));

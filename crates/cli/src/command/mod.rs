@@ -10,6 +10,7 @@ pub mod inbox;
 pub mod work;
 pub mod list;
 pub mod inspect;
+pub mod dashboard;
 pub mod plan;
 pub mod replay;
 pub mod history;
@@ -28,12 +29,8 @@ pub mod trust;
 pub mod completions;
 pub mod version;
 
-use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, Event, Outcome};
 use adjutant_store::config::ConfigError;
-use adjutant_store::lease::Content;
 use adjutant_store::runs::FindError;
-use adjutant_store::{Home, Owner};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -48,20 +45,6 @@ fn not_found(error: FindError) -> anyhow::Error {
 /// A configuration that can't be used.
 pub fn config_failure(error: &ConfigError) -> Failure {
     Failure::of(Ending::Usage, error, error.hint())
-}
-
-/// Whether a process drives the run now.
-fn is_driven(home: &Home, run_id: &RunId) -> bool {
-    let lease = Content::read(&home.lease(run_id)).ok().flatten();
-    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
-}
-
-/// How a run ended, if it has.
-fn outcome(events: &[Event]) -> Option<Outcome> {
-    events.iter().rev().find_map(|event| match event.body {
-        Body::RunEnd { outcome } => Some(outcome),
-        _ => None,
-    })
 }
 
 /// Reads a time as a person types it: a day, or a time.

@@ -15,7 +15,8 @@ use adjutant_core::view::visible_text;
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
 use adjutant_ports::{Answered, CancellationToken};
-use adjutant_runtime::{Driver, Ended};
+use adjutant_runtime::mail::{self, Given, OPERATOR};
+use adjutant_runtime::{Driver, Ended, say};
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, Home, Mailbox, OpenError, Owner};
 use anyhow::Context;
@@ -25,7 +26,6 @@ use crate::answers::Answers;
 use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::mail::{self, Given, OPERATOR};
 use crate::notices;
 use crate::render::Renderer;
 use crate::settings::{self, Place, Typed};
@@ -107,7 +107,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         FileJournal::take_over(&home, &run_id, &Owner::current(), Timestamp::now(), damage).map_err(cant_open)?;
     let events = &recovered.events;
     let start = start(events)?;
-    if let Some(outcome) = super::outcome(events) {
+    if let Some(outcome) = say::outcome(events) {
         let outcome_name = format!("{outcome:?}").to_lowercase();
         match &args.worker {
             Some(worker) => Renderer::of_worker(args.json, &run_id, worker.several),

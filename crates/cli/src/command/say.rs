@@ -10,14 +10,12 @@ use adjutant_core::gate::authorization::covers_something;
 use adjutant_core::gate::scope::is_pattern_of_paths;
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::Message;
-use adjutant_core::inbox::mailbox::Said;
 use adjutant_core::session::amendment::{Amendment, authorized_by};
 use adjutant_core::trace::{Event, RunStart};
 use adjutant_core::view::visible_line;
-use adjutant_store::mailbox::Mailbox;
+use adjutant_runtime::say::{self, NotTold};
+use adjutant_store::Home;
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Home, journal};
-use jiff::Timestamp;
 
 use super::resume;
 use super::run::parse_dollars;
@@ -90,7 +88,7 @@ pub struct AmendArgs {
 pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
-    let is_driven = super::is_driven(&home, &run_id);
+    let is_driven = say::is_driven(&home, &run_id);
     put(&home, &run_id, Message::Interrupt)?;
     // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
     let until = if is_driven { "" } else { ", and no worker goes on with it" };
@@ -102,7 +100,7 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
 pub fn stop(args: &StopArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
-    say(&home, &run_id, Message::Stop, "it is stopped")
+    tell(&home, &run_id, Message::Stop, "it is stopped")
 }
 
 /// Tells the agent of a run something.
@@ -113,7 +111,7 @@ pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
     if text.is_empty() {
         return Err(Failure::usage("there is nothing to tell the agent").hint("write it behind the run's name").into());
     }
-    say(&home, &run_id, Message::Steer(text), "the agent is told at its next turn")
+    tell(&home, &run_id, Message::Steer(text), "the agent is told at its next turn")
 }
 
 /// Changes what a run may do.
@@ -147,7 +145,7 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     for line in amendment.lines() {
         tell!("{}", visible_line(&line));
     }
-    say(&home, &run_id, Message::Amend(Box::new(amendment)), "the brief is amended")
+    tell(&home, &run_id, Message::Amend(Box::new(amendment)), "the brief is amended")
 }
 
 /// A scope that names no paths restrains nothing, and adding one to it would not either.
@@ -201,35 +199,32 @@ fn unfinished(home: &Home, name: &str) -> anyhow::Result<(RunId, Vec<Event>)> {
             );
         }
     };
-    let reading = journal::read_only(home, &run_id)?;
-    if super::outcome(&reading.events).is_some() {
-        return Err(Failure::usage(format!("the run `{run_id}` is over"))
-            .hint(format!("`adjutant inspect {run_id}` shows how it ended"))
-            .into());
-    }
-    Ok((run_id, reading.events))
+    let events = say::unfinished(home, &run_id).map_err(not_told)?;
+    Ok((run_id, events))
 }
 
-fn say(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
+fn not_told(error: NotTold) -> anyhow::Error {
+    match error {
+        NotTold::Over { ref run_id } => {
+            Failure::usage(error.to_string()).hint(format!("`adjutant inspect {run_id}` shows how it ended")).into()
+        }
+        NotTold::Unread(error) => error.into(),
+        NotTold::Mailbox(error) => Failure::of(Ending::Failed, &error, error.hint()).into(),
+    }
+}
+
+/// Puts a message into the run's mailbox.
+fn put(home: &Home, run_id: &RunId, message: Message) -> anyhow::Result<()> {
+    say::say(home, run_id, message, "inbox").map_err(not_told)
+}
+
+fn tell(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
     put(home, run_id, message)?;
-    let when = if super::is_driven(home, run_id) {
+    let when = if say::is_driven(home, run_id) {
         String::new()
     } else {
         format!(", once it is driven: adjutant resume {run_id}")
     };
     tell!("run {run_id}: {then}{when}");
     Ok(Ending::Done)
-}
-
-/// Puts a message into the run's mailbox.
-fn put(home: &Home, run_id: &RunId, message: Message) -> anyhow::Result<()> {
-    let said = Said {
-        id: uuid::Uuid::now_v7().to_string(),
-        by: "operator".to_owned(),
-        whence: "inbox".to_owned(),
-        at: Timestamp::now(),
-        message,
-    };
-    let said = Mailbox::of(home, run_id).say(&said);
-    said.map_err(|error| Failure::of(Ending::Failed, &error, error.hint()).into())
 }

@@ -10,6 +10,7 @@ use adjutant_core::inbox::hours::Hours;
 use adjutant_core::inbox::worker::Outlook;
 use adjutant_core::view::visible_line;
 use adjutant_ports::CancellationToken;
+use adjutant_runtime::say;
 use adjutant_store::runs::{self, Asking, Idle};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::{Context, anyhow};
@@ -264,7 +265,7 @@ impl Board<'_> {
         match came {
             Came::Away => {}
             // Another worker was faster.
-            Came::NotOn(_) if super::is_driven(self.home, run_id) => return,
+            Came::NotOn(_) if say::is_driven(self.home, run_id) => return,
             Came::NotOn(error) => {
                 self.has_failed = true;
                 let because: String = error.chain().skip(1).map(|cause| format!(": {cause}")).collect();

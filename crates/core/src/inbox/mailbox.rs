@@ -38,7 +38,7 @@ pub struct Answer {
     pub text: Option<String>,
     /// Who answered.
     pub by: String,
-    /// Whence: `terminal`, `answers`, `resume`, `inbox`.
+    /// Whence: `terminal`, `answers`, `resume`, `inbox`, `dashboard`.
     pub whence: String,
     /// When.
     pub at: Timestamp,

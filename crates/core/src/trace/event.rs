@@ -468,7 +468,7 @@ pub enum Body {
         text: Option<String>,
         /// Who answered.
         by: String,
-        /// Whence: `terminal`, `answers`, `resume`, `inbox`.
+        /// Whence: `terminal`, `answers`, `resume`, `inbox`, `dashboard`.
         whence: String,
     },
     /// A question's or timer's deadline passed (outcome).
@@ -821,6 +821,25 @@ pub enum Outcome {
     Stopped,
     /// Something failed for good.
     Failed,
+}
+
+impl Outcome {
+    /// The outcome of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Completed, Self::Declined, Self::Stopped, Self::Failed].into_iter().find(|one| one.as_str() == name)
+    }
+
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Declined => "declined",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// Who speaks in a message.

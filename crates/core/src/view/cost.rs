@@ -126,6 +126,22 @@ impl TokenSource {
     }
 }
 
+impl Cost {
+    /// All of it in short: dollars, or tokens where no price is known, or a dash if nobody counted.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        if let Some(total) = &self.total {
+            return total.dollars();
+        }
+        let sum =
+            |count: fn(&Spent) -> u64| self.roles.iter().map(|role| count(&role.spent)).fold(0, u64::saturating_add);
+        match sum(|spent| spent.tokens_in).saturating_add(sum(|spent| spent.tokens_out)) {
+            0 => "-".to_owned(),
+            tokens => format!("{tokens} tokens"),
+        }
+    }
+}
+
 /// What each role and each session took in `trace`, priced as `pricing` says.
 #[must_use]
 pub fn of(trace: &Trace<'_>, pricing: Pricing<'_>) -> Cost {
@@ -251,8 +267,10 @@ impl Spent {
         self.estimated_dollars.is_some()
     }
 
-    /// The dollars, with `*` where they rest on estimates and `+` where turns are missing.
-    fn dollars(&self) -> String {
+    /// The dollars, with `*` where they rest on estimates and `+` where turns are missing; a dash if they are not
+    /// known.
+    #[must_use]
+    pub fn dollars(&self) -> String {
         let dollars = match (self.nano_dollars, self.estimated_dollars) {
             (Some(nano), _) => price::sum_rounded(nano),
             (None, Some(dollars)) => format!("{dollars:.4}"),

@@ -1,6 +1,6 @@
 //! The inbox: what waits for an operator, over all runs. Text from agents is shown spelled out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::visible::{visible_line, visible_text};
 use crate::id::RunId;
 use crate::inbox::mailbox::{Closing, First};
 use crate::inbox::open::{question_id, short_names};
-use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind};
+use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind, reply};
 use crate::trace::wire;
 
 /// The first line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
@@ -179,6 +179,67 @@ pub fn as_typed(choice: Choice, text: Option<&str>, options: &[Offer]) -> String
     }
 }
 
+/// The reply that means `choice` with what was written beside it, as it would be typed; `None` if nothing that can be
+/// typed to a question of `kind` means that.
+#[must_use]
+pub fn reply_for(kind: QuestionKind, choice: Choice, text: Option<&str>, options: &[Offer]) -> Option<String> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    let offered = options.iter().find(|offer| offer.choice == choice)?;
+    let typed = match text {
+        // A day goes behind its word without a colon.
+        Some(text) if choice == Choice::Persistent => format!("{} {text}", offered.reply),
+        None if offered.reply.starts_with('<') => return None,
+        text => as_typed(choice, text, options),
+    };
+    let read = reply::read(kind, &typed)?;
+    (read.choice == choice && read.text.is_some() == text.is_some()).then_some(typed)
+}
+
+/// Questions that may be answered together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// What they are about.
+    pub kind: String,
+    /// The one category that each of them is for; absent for all of the kind.
+    pub category: Option<String>,
+    /// How many they are.
+    pub count: usize,
+}
+
+/// The groups of two or more open questions among `rows`: of a kind, and of a kind about one category and nothing else.
+/// What was answered is in none.
+#[must_use]
+pub fn groups(rows: &[Row]) -> Vec<Group> {
+    let mut counts: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.answered.is_none()) {
+        *counts.entry((&row.kind, None)).or_default() += 1;
+        if let (Some(category), 1) = (row.categories.first(), row.categories.len()) {
+            *counts.entry((&row.kind, Some(category))).or_default() += 1;
+        }
+    }
+    let several = counts.into_iter().filter(|(_, count)| *count > 1);
+    let group = |((kind, category), count): ((&str, Option<&str>), usize)| Group {
+        kind: kind.to_owned(),
+        category: category.map(str::to_owned),
+        count,
+    };
+    several.map(group).collect()
+}
+
+/// What may be said to all of `rows` alike, with what each would change where that is the same.
+#[must_use]
+pub fn common_offers(rows: &[&Row]) -> Vec<Offer> {
+    let Some((first, rest)) = rows.split_first() else { return Vec::new() };
+    let same = |offer: &&Offer, other: &Offer| other.choice == offer.choice && other.reply == offer.reply;
+    let in_all = |offer: &&Offer| rest.iter().all(|row| row.options.iter().any(|other| same(offer, other)));
+    let changes = |offer: &Offer| {
+        let is_alike = rest.iter().all(|row| row.options.iter().any(|other| other == offer));
+        if is_alike { offer.changes.clone() } else { "as each of them says".to_owned() }
+    };
+    let all = first.options.iter().filter(in_all);
+    all.map(|offer| Offer::new(offer.choice, &offer.reply, &changes(offer))).collect()
+}
+
 /// The list of `rows`: a line for each.
 #[must_use]
 pub fn list_text(rows: &[Row]) -> String {
@@ -246,12 +307,16 @@ pub fn show_text(row: &Row) -> String {
     text
 }
 
-fn doing(row: &Row) -> String {
+/// What was being done when it came up: the phase, and the part of the run.
+#[must_use]
+pub fn doing(row: &Row) -> String {
     let phase = row.phase.as_deref().unwrap_or("-");
     if row.part.is_empty() { phase.to_owned() } else { format!("{phase}, {}", row.part) }
 }
 
-fn deadline(row: &Row) -> String {
+/// When it gets its default, and whether that has passed; a dash if never.
+#[must_use]
+pub fn deadline(row: &Row) -> String {
     match &row.deadline {
         None => "-".to_owned(),
         Some(deadline) if row.is_due => format!("{deadline}, passed"),
@@ -260,7 +325,8 @@ fn deadline(row: &Row) -> String {
 }
 
 /// A length of time in its largest whole unit.
-fn age(seconds: u64) -> String {
+#[must_use]
+pub fn age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
@@ -333,5 +399,60 @@ mod tests {
         // A clock that went back makes nothing due and no age wrong.
         let rows = of(&asked, at(-100));
         assert_eq!((rows[0].is_due, rows[0].age_seconds), (false, 0));
+    }
+
+    fn offers(replies: &[(Choice, &str)]) -> Vec<Offer> {
+        replies.iter().map(|(choice, reply)| Offer::new(*choice, reply, "x")).collect()
+    }
+
+    #[test]
+    fn a_reply_is_written_only_if_it_means_what_was_chosen() {
+        use QuestionKind::{Blocker, Confirmation, Destructive, Escalation, Limit, Permission, Step};
+        #[track_caller]
+        fn check(kind: QuestionKind, choice: Choice, reply: &str, text: Option<&str>, expected: Option<&str>) {
+            let found = reply_for(kind, choice, text, &offers(&[(choice, reply)]));
+            assert_eq!(found.as_deref(), expected, "{kind:?} {choice:?} {text:?}");
+        }
+        check(Destructive, Choice::Once, "y", None, Some("y"));
+        check(Destructive, Choice::ForRun, "Y", Some("  "), Some("Y"));
+        check(Destructive, Choice::Deny, "n", Some("keep it"), Some("n: keep it"));
+        // A yes with conditions is none.
+        check(Destructive, Choice::Once, "y", Some("but slowly"), None);
+        check(Permission, Choice::Persistent, "p", Some("2026-05-01"), Some("p 2026-05-01"));
+        check(Permission, Choice::Persistent, "p", Some("for ever"), None);
+        check(Confirmation, Choice::Accept, "go", Some("and hurry"), None);
+        check(Confirmation, Choice::Correct, "<anything else>", Some("two files"), Some("two files"));
+        check(Confirmation, Choice::Correct, "<anything else>", Some("go"), None);
+        check(Confirmation, Choice::Correct, "<anything else>", None, None);
+        check(Step, Choice::Say, "<anything else>", Some("stop"), None);
+        check(Blocker, Choice::Context, "<your answer>", Some("port 80"), Some("port 80"));
+        check(Limit, Choice::Extend, "<a number>", Some("5"), Some("5"));
+        check(Limit, Choice::Extend, "<a number>", Some("many"), None);
+        check(Escalation, Choice::Retry, "retry", Some("with tests"), Some("retry: with tests"));
+        assert_eq!(reply_for(Destructive, Choice::ForRun, None, &offers(&[(Choice::Once, "y")])), None, "not offered");
+    }
+
+    #[test]
+    fn what_is_answered_together_is_of_one_kind_and_about_one_thing() {
+        let run_id: RunId = "a".parse().expect("a name");
+        let mut questions: Vec<OpenQuestion> = (1..=5).map(|number| open(number, 0, "?", None)).collect();
+        questions[3].categories = BTreeSet::from(["git_push".to_owned()]);
+        questions[4].categories.insert("git_push".to_owned());
+        let asked = questions
+            .iter()
+            .map(|open| Asked { run_id: &run_id, project: None, is_driven: false, open, first: None })
+            .collect::<Vec<_>>();
+        let mut rows = of(&asked, at(1));
+        let found =
+            |rows: &[Row]| groups(rows).into_iter().map(|group| (group.category, group.count)).collect::<Vec<_>>();
+        assert_eq!(found(&rows), [(None, 5), (Some("filesystem_delete".to_owned()), 3)]);
+        rows[0].options.remove(0);
+        rows[1].options[1].changes = "no, and more".to_owned();
+        let common = common_offers(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(common.iter().map(|offer| offer.reply.as_str()).collect::<Vec<_>>(), ["n"]);
+        assert_eq!(common[0].changes, "as each of them says");
+        rows[0].answered = Some(AnsweredRow { what: "n".into(), by: None, whence: None, at: String::new() });
+        assert_eq!(found(&rows)[0].1, 4);
+        assert!(common_offers(&[]).is_empty() && groups(&rows[..1]).is_empty());
     }
 }

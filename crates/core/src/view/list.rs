@@ -9,9 +9,61 @@ use super::columns::{head, push_row, units};
 use super::peer_session::PeerSession;
 use super::summary::Summary;
 use super::visible::visible_line;
+use crate::inbox::QuestionKind;
+use crate::trace::Outcome;
 
 /// The widths of the columns (the peer's numbers); a project is cut to its column.
 const WIDTHS: [usize; 4] = [28, 20, 12, 11];
+
+/// Where a run stands, as a list has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// A process drives it.
+    Running,
+    /// Nobody drives it, and the operator is asked something.
+    Waits(QuestionKind),
+    /// Nobody drives it, and it has not ended.
+    Unfinished,
+    /// It has ended.
+    Ended(Outcome),
+}
+
+impl State {
+    /// Where a run stands that ended so, asks this and is driven or not.
+    #[must_use]
+    pub fn of(outcome: Option<Outcome>, waiting: Option<QuestionKind>, is_driven: bool) -> Self {
+        match (outcome, waiting, is_driven) {
+            (Some(outcome), ..) => Self::Ended(outcome),
+            (None, _, true) => Self::Running,
+            (None, Some(kind), false) => Self::Waits(kind),
+            (None, None, false) => Self::Unfinished,
+        }
+    }
+
+    /// Its word, by which runs may be looked for.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waits(_) => "waits",
+            Self::Unfinished => "unfinished",
+            Self::Ended(outcome) => outcome.as_str(),
+        }
+    }
+
+    /// All words, in the order in which they ask for attention.
+    pub const WORDS: [&'static str; 7] =
+        ["waits", "running", "unfinished", "failed", "stopped", "declined", "completed"];
+
+    /// In words, with what it waits for.
+    #[must_use]
+    pub fn said(self) -> String {
+        match self {
+            Self::Waits(kind) => format!("waits: {}", kind.as_str()),
+            Self::Running | Self::Unfinished | Self::Ended(_) => self.word().to_owned(),
+        }
+    }
+}
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

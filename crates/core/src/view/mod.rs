@@ -31,6 +31,7 @@ pub mod permissions;
 pub mod plot;
 pub mod replay;
 pub mod summary;
+pub mod timeline;
 pub mod timing;
 pub mod tools;
 pub mod trace;

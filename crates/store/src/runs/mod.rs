@@ -5,10 +5,13 @@
 //! listed as such, and sessions of the peer in the same folder are recognised; neither is ever fatal.
 //!
 //! Begin with [`list`] and [`find`]; [`open_questions`] has what all runs ask, [`idle`] those that nobody drives.
+//! [`Catalogue`] is the list for who looks again and again, [`Tail`] what a journal gained since.
 
+mod catalogue;
 mod find;
 mod open;
 mod summary;
+mod tail;
 pub(crate) mod unbegun;
 
 use std::collections::BTreeMap;
@@ -17,11 +20,15 @@ use std::io;
 use std::path::PathBuf;
 
 use adjutant_core::id::{BriefId, RunId};
+use adjutant_core::trace::wire;
+use adjutant_core::view::list::{ListRow, State};
 use jiff::Timestamp;
 
+pub use catalogue::{Catalogue, Catalogued, Identity};
 pub use find::{FindError, Found, find};
-pub use open::{AllAsking, Asking, Idle, idle, open_questions};
+pub use open::{AllAsking, Asking, Idle, idle, open_questions, open_questions_of};
 pub use summary::{PeerSummary, RunSummary};
+pub use tail::{Gained, Tail};
 
 use crate::home::{Home, JOURNAL_ENDING, PRUNED_ENDING};
 use crate::lease::Owner;
@@ -64,6 +71,52 @@ impl Listed {
     }
 }
 
+impl Listed {
+    /// Where the run stands; absent for what is none of ours.
+    #[must_use]
+    pub fn state(&self) -> Option<State> {
+        match self {
+            Self::Run(run) => Some(State::of(run.outcome, run.waiting, run.driver_alive)),
+            Self::Peer(_) | Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// It as a row of the list.
+    #[must_use]
+    pub fn row(&self) -> ListRow {
+        match self {
+            Self::Run(run) => {
+                let state = State::of(run.outcome, run.waiting, run.driver_alive).said();
+                let state = match run.damaged {
+                    0 => state,
+                    damaged => format!("{state}; {damaged} damaged lines"),
+                };
+                ListRow {
+                    run_id: run.run_id.to_string(),
+                    project: run.project.clone(),
+                    phase: run.phase.map(|phase| phase.as_str().to_owned()),
+                    updated_at: Some(wire::timestamp(run.updated_at)),
+                    state: Some(state),
+                }
+            }
+            Self::Peer(peer) => ListRow {
+                run_id: peer.name.clone(),
+                project: peer.project.clone(),
+                phase: peer.phase.clone(),
+                updated_at: peer.updated_at.map(wire::timestamp),
+                state: None,
+            },
+            Self::Unreadable { name, why, .. } => ListRow {
+                run_id: name.clone(),
+                project: None,
+                phase: None,
+                updated_at: None,
+                state: Some(format!("unreadable: {why}")),
+            },
+        }
+    }
+}
+
 /// Everything in the folder of sessions, newest first; what has no time comes last. A journal that was never begun is
 /// left out. `seer` and `now` are for telling whether a run's driver is alive.
 ///
@@ -71,10 +124,14 @@ impl Listed {
 ///
 /// If there is a folder and it can't be read. No folder means no runs.
 pub fn list(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Listed>> {
-    let begun = names(home)?.into_iter().filter(|(_, files)| !unbegun::are(files));
-    let mut all: Vec<Listed> = begun.map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
-    all.sort_by(|a, b| b.updated_at().cmp(&a.updated_at()).then_with(|| a.name().cmp(b.name())));
+    let mut all: Vec<Listed> =
+        begun(home)?.map(|(name, files)| summary::summary(home, name, files, seer, now)).collect();
+    all.sort_by(newest_first);
     Ok(all)
+}
+
+fn newest_first(a: &Listed, b: &Listed) -> std::cmp::Ordering {
+    b.updated_at().cmp(&a.updated_at()).then_with(|| a.name().cmp(b.name()))
 }
 
 /// The files that share a name.
@@ -131,6 +188,11 @@ pub(crate) fn pruned(home: &Home) -> io::Result<Vec<String>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// The names of what was begun, with their files.
+fn begun(home: &Home) -> io::Result<impl Iterator<Item = (String, Files)>> {
+    Ok(names(home)?.into_iter().filter(|(_, files)| !unbegun::are(files)))
 }
 
 /// The name that stands in the way of a new run `run_id`: the same without regard to case.

@@ -60,13 +60,7 @@ pub fn open_questions(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<A
     let mut all = AllAsking::default();
     for (name, files) in super::names(home)? {
         let (Some(path), Ok(run_id)) = (files.trace, name.parse::<RunId>()) else { continue };
-        let asking = || -> io::Result<Option<Asking>> {
-            let Some(journal) = unfinished(&path)? else { return Ok(None) };
-            let fold = fold(&journal);
-            let open = fold.open().next().is_some();
-            Ok(open.then(|| asking(home, run_id, fold, seer, now).0))
-        };
-        match asking() {
+        match asking_at(home, run_id, &path, seer, now) {
             Ok(None) => {}
             Ok(Some(asking)) => all.runs.push(asking),
             Err(error) => all.unreadable.push((path, error.to_string())),
@@ -102,7 +96,7 @@ pub struct AllIdle {
 /// If there is a folder of sessions and it can't be read.
 pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
     let mut all = AllIdle::default();
-    for (name, files) in super::names(home)? {
+    for (name, files) in super::begun(home)? {
         let (Some(path), Ok(run_id)) = (files.trace, name.parse::<RunId>()) else { continue };
         let lease = Content::read(&home.lease(&run_id)).ok().flatten();
         if lease.as_ref().is_some_and(|lease| lease.is_alive(seer, now)) {
@@ -123,6 +117,22 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
         all.runs.push(Idle { asking, began: sittings.began(), outlook });
     }
     Ok(all)
+}
+
+/// The open questions of one run; `None` if it has none.
+///
+/// # Errors
+///
+/// If its journal can't be read.
+pub fn open_questions_of(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> io::Result<Option<Asking>> {
+    asking_at(home, run_id.clone(), &home.journal(run_id), seer, now)
+}
+
+fn asking_at(home: &Home, run_id: RunId, path: &Path, seer: &Owner, now: Timestamp) -> io::Result<Option<Asking>> {
+    let Some(journal) = unfinished(path)? else { return Ok(None) };
+    let fold = fold(&journal);
+    let open = fold.open().next().is_some();
+    Ok(open.then(|| asking(home, run_id, fold, seer, now).0))
 }
 
 /// The journal at `path`, unless its run is over.

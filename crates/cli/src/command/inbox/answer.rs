@@ -4,18 +4,12 @@ use std::io::IsTerminal;
 
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::QuestionKind;
-use adjutant_core::inbox::mailbox::First;
-use adjutant_core::inbox::reply::{self, Reply};
-use adjutant_core::view::inbox::{self, AnsweredRow, Row};
-use adjutant_store::{Home, Mailbox};
-use jiff::Timestamp;
-use serde::Serialize;
+use adjutant_core::view::inbox::{self, Row};
+use adjutant_runtime::waiting::{self, Came, NotAnswered, Waiting};
 
-use super::Waiting;
 use crate::console::confirm;
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::mail::{self, Given};
 use crate::settings::Place;
 
 /// Answer a question, or all of one kind
@@ -43,19 +37,9 @@ pub(super) struct AnswerArgs {
     json: bool,
 }
 
-/// What came of one question.
-#[derive(Serialize)]
-struct Came {
-    id: String,
-    /// Whether this answer is the one.
-    is_ours: bool,
-    /// What the question's answer is now.
-    answer: AnsweredRow,
-}
-
 pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let waiting = Waiting::read(&home)?;
+    let waiting = super::read(&home)?;
     let rows = match args.kind {
         None => {
             let Some((id, words)) = args.words.split_first().filter(|(_, words)| !words.is_empty()) else {
@@ -63,7 +47,7 @@ pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
                     .hint("`adjutant inbox show ID` has what may be answered")
                     .into());
             };
-            vec![(waiting.find(id)?, words.join(" "))]
+            vec![(super::find(&waiting, id)?, words.join(" "))]
         }
         Some(kind) => {
             let word = args.words.join(" ");
@@ -74,7 +58,7 @@ pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let mut came = Vec::new();
     for (row, word) in rows {
-        came.push(give(&home, &waiting, row, &word)?);
+        came.push(waiting.give(&home, row, &word, "inbox").map_err(not_answered)?);
     }
     tell(args, &waiting, &came)?;
     // Of many some are won; of one, or where none was, the other answers are the result.
@@ -83,10 +67,7 @@ pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
 
 /// The open questions of a kind, and of a category where one is named.
 fn of_kind<'w>(waiting: &'w Waiting, kind: QuestionKind, category: Option<&str>) -> anyhow::Result<Vec<&'w Row>> {
-    // What a yes would cover besides the category is not what was meant.
-    let is_about =
-        |row: &&Row| category.is_none_or(|category| row.categories.len() == 1 && row.categories.contains(category));
-    let rows: Vec<&Row> = waiting.rows.iter().filter(|row| row.kind == kind.as_str()).filter(is_about).collect();
+    let rows = waiting.of_kind(kind, category);
     if rows.is_empty() {
         let what = category.map(|category| format!(" about {} alone", Category::new(category))).unwrap_or_default();
         return Err(Failure::ending(
@@ -101,9 +82,7 @@ fn of_kind<'w>(waiting: &'w Waiting, kind: QuestionKind, category: Option<&str>)
 
 /// Shows each of many questions in whole, and asks once whether they are meant.
 fn agreed(args: &AnswerArgs, rows: &[&Row], kind: QuestionKind, word: &str) -> anyhow::Result<()> {
-    if reply::read(kind, word).is_none() || !reply::is_word_for(kind, word) {
-        return Err(unreadable(word, rows.first().copied()));
-    }
+    waiting::check_word_for_many(kind, word, rows.first().copied()).map_err(not_answered)?;
     for row in rows {
         // On stderr: what came of it is the result.
         tell!("{}", inbox::show_text(row));
@@ -122,51 +101,16 @@ fn agreed(args: &AnswerArgs, rows: &[&Row], kind: QuestionKind, word: &str) -> a
     Err(Failure::ending(Ending::Declined, "nothing was answered").into())
 }
 
-fn unreadable(word: &str, row: Option<&Row>) -> anyhow::Error {
-    let replies: Vec<&str> = row.into_iter().flat_map(|row| &row.options).map(|offer| offer.reply.as_str()).collect();
-    Failure::usage(format!("`{word}` can't be read as an answer"))
-        .hint(format!("what may be said is: {}", replies.join(", ")))
-        .into()
-}
-
-/// Puts one answer into its run's mailbox, unless something is there.
-fn give(home: &Home, waiting: &Waiting, row: &Row, word: &str) -> anyhow::Result<Came> {
-    let Some((run, open, first)) = waiting.question(row) else {
-        return Err(Failure::ending(Ending::Failed, format!("`{}` is not open any more", row.id)).into());
+fn not_answered(error: NotAnswered) -> anyhow::Error {
+    let hint = error.hint();
+    let failure = match error {
+        NotAnswered::Gone { .. } | NotAnswered::Unusable { .. } => Failure::ending(Ending::Failed, error.to_string()),
+        NotAnswered::Unreadable { .. } => Failure::usage(error.to_string()),
+        NotAnswered::Mailbox(error) => return Failure::of(Ending::Failed, &error, error.hint()).into(),
     };
-    let options = &open.question.options;
-    let late = |first: &First| Came { id: row.id.clone(), is_ours: false, answer: AnsweredRow::of(first, options) };
-    if let Some(first) = first {
-        return Ok(late(first));
-    }
-    // Why was said when all mailboxes were read.
-    if let Some(fault) = &run.mailbox_fault {
-        let failure = Failure::ending(Ending::Failed, format!("`{}` is not answered", row.id));
-        return Err(match fault.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-        .into());
-    }
-    let kind = open.question.kind;
-    let reply: Reply = reply::read(kind, word).ok_or_else(|| unreadable(word, Some(row)))?;
-    let now = Timestamp::now();
-    if open.is_due(now) {
-        let what = "its deadline passed; it gets its default".to_owned();
-        let at = row.deadline.clone().unwrap_or_default();
-        return Ok(Came {
-            id: row.id.clone(),
-            is_ours: false,
-            answer: AnsweredRow { what, by: None, whence: None, at },
-        });
-    }
-    let ours = mail::answer(&open.key, kind, reply, "inbox");
-    let said = AnsweredRow::of(&First::Answer(ours.clone()), options);
-    let mailbox = Mailbox::of(home, &run.run_id);
-    match mail::give(&mailbox, ours) {
-        Ok(Given::Ours(_)) => Ok(Came { id: row.id.clone(), is_ours: true, answer: said }),
-        Ok(Given::Theirs(theirs)) => Ok(late(&First::Answer(theirs))),
-        Err(error) => Err(Failure::of(Ending::Failed, &error, error.hint()).into()),
+    match hint {
+        Some(hint) => failure.hint(hint).into(),
+        None => failure.into(),
     }
 }
 

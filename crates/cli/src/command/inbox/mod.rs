@@ -3,18 +3,17 @@
 mod answer;
 mod watch;
 
-use adjutant_core::inbox::mailbox::First;
-use adjutant_core::inbox::{OpenQuestion, QuestionKind};
-use adjutant_core::view::inbox::{self, Asked, Row};
+use adjutant_core::inbox::QuestionKind;
+use adjutant_core::view::inbox::{self, Row};
 use adjutant_core::view::visible_line;
-use adjutant_store::runs::{self, AllAsking};
+use adjutant_runtime::mail::SKIPPED_TOLD_MAX;
+use adjutant_runtime::waiting::{NotFound, Waiting};
 use adjutant_store::{Home, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
 
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::mail::SKIPPED_TOLD_MAX;
 use crate::settings::Place;
 
 /// See and answer what waits for you, in all runs
@@ -70,7 +69,7 @@ pub fn run(args: &InboxArgs, place: &Place) -> anyhow::Result<Ending> {
 }
 
 fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
-    let waiting = Waiting::read(&place.home()?)?;
+    let waiting = read(&place.home()?)?;
     let is_meant = |row: &Row| args.kind.is_none_or(|kind| kind.as_str() == row.kind);
     let rows: Vec<Row> = waiting.rows.into_iter().filter(is_meant).collect();
     if args.json {
@@ -82,8 +81,8 @@ fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
 }
 
 fn show(args: &ShowArgs, place: &Place) -> anyhow::Result<Ending> {
-    let waiting = Waiting::read(&place.home()?)?;
-    let row = waiting.find(&args.id)?;
+    let waiting = read(&place.home()?)?;
+    let row = find(&waiting, &args.id)?;
     if args.json {
         super::print_json(row)?;
     } else {
@@ -99,82 +98,39 @@ fn kind(text: &str) -> Result<QuestionKind, String> {
     })
 }
 
-/// What waits in all runs now.
-struct Waiting {
-    all: AllAsking,
-    rows: Vec<Row>,
+/// What waits in all runs now; says what could not be read.
+fn read(home: &Home) -> anyhow::Result<Waiting> {
+    let waiting = read_silently(home)?;
+    for (path, why) in &waiting.all.unreadable {
+        tell!("warning: can't read `{}`: {}", path.display(), visible_line(why));
+    }
+    for run in &waiting.all.runs {
+        if let Some(fault) = &run.mailbox_fault {
+            tell!("warning: {fault}");
+        }
+        for (line, why) in run.skipped.iter().take(SKIPPED_TOLD_MAX) {
+            let path = home.mailbox(&run.run_id);
+            tell!("warning: {}:{line} is skipped: {}", path.display(), visible_line(why));
+        }
+        let more = run.skipped.len().saturating_sub(SKIPPED_TOLD_MAX);
+        if more > 0 {
+            tell!("warning: {more} more lines of the mailbox of `{}` are skipped", run.run_id);
+        }
+    }
+    Ok(waiting)
 }
 
-impl Waiting {
-    /// Reads it, and says what could not be read.
-    fn read(home: &Home) -> anyhow::Result<Self> {
-        let waiting = Self::read_silently(home)?;
-        for (path, why) in &waiting.all.unreadable {
-            tell!("warning: can't read `{}`: {}", path.display(), visible_line(why));
-        }
-        for run in &waiting.all.runs {
-            if let Some(fault) = &run.mailbox_fault {
-                tell!("warning: {fault}");
-            }
-            for (line, why) in run.skipped.iter().take(SKIPPED_TOLD_MAX) {
-                let path = home.mailbox(&run.run_id);
-                tell!("warning: {}:{line} is skipped: {}", path.display(), visible_line(why));
-            }
-            let more = run.skipped.len().saturating_sub(SKIPPED_TOLD_MAX);
-            if more > 0 {
-                tell!("warning: {more} more lines of the mailbox of `{}` are skipped", run.run_id);
-            }
-        }
-        Ok(waiting)
-    }
+fn read_silently(home: &Home) -> anyhow::Result<Waiting> {
+    Waiting::read(home, &Owner::current(), Timestamp::now()).context("can't read the folder of sessions")
+}
 
-    fn read_silently(home: &Home) -> anyhow::Result<Self> {
-        let now = Timestamp::now();
-        let all = runs::open_questions(home, &Owner::current(), now).context("can't read the folder of sessions")?;
-        let asked: Vec<Asked<'_>> = all
-            .runs
-            .iter()
-            .flat_map(|run| {
-                run.questions.iter().map(|(open, first)| Asked {
-                    run_id: &run.run_id,
-                    project: run.project.as_deref(),
-                    is_driven: run.driver_alive,
-                    open,
-                    first: first.as_ref(),
-                })
-            })
-            .collect();
-        let rows = inbox::of(&asked, now);
-        Ok(Self { rows, all })
-    }
-
-    /// The row that `given` names.
-    fn find(&self, given: &str) -> anyhow::Result<&Row> {
-        let exact: Vec<&Row> = self.rows.iter().filter(|row| row.id == given || row.short == given).collect();
-        let of_run: Vec<&Row> = self.rows.iter().filter(|row| row.run_id == given).collect();
-        // A short name may have grown by a digit since it was shown.
-        let longer: Vec<&Row> =
-            self.rows.iter().filter(|row| given.len() >= 5 && row.short.starts_with(given)).collect();
-        let found = [exact, of_run, longer].into_iter().find(|found| !found.is_empty()).unwrap_or_default();
-        match found.as_slice() {
-            [row] => Ok(row),
-            [] => Err(Failure::ending(Ending::Failed, format!("no open question is called `{}`", visible_line(given)))
-                .hint("`adjutant inbox` lists those that are open")
-                .into()),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|row| row.id.as_str()).collect();
-                Err(Failure::usage(format!("`{}` may be several questions", visible_line(given)))
-                    .hint(format!("name one of {}", ids.join(", ")))
-                    .into())
-            }
-        }
-    }
-
-    /// The question of a row, as its run has it.
-    fn question(&self, row: &Row) -> Option<(&runs::Asking, &OpenQuestion, Option<&First>)> {
-        let run = self.all.runs.iter().find(|run| run.run_id.as_str() == row.run_id)?;
-        let is_it = |open: &OpenQuestion| open.key.part.as_str() == row.part && open.key.slot.to_string() == row.slot;
-        let (open, first) = run.questions.iter().find(|(open, _)| is_it(open))?;
-        Some((run, open, first.as_ref()))
-    }
+/// The row that `given` names.
+fn find<'w>(waiting: &'w Waiting, given: &str) -> anyhow::Result<&'w Row> {
+    waiting.find(given).map_err(|error| {
+        let failure = match error {
+            NotFound::Unknown { .. } => Failure::ending(Ending::Failed, error.to_string()),
+            NotFound::Several { .. } => Failure::usage(error.to_string()),
+        };
+        failure.hint(error.hint()).into()
+    })
 }

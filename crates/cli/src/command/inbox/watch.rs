@@ -6,7 +6,6 @@ use std::time::Duration;
 use adjutant_core::view::inbox;
 use anyhow::Context;
 
-use super::Waiting;
 use crate::exit::Ending;
 use crate::settings::Place;
 use crate::sitting;
@@ -38,7 +37,7 @@ pub(super) fn run(args: &WatchArgs, place: &Place) -> anyhow::Result<Ending> {
                 }
                 _ = every.tick() => {}
             }
-            let waiting = Waiting::read_silently(&home)?;
+            let waiting = super::read_silently(&home)?;
             for row in waiting.rows.iter().filter(|row| row.answered.is_none() && !shown.contains(&row.id)) {
                 let line = if args.json { serde_json::to_string(row)? + "\n" } else { inbox::line_text(row) };
                 super::super::print(&line)?;

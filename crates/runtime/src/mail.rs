@@ -1,4 +1,4 @@
-//! The mailbox of the run that is driven here: each answer is put there first, and what came from elsewhere is
+//! The mailbox of a run as whoever answers uses it: each answer is put there first, and what came from elsewhere is
 //! noticed.
 
 use std::time::Duration;
@@ -31,6 +31,7 @@ pub enum Given {
 }
 
 /// What was replied to a question, ready for its mailbox.
+#[must_use]
 pub fn answer(key: &Key, kind: QuestionKind, reply: Reply, whence: &str) -> Answer {
     Answer {
         key: key.clone(),
@@ -95,6 +96,7 @@ pub async fn answered_elsewhere(
 }
 
 /// An answer of the mailbox, for the journal.
+#[must_use]
 pub fn answered(answer: Answer) -> Answered {
     let Answer { choice, text, by, whence, id, .. } = answer;
     Answered { id, choice, text, by, whence }

@@ -1,0 +1,78 @@
+//! What an operator says to a run without being asked: it is put into the run's mailbox, and whoever drives the run
+//! takes it from there. A run that nobody drives finds it when it is resumed.
+//!
+//! In: a run's name and a message. Out: whether a process will hear it now.
+
+use adjutant_core::id::RunId;
+use adjutant_core::inbox::Message;
+use adjutant_core::inbox::mailbox::Said;
+use adjutant_core::trace::{Body, Event, Outcome};
+use adjutant_store::lease::Content;
+use adjutant_store::mailbox::{Mailbox, MailboxError};
+use adjutant_store::{Home, OpenError, Owner, journal};
+use jiff::Timestamp;
+use thiserror::Error;
+
+use crate::mail::OPERATOR;
+
+/// Why a run can't be told anything.
+#[derive(Debug, Error)]
+pub enum NotTold {
+    /// It has ended.
+    #[error("the run `{run_id}` is over")]
+    Over {
+        /// The run.
+        run_id: RunId,
+    },
+    /// Its journal can't be read.
+    #[error(transparent)]
+    Unread(#[from] OpenError),
+    /// It could not be put down.
+    #[error(transparent)]
+    Mailbox(#[from] MailboxError),
+}
+
+/// Whether a process drives the run now.
+#[must_use]
+pub fn is_driven(home: &Home, run_id: &RunId) -> bool {
+    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
+}
+
+/// How a run ended, if it has.
+#[must_use]
+pub fn outcome(events: &[Event]) -> Option<Outcome> {
+    events.iter().rev().find_map(|event| match event.body {
+        Body::RunEnd { outcome } => Some(outcome),
+        _ => None,
+    })
+}
+
+/// The events of a run that can still be told something.
+///
+/// # Errors
+///
+/// [`NotTold`] if it is over or can't be read.
+pub fn unfinished(home: &Home, run_id: &RunId) -> Result<Vec<Event>, NotTold> {
+    let reading = journal::read_only(home, run_id)?;
+    if outcome(&reading.events).is_some() {
+        return Err(NotTold::Over { run_id: run_id.clone() });
+    }
+    Ok(reading.events)
+}
+
+/// Says something to a run, from `whence`. Whether it can be told anything is the caller's to have asked.
+///
+/// # Errors
+///
+/// [`NotTold::Mailbox`] if it is not on the disk.
+pub fn say(home: &Home, run_id: &RunId, message: Message, whence: &str) -> Result<(), NotTold> {
+    let said = Said {
+        id: uuid::Uuid::now_v7().to_string(),
+        by: OPERATOR.to_owned(),
+        whence: whence.to_owned(),
+        at: Timestamp::now(),
+        message,
+    };
+    Ok(Mailbox::of(home, run_id).say(&said)?)
+}

@@ -1,0 +1,180 @@
+//! What changes something: an answer, or a word to a run. Each does what the command of its name does, with
+//! `dashboard` as whence.
+
+use std::sync::Arc;
+
+use adjutant_core::id::RunId;
+use adjutant_core::inbox::{Choice, Message, QuestionKind};
+use adjutant_core::view::inbox::{Row, reply_for};
+use adjutant_runtime::say::{self, NotTold};
+use adjutant_runtime::waiting::{Came, NotAnswered, Waiting, check_word_for_many};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::Hall;
+use super::fault::Fault;
+use super::look::{aside, run_named};
+
+/// Whence, as it is put on record.
+const WHENCE: &str = "dashboard";
+
+/// How many questions are answered at once: as many as a page shows.
+const ANSWERED_MAX: usize = 200;
+
+/// An answer to the questions that were shown, and to no others.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    ids: Vec<String>,
+    choice: Choice,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// What came of an answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Said {
+    id: String,
+    is_ours: bool,
+    /// In a sentence.
+    said: String,
+}
+
+/// What is said to a run.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Word {
+    Pause,
+    Stop,
+    Steer { text: String },
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Told {
+    said: String,
+}
+
+/// Answers one question, or several alike.
+pub(super) async fn answer(
+    State(hall): State<Arc<Hall>>,
+    Json(answer): Json<Answer>,
+) -> Result<Json<Vec<Said>>, Fault> {
+    aside(move || give(&hall, &answer).map(Json)).await
+}
+
+fn give(hall: &Hall, answer: &Answer) -> Result<Vec<Said>, Fault> {
+    if answer.ids.is_empty() || answer.ids.len() > ANSWERED_MAX {
+        return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "Name the questions that are answered"));
+    }
+    let waiting = match answer.ids.as_slice() {
+        [id] => hall.look.waiting_of(&run_of(id)?)?,
+        _ => hall.look.waiting()?,
+    };
+    let row = |id: &String| waiting.rows.iter().find(|row| row.id == *id);
+    // All of them are read before the first is answered.
+    let mut meant: Vec<(&Row, String)> = Vec::new();
+    let mut came: Vec<Said> = Vec::new();
+    for id in &answer.ids {
+        match row(id) {
+            Some(row) => meant.push((row, typed(row, answer)?)),
+            None => came.push(Said { id: id.clone(), is_ours: false, said: "it is not open any more".to_owned() }),
+        }
+    }
+    if answer.ids.len() > 1 {
+        check_many(&meant)?;
+    }
+    for (row, word) in meant {
+        came.push(match waiting.give(&hall.look.home, row, &word, WHENCE) {
+            Ok(answered) => said(&waiting, &answered),
+            Err(NotAnswered::Gone { id }) => Said { id, is_ours: false, said: "it is not open any more".to_owned() },
+            Err(error) => {
+                let fault = Fault::new(StatusCode::CONFLICT, error.to_string());
+                // What was put down before it counts: it is on record, and the page shows it when it is loaded.
+                return Err(fault.hint(error.hint().unwrap_or_else(|| "load the page again".to_owned())));
+            }
+        });
+    }
+    Ok(came)
+}
+
+/// The run that a question's name begins with.
+fn run_of(id: &str) -> Result<RunId, Fault> {
+    run_named(id.split(':').next().unwrap_or_default())
+}
+
+/// The answer as it would be typed to a question.
+fn typed(row: &Row, answer: &Answer) -> Result<String, Fault> {
+    let kind = kind_of(row)?;
+    reply_for(kind, answer.choice, answer.text.as_deref(), &row.options).ok_or_else(|| {
+        let replies: Vec<&str> = row.options.iter().map(|offer| offer.reply.as_str()).collect();
+        Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "These words don't go with this answer")
+            .hint(format!("what may be said is: {}", replies.join(", ")))
+    })
+}
+
+fn kind_of(row: &Row) -> Result<QuestionKind, Fault> {
+    QuestionKind::named(&row.kind).ok_or_else(|| Fault::failed("This kind of question is not known"))
+}
+
+/// Several are of one kind, and the word is one of its own for it.
+fn check_many(meant: &[(&Row, String)]) -> Result<(), Fault> {
+    let Some((first, word)) = meant.first() else { return Ok(()) };
+    if meant.iter().any(|(row, other)| row.kind != first.kind || other != word) {
+        return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "Only questions of one kind are answered together"));
+    }
+    check_word_for_many(kind_of(first)?, word, Some(first)).map_err(|error| {
+        let hint = error.hint().unwrap_or_default();
+        Fault::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()).hint(hint)
+    })
+}
+
+fn said(waiting: &Waiting, came: &Came) -> Said {
+    let how = if came.is_ours { "answered" } else { "answered before" };
+    let parked = waiting.rows.iter().find(|row| row.id == came.id && !row.is_driven && came.is_ours);
+    let then = parked.map(|row| format!("; go on: adjutant resume {}, or let `adjutant work` do it", row.run_id));
+    let said = format!("{how}: {}{}", came.answer.said(), then.unwrap_or_default());
+    Said { id: came.id.clone(), is_ours: came.is_ours, said }
+}
+
+/// Says something to a run.
+pub(super) async fn say(
+    State(hall): State<Arc<Hall>>,
+    Path(name): Path<String>,
+    Json(word): Json<Word>,
+) -> Result<Json<Told>, Fault> {
+    let run_id = run_named(&name)?;
+    aside(move || tell(&hall, &run_id, word).map(Json)).await
+}
+
+fn tell(hall: &Hall, run_id: &RunId, word: Word) -> Result<Told, Fault> {
+    let home = &hall.look.home;
+    say::unfinished(home, run_id).map_err(not_told)?;
+    let (message, then, undriven) = match word {
+        // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
+        Word::Pause => (Message::Interrupt, "it stands still", "no worker goes on with it until then"),
+        Word::Stop => (Message::Stop, "it is stopped", "once it is driven"),
+        Word::Steer { text } => {
+            let text = text.trim().to_owned();
+            if text.is_empty() {
+                let fault = Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "There is nothing to tell the agent");
+                return Err(fault.hint("write it first"));
+            }
+            (Message::Steer(text), "the agent is told at its next turn", "once it is driven")
+        }
+    };
+    say::say(home, run_id, message, WHENCE).map_err(not_told)?;
+    let driven = say::is_driven(home, run_id);
+    let when = if driven { String::new() } else { format!(", {undriven}: adjutant resume {run_id}") };
+    Ok(Told { said: format!("{then}{when}") })
+}
+
+fn not_told(error: NotTold) -> Fault {
+    match &error {
+        NotTold::Over { .. } => Fault::new(StatusCode::CONFLICT, error.to_string()),
+        NotTold::Unread(_) => Fault::new(StatusCode::NOT_FOUND, error.to_string()),
+        NotTold::Mailbox(cause) => Fault::failed(error.to_string()).hint(cause.hint().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,142 @@
+//! What all pages look at: the runs and their journals, what waits, what is remembered. Reads, and keeps of it what is
+//! the same as long as the files are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use adjutant_core::id::RunId;
+use adjutant_core::price::Prices;
+use adjutant_core::trace::read::{self, Trace};
+use adjutant_core::view::cost::{self, Cost, Pricing};
+use adjutant_runtime::waiting::Waiting;
+use adjutant_store::runs::{Catalogue, Catalogued, Identity, Listed};
+use adjutant_store::scan::{self, Use};
+use adjutant_store::{Home, MemoryStore, Owner};
+use axum::http::StatusCode;
+use jiff::Timestamp;
+
+use super::fault::Fault;
+
+/// How many runs' costs are kept: those of the pages that somebody looks at.
+const COSTS_KEPT_MAX: usize = 20_000;
+
+/// What runs cost, by their names, each with the files that say so.
+type Costs = HashMap<String, ([Option<Identity>; 2], String)>;
+
+pub(super) struct Look {
+    pub(super) home: Home,
+    prices: BTreeMap<String, Prices>,
+    seer: Owner,
+    catalogue: Mutex<Catalogue>,
+    costs: Mutex<Costs>,
+}
+
+/// A journal as it was read.
+pub(super) struct Lines {
+    lines: Vec<(u64, String)>,
+    unusable: Vec<u64>,
+}
+
+impl Lines {
+    pub(super) fn trace(&self) -> Trace<'_> {
+        let mut trace = read::read_lines(self.lines.iter().map(|(number, line)| (*number, line.as_str())));
+        trace.damaged.extend(&self.unusable);
+        trace.damaged.sort_unstable();
+        trace.damaged.dedup();
+        trace
+    }
+}
+
+impl Look {
+    pub(super) fn new(home: Home, prices: BTreeMap<String, Prices>) -> Self {
+        Self { home, prices, seer: Owner::current(), catalogue: Mutex::default(), costs: Mutex::default() }
+    }
+
+    /// All runs, newest first.
+    pub(super) fn runs(&self) -> Result<Vec<Catalogued>, Fault> {
+        let mut catalogue = self.catalogue.lock().unwrap_or_else(PoisonError::into_inner);
+        catalogue
+            .refresh(&self.home, &self.seer, Timestamp::now())
+            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))
+    }
+
+    /// What a run cost, in short; a dash if its journal can't be read.
+    pub(super) fn cost_in_short(&self, run: &Catalogued) -> String {
+        let kept = || self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = run.listed.name();
+        if let Some((_, cost)) = kept().get(name).filter(|(identity, _)| *identity == run.identity) {
+            return cost.clone();
+        }
+        let path = match run.listed.as_ref() {
+            Listed::Run(run) => Some(self.home.journal(&run.run_id)),
+            Listed::Peer(peer) => peer.trace.clone(),
+            Listed::Unreadable { .. } => None,
+        };
+        let Some(lines) = path.and_then(|path| lines(path).ok()) else { return "-".to_owned() };
+        let cost = self.cost(&lines.trace()).in_short();
+        let mut kept = kept();
+        if kept.len() >= COSTS_KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(name.to_owned(), (run.identity, cost.clone()));
+        cost
+    }
+
+    /// What a run cost.
+    pub(super) fn cost(&self, trace: &Trace<'_>) -> Cost {
+        cost::of(trace, Pricing::Configured(&self.prices))
+    }
+
+    /// The journal of a run.
+    pub(super) fn journal(&self, run_id: &RunId) -> Result<Lines, Fault> {
+        lines(self.home.journal(run_id)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => no_such_run(),
+            _ => Fault::failed(format!("can't read the journal of `{run_id}`: {error}")),
+        })
+    }
+
+    /// What waits in all runs.
+    pub(super) fn waiting(&self) -> Result<Waiting, Fault> {
+        Waiting::read(&self.home, &self.seer, Timestamp::now())
+            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))
+    }
+
+    /// What waits in one run.
+    pub(super) fn waiting_of(&self, run_id: &RunId) -> Result<Waiting, Fault> {
+        Waiting::of_run(&self.home, run_id, &self.seer, Timestamp::now()).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => no_such_run(),
+            _ => Fault::failed(format!("can't read the journal of `{run_id}`: {error}")),
+        })
+    }
+
+    pub(super) fn memory(&self) -> MemoryStore {
+        MemoryStore::new(self.home.clone())
+    }
+}
+
+/// The run of that name, as an address has it.
+pub(super) fn run_named(name: &str) -> Result<RunId, Fault> {
+    name.parse().map_err(|_| no_such_run())
+}
+
+fn no_such_run() -> Fault {
+    Fault::new(StatusCode::NOT_FOUND, "There is no such run").hint("the list of runs shows all that there are")
+}
+
+fn lines(path: PathBuf) -> io::Result<Lines> {
+    let mut lines = Vec::new();
+    let scanned = scan::scan_file(&path, |number, line| {
+        lines.push((number, line.to_owned()));
+        Use::Taken
+    })?;
+    Ok(Lines { lines, unusable: scanned.damaged.into_iter().map(|(number, _)| number).collect() })
+}
+
+/// Does what reads files without holding up others.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Fault::failed("This could not be read")))
+}

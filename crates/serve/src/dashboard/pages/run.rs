@@ -1,0 +1,175 @@
+//! One run: where it stands, what it asks, what happened.
+
+use std::sync::Arc;
+
+use adjutant_core::id::RunId;
+use adjutant_core::trace::read::Trace;
+use adjutant_core::view::cost::Cost;
+use adjutant_core::view::detectors::{self, DetectorCount};
+use adjutant_core::view::inbox::Row;
+use adjutant_core::view::list::State as RunState;
+use adjutant_core::view::summary::{self, Summary};
+use adjutant_core::view::timeline::{Block, Moment, Timeline, Weight, place};
+use adjutant_runtime::say;
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::Html;
+use serde::Deserialize;
+
+use super::inbox::QuestionPart;
+use super::{Shell, clock, render};
+use crate::dashboard::Hall;
+use crate::dashboard::fault::Fault;
+use crate::dashboard::look::{aside, run_named};
+
+/// How many moments are on a page: a journal may have a hundred thousand.
+const MOMENTS_PER_PAGE: usize = 200;
+
+/// Which moments are asked for; the last ones, if nothing is said.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::dashboard) struct Window {
+    /// Those before this one.
+    before: Option<u64>,
+    /// Those after this one.
+    after: Option<u64>,
+    /// Whether those are shown too that the program notes for itself.
+    details: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "run.html")]
+struct Page {
+    shell: Shell,
+    run_id: String,
+    status: String,
+    is_over: bool,
+    questions: Vec<String>,
+    moments: Vec<String>,
+    /// The last that is shown, where what follows is to be followed.
+    follow_after: Option<u64>,
+    has_older: bool,
+    has_newer: bool,
+    first: u64,
+    last: u64,
+    total: usize,
+    details: bool,
+    cost: Cost,
+    detectors: Vec<DetectorCount>,
+}
+
+/// Where a run stands: replaced as it goes on.
+#[derive(Template)]
+#[template(path = "status.html")]
+struct StatusPart<'a> {
+    summary: &'a Summary,
+    state: RunState,
+    cost: String,
+    started: String,
+    updated: String,
+    is_driven: bool,
+}
+
+/// One moment: appended as it comes.
+#[derive(Template)]
+#[template(path = "moment.html")]
+struct MomentPart<'a> {
+    moment: &'a Moment,
+    class: &'static str,
+    clock: String,
+}
+
+/// What of a run changes while it is followed.
+pub(in crate::dashboard) struct Head {
+    /// Where it stands, as a part of the page.
+    pub(in crate::dashboard) status: String,
+    /// What it asks.
+    pub(in crate::dashboard) questions: Vec<Row>,
+    /// Whether it is over.
+    pub(in crate::dashboard) is_over: bool,
+}
+
+pub(in crate::dashboard) async fn page(
+    State(hall): State<Arc<Hall>>,
+    Path(name): Path<String>,
+    Query(window): Query<Window>,
+) -> Result<Html<String>, Fault> {
+    let run_id = run_named(&name)?;
+    aside(move || render(&run(&hall, &run_id, &window)?)).await
+}
+
+fn run(hall: &Hall, run_id: &RunId, window: &Window) -> Result<Page, Fault> {
+    let lines = hall.look.journal(run_id)?;
+    let trace = lines.trace();
+    let head = head(hall, run_id, &trace)?;
+    let total = trace.lines.len();
+    // Places grow from line to line, but for damage.
+    let (begin, end) = match (window.before, window.after) {
+        (Some(before), _) => {
+            let end = trace.lines.partition_point(|line| place(line) < before);
+            (end.saturating_sub(MOMENTS_PER_PAGE), end)
+        }
+        (None, Some(after)) => {
+            let begin = trace.lines.partition_point(|line| place(line) <= after);
+            (begin, (begin + MOMENTS_PER_PAGE).min(total))
+        }
+        (None, None) => (total.saturating_sub(MOMENTS_PER_PAGE), total),
+    };
+    let mut timeline = Timeline::default();
+    trace.lines[..begin].iter().for_each(|line| timeline.pass(line));
+    let moments = trace.lines[begin..end].iter().map(|line| moment(&timeline.take(line)));
+    let moments = moments.collect::<Result<Vec<String>, Fault>>()?;
+    let at = |index: Option<usize>| index.and_then(|index| trace.lines.get(index)).map_or(0, place);
+    let last = at(end.checked_sub(1));
+    Ok(Page {
+        shell: Shell::around(hall, "runs"),
+        run_id: run_id.to_string(),
+        status: head.status,
+        is_over: head.is_over,
+        questions: head.questions.iter().map(|row| question(&hall.base, row)).collect::<Result<_, Fault>>()?,
+        follow_after: (end == total && !head.is_over).then_some(last),
+        has_older: begin > 0,
+        has_newer: end < total,
+        first: at(Some(begin)),
+        last,
+        total,
+        details: window.details.is_some(),
+        cost: hall.look.cost(&trace),
+        detectors: detectors::of(&trace).detectors,
+        moments,
+    })
+}
+
+/// Where a run stands and what it asks.
+pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, trace: &Trace<'_>) -> Result<Head, Fault> {
+    let waiting = hall.look.waiting_of(run_id)?;
+    let summary = summary::of(trace);
+    let is_driven = say::is_driven(&hall.look.home, run_id);
+    let asked = waiting.all.runs.iter().flat_map(|run| &run.questions).map(|(open, _)| open.question.kind).next();
+    let outcome = summary.outcome.as_deref().and_then(adjutant_core::trace::Outcome::named);
+    let state = RunState::of(outcome, asked, is_driven);
+    let cost = hall.look.cost(trace).in_short();
+    let at = |at: &Option<String>| at.as_deref().map_or_else(|| "-".to_owned(), clock);
+    let (started, updated) = (at(&summary.started_at), at(&summary.updated_at));
+    let status = StatusPart { summary: &summary, state, cost, started, updated, is_driven };
+    let status = status.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))?;
+    Ok(Head { status, questions: waiting.rows, is_over: summary.outcome.is_some() })
+}
+
+/// One moment as a part of the page.
+pub(in crate::dashboard) fn moment(moment: &Moment) -> Result<String, Fault> {
+    let class = match moment.weight {
+        Weight::Turning => "turning",
+        Weight::Main => "main",
+        Weight::Detail => "detail",
+    };
+    let clock = moment.at.as_deref().map(clock).unwrap_or_default();
+    let part = MomentPart { moment, class, clock };
+    part.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+}
+
+/// One question as a part of the page.
+pub(in crate::dashboard) fn question(base: &str, row: &Row) -> Result<String, Fault> {
+    let part = QuestionPart::of(base, row, false);
+    part.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+}

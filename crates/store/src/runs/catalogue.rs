@@ -1,0 +1,115 @@
+//! The list of runs for who looks again and again: what is known of a run is kept as long as its files are the same.
+//!
+//! In: a [`Home`]. Out: what [`super::list`] gives, without reading what was read before. A cache and nothing else: it
+//! is never written down, and a test compares it with the list.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Files, Listed, newest_first, summary};
+use crate::home::Home;
+use crate::lease::{Content, Owner};
+
+/// The fewest runs that a thread of its own is worth.
+const RUNS_PER_THREAD_MIN: usize = 64;
+
+/// What tells a file from the same one before: where, how long and when it was changed last. A journal only grows, so
+/// that its length alone says nearly all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed_ns: i128,
+}
+
+impl Identity {
+    /// That of the file at `path`; `None` if it can't be looked at.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        let changed_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+        Some(Self { device: found.dev(), inode: found.ino(), bytes: found.size(), changed_ns })
+    }
+}
+
+/// The files of one name: its trace, and the session file of the peer.
+type Identities = [Option<Identity>; 2];
+
+/// A run in the catalogue.
+#[derive(Debug, Clone)]
+pub struct Catalogued {
+    /// What is known of it.
+    pub listed: Arc<Listed>,
+    /// Which files say so: what else was found out of them holds as long as this is the same.
+    pub identity: [Option<Identity>; 2],
+}
+
+/// What was read of all runs.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    known: HashMap<String, Catalogued>,
+}
+
+impl Catalogue {
+    /// Everything in the folder of sessions, newest first, as [`super::list`] has it.
+    ///
+    /// # Errors
+    ///
+    /// If there is a folder and it can't be read. No folder means no runs.
+    pub fn refresh(&mut self, home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Catalogued>> {
+        let names: Vec<(String, Files)> = super::begun(home)?.collect();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let each = names.len().div_ceil(threads).max(RUNS_PER_THREAD_MIN);
+        let known = &self.known;
+        let read = &|part: &[(String, Files)]| -> Vec<Catalogued> {
+            part.iter().map(|(name, files)| look(known.get(name), home, name, files, seer, now)).collect()
+        };
+        let parts: io::Result<Vec<Vec<Catalogued>>> = std::thread::scope(|scope| {
+            let parts: Vec<_> = names.chunks(each).map(|part| scope.spawn(move || read(part))).collect();
+            parts.into_iter().map(|part| part.join().map_err(|_| io::Error::other("a reader panicked"))).collect()
+        });
+        let mut all: Vec<Catalogued> = parts?.into_iter().flatten().collect();
+        self.known = names.into_iter().map(|(name, _)| name).zip(all.iter().cloned()).collect();
+        all.sort_by(|a, b| newest_first(&a.listed, &b.listed));
+        Ok(all)
+    }
+}
+
+fn look(
+    known: Option<&Catalogued>,
+    home: &Home,
+    name: &str,
+    files: &Files,
+    seer: &Owner,
+    now: Timestamp,
+) -> Catalogued {
+    // Before the reading: what is written meanwhile is read again next time.
+    let identity: Identities = [&files.trace, &files.session].map(|file| file.as_deref().and_then(Identity::of));
+    if let Some(known) = known.filter(|known| known.identity == identity) {
+        return Catalogued { listed: driven_or_not(&known.listed, home, seer, now), identity };
+    }
+    let listed = summary::summary(home, name.to_owned(), files.clone(), seer, now);
+    Catalogued { listed: Arc::new(listed), identity }
+}
+
+/// The same, with what its lease says now: that is no part of its files.
+fn driven_or_not(listed: &Arc<Listed>, home: &Home, seer: &Owner, now: Timestamp) -> Arc<Listed> {
+    let Listed::Run(run) = listed.as_ref() else { return listed.clone() };
+    if run.outcome.is_some() && !run.driver_alive {
+        return listed.clone();
+    }
+    let lease = Content::read(&home.lease(&run.run_id)).ok().flatten();
+    let driver_alive = lease.is_some_and(|lease| lease.is_alive(seer, now));
+    if driver_alive == run.driver_alive {
+        return listed.clone();
+    }
+    let mut run = run.clone();
+    run.driver_alive = driver_alive;
+    Arc::new(Listed::Run(run))
+}
