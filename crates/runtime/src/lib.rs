@@ -5,12 +5,13 @@
 //! came of it.
 //!
 //! Begin with [`Driver`]. What an operator does from elsewhere is in [`waiting`], which answers questions, and in
-//! [`say`]; [`mail`] is how both and a terminal use a run's mailbox.
+//! [`say`]; [`past`] is what past runs teach and what is applied of it; [`mail`] is how a terminal, too, uses a run's mailbox.
 
 mod driver;
 mod flight;
 pub mod mail;
 mod masking;
+pub mod past;
 mod request;
 mod rescue;
 pub mod say;

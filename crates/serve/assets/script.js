@@ -91,6 +91,32 @@
     }
   });
 
+  // Applying and removing a profile: what was shown, and nothing else.
+  const profile = document.querySelector("form.profile");
+  const change = async (act, body) => {
+    busy(profile, true);
+    try {
+      tell(profile, (await post(`/profile/${encodeURIComponent(profile.dataset.project)}/${act}`, body)).said);
+    } catch (error) {
+      busy(profile, false);
+      tell(profile, error.message, true);
+    }
+  };
+  if (profile) {
+    profile.addEventListener("submit", (event) => {
+      event.preventDefault();
+      change("apply", { mark: profile.dataset.mark, as_of: profile.dataset.asOf });
+    });
+    const sure = document.getElementById("sure");
+    document.getElementById("reset")?.addEventListener("click", () => {
+      sure.returnValue = "no";
+      sure.showModal();
+    });
+    sure.addEventListener("close", () => {
+      if (sure.returnValue === "reset") change("reset", { mark: profile.dataset.applied });
+    });
+  }
+
   // Pause and stop.
   const speaking = document.querySelector("form.say");
   if (speaking) {
@@ -271,7 +297,7 @@
     stops[next].scrollIntoView({ block: "nearest" });
   };
 
-  const PAGES = { r: "runs", i: "inbox", m: "memory" };
+  const PAGES = { r: "runs", i: "inbox", m: "memory", h: "history", p: "profile" };
   let goes = false;
   document.addEventListener("keydown", (event) => {
     if (!takesKeys || event.ctrlKey || event.altKey || event.metaKey) return;

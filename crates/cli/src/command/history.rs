@@ -8,6 +8,7 @@ use adjutant_core::learn::history::{self as learned, HistoryFold, Window};
 use adjutant_core::learn::{by_code_units, sorted_json};
 use adjutant_core::trace::wire;
 use adjutant_core::view::{history, visible_line};
+use adjutant_runtime::past;
 use adjutant_store::Home;
 use adjutant_store::history::{self as store, Counting, Coverage};
 use anyhow::Context;
@@ -111,18 +112,8 @@ pub fn run(args: &HistoryArgs, place: &Place) -> anyhow::Result<Ending> {
 
 /// Adds up the runs of a project that lie in `window`.
 pub fn of(home: &Home, slug: &str, window: Window) -> anyhow::Result<HistoryFold> {
-    let mut fold = HistoryFold::default();
-    let coverage = store::read(home, slug, Counting::Once, |trace| {
-        if trace.runs.is_empty() && trace.damaged == 0 {
-            fold.add_traceless(&trace.name);
-            return;
-        }
-        fold.add_damage(trace.damaged);
-        for run in trace.runs.iter().filter(|run| window.holds(run)) {
-            fold.add(&trace.name, run);
-        }
-    });
-    tell_unreadable(&coverage.context("can't read the folder of sessions")?);
+    let (fold, coverage) = past::history(home, slug, window).context("can't read the folder of sessions")?;
+    tell_unreadable(&coverage);
     Ok(fold)
 }
 

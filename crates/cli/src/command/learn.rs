@@ -4,10 +4,10 @@ mod what_if;
 
 use adjutant_core::id::Slug;
 use adjutant_core::learn::profile::{Change, Profile};
-use adjutant_core::learn::{LearnFold, sorted_json, thresholds};
+use adjutant_core::learn::{sorted_json, thresholds};
 use adjutant_core::trace::wire;
 use adjutant_core::view::learned;
-use adjutant_store::history::{self as store, Counting};
+use adjutant_runtime::past;
 use adjutant_store::{Home, profiles};
 use anyhow::Context;
 use serde::Serialize;
@@ -132,14 +132,10 @@ fn candidate(args: &LearnArgs, home: &Home) -> anyhow::Result<Profile> {
         return Ok(fold.profile(slug, &wire::timestamp(args.span.now())));
     }
     let window = args.span.window()?;
-    let mut fold = LearnFold::new(args.span.now());
-    let coverage = store::read(home, slug, Counting::Once, |trace| {
-        for run in trace.runs.iter().filter(|run| window.holds(run)) {
-            fold.add(&trace.name, run);
-        }
-    });
-    super::history::tell_unreadable(&coverage.context("can't read the folder of sessions")?);
-    Ok(fold.profile(slug, args.min_samples))
+    let read = past::candidate(home, slug, window, args.span.now(), args.min_samples);
+    let (candidate, coverage) = read.context("can't read the folder of sessions")?;
+    super::history::tell_unreadable(&coverage);
+    Ok(candidate)
 }
 
 fn apply(args: &LearnArgs, home: &Home, candidate: &Profile) -> anyhow::Result<std::path::PathBuf> {

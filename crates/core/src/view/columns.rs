@@ -7,6 +7,34 @@ use super::visible::visible_line;
 /// pad every row of its table to that length. Longer than any value that it is made for.
 const CELL_UNITS_MAX: usize = 200;
 
+/// A table with what stands around it, for who sets it as text or on a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sheet {
+    /// What it shows.
+    pub title: &'static str,
+    /// The names of its columns.
+    pub head: Vec<&'static str>,
+    /// Its rows, each with a cell for every column.
+    pub rows: Vec<Vec<String>>,
+    /// What is said below it, a line each.
+    pub below: Vec<String>,
+}
+
+impl Sheet {
+    pub(super) fn new<const N: usize>(
+        title: &'static str,
+        head: [&'static str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
+        Self { title, head: head.to_vec(), rows: rows.into_iter().map(Vec::from).collect(), below: Vec::new() }
+    }
+
+    /// It as [`table`] sets one.
+    pub(super) fn text(&self) -> String {
+        table_of(&self.head, &self.rows)
+    }
+}
+
 /// A table: columns as wide as their widest cell, two spaces between them, dashes under the head, no
 /// spaces at the end of a line.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::columns::{cut, table};
+use super::columns::{Sheet, cut};
 use super::visible::visible_line;
 use crate::learn::history::{AskedRow, CostRow, History};
 use crate::price;
@@ -14,7 +14,6 @@ const DAYS_SHOWN: usize = 60;
 #[must_use]
 pub fn text(history: &History, has_bars: bool) -> String {
     let mut text = String::new();
-    let dash = || "-".to_owned();
     let _ = writeln!(text, "History of {}", visible_line(&history.slug));
     let _ = writeln!(text, "  runs:            {}", history.sample_size);
     let start = history.window_start.clone().unwrap_or_else(dash);
@@ -35,100 +34,12 @@ pub fn text(history: &History, has_bars: bool) -> String {
     list(&mut text, "Runs", &history.source_runs);
     list(&mut text, "Without a trace", &history.traceless);
 
-    let tools: Vec<[String; 4]> = (history.tool_usage.iter())
-        .map(|tool| {
-            let flag = if tool.dead { "DEAD" } else { "" };
-            [tool.tool.clone(), tool.calls.to_string(), tool.last_used.clone().unwrap_or_else(dash), flag.to_owned()]
-        })
-        .collect();
-    section(&mut text, "Tool usage", &table(["tool", "calls", "last_used", "flag"], &tools), tools.is_empty());
-
-    let phases: Vec<[String; 8]> = (history.phase_distribution.iter())
-        .map(|row| {
-            [
-                row.phase.clone(),
-                row.samples.to_string(),
-                row.total_calls.to_string(),
-                short(row.p50),
-                short(row.p90),
-                row.max.to_string(),
-                format!("{}ms", row.total_duration_ms),
-                format!("{}ms", row.avg_duration_ms),
-            ]
-        })
-        .collect();
-    let head = ["phase", "samples", "total_calls", "p50", "p90", "max", "total_dur", "avg_dur"];
-    section(&mut text, "Tool calls by phase", &table(head, &phases), phases.is_empty());
-
-    let detectors: Vec<[String; 6]> = (history.detectors.iter())
-        .map(|row| {
-            let judged = &row.false_positives;
-            let wrong = match (judged.defined, judged.rate) {
-                (false, _) => "undefined".to_owned(),
-                (true, None) => "none judged".to_owned(),
-                (true, Some(rate)) => {
-                    let (low, high) = judged.interval.unwrap_or((0.0, 1.0));
-                    format!("{} of {} ({} to {})", percent(rate), judged.decided, percent(low), percent(high))
-                }
-            };
-            let missed = row.missed.map_or_else(dash, |missed| missed.to_string());
-            [
-                row.detector.clone(),
-                row.total_fires.to_string(),
-                row.runs_with_fire.to_string(),
-                format!("{:.2}", row.fires_per_run),
-                wrong,
-                missed,
-            ]
-        })
-        .collect();
-    let head = ["detector", "total_fires", "runs_w_fire", "fires_per_run", "false_positives", "missed"];
-    section(&mut text, "Detectors", &table(head, &detectors), detectors.is_empty());
-    for row in &history.detectors {
-        if let Some(because) = row.false_positives.undefined_because {
-            let _ = writeln!(text, "  {}: undefined, {because}", visible_line(&row.detector));
+    for sheet in sheets(history) {
+        section(&mut text, sheet.title, &sheet.text(), sheet.rows.is_empty());
+        for line in &sheet.below {
+            let _ = writeln!(text, "  {}", visible_line(line));
         }
     }
-
-    let roles: Vec<[String; 8]> = (history.roles.iter())
-        .map(|row| {
-            [
-                row.role.clone(),
-                row.sessions.to_string(),
-                short(row.calls_p50),
-                short(row.calls_p90),
-                short(row.tokens_p50),
-                short(row.tokens_p90),
-                row.cost.turns.to_string(),
-                dollars(&row.cost),
-            ]
-        })
-        .collect();
-    let head = ["role", "sessions", "calls_p50", "calls_p90", "tokens_p50", "tokens_p90", "turns", "cost"];
-    section(&mut text, "Sessions by role", &table(head, &roles), roles.is_empty());
-    let cost = &history.cost;
-    let _ = writeln!(
-        text,
-        "  in all: {} turns, {} tokens in, {} tokens out, {}",
-        cost.turns,
-        cost.tokens_in,
-        cost.tokens_out,
-        dollars(cost)
-    );
-
-    let mut asked: Vec<[String; 8]> = history.questions.iter().map(|row| question(&row.kind, &row.asked)).collect();
-    if asked.len() > 1 {
-        asked.push(question("all", &history.attention.asked));
-    }
-    let head = ["question", "asked", "answered", "expired", "withdrawn", "open", "waited", "longest"];
-    section(&mut text, "The operator's attention", &table(head, &asked), asked.is_empty());
-    let _ = writeln!(
-        text,
-        "  {} questions a run; {} of {} runs asked nothing",
-        short(history.attention.per_run),
-        history.attention.runs_without,
-        history.sample_size
-    );
 
     let _ = writeln!(text, "\nTrouble");
     let _ = writeln!(text, "  failed turns:      {}", history.retries.failed_turns);
@@ -139,6 +50,110 @@ pub fn text(history: &History, has_bars: bool) -> String {
     let _ = writeln!(text, "  damaged lines:     {}", history.corrupted_lines_total);
     list(&mut text, "Notes", &history.notes);
     text
+}
+
+/// Its tables: tools, phases, detectors, roles, questions.
+#[must_use]
+pub fn sheets(history: &History) -> Vec<Sheet> {
+    vec![tools(history), phases(history), detectors(history), roles(history), questions(history)]
+}
+
+fn tools(history: &History) -> Sheet {
+    let rows = history.tool_usage.iter().map(|tool| {
+        let flag = if tool.dead { "DEAD" } else { "" };
+        [tool.tool.clone(), tool.calls.to_string(), tool.last_used.clone().unwrap_or_else(dash), flag.to_owned()]
+    });
+    Sheet::new("Tool usage", ["tool", "calls", "last_used", "flag"], rows)
+}
+
+fn phases(history: &History) -> Sheet {
+    let rows = history.phase_distribution.iter().map(|row| {
+        [
+            row.phase.clone(),
+            row.samples.to_string(),
+            row.total_calls.to_string(),
+            short(row.p50),
+            short(row.p90),
+            row.max.to_string(),
+            format!("{}ms", row.total_duration_ms),
+            format!("{}ms", row.avg_duration_ms),
+        ]
+    });
+    let head = ["phase", "samples", "total_calls", "p50", "p90", "max", "total_dur", "avg_dur"];
+    Sheet::new("Tool calls by phase", head, rows)
+}
+
+fn detectors(history: &History) -> Sheet {
+    let rows = history.detectors.iter().map(|row| {
+        let judged = &row.false_positives;
+        let wrong = match (judged.defined, judged.rate) {
+            (false, _) => "undefined".to_owned(),
+            (true, None) => "none judged".to_owned(),
+            (true, Some(rate)) => {
+                let (low, high) = judged.interval.unwrap_or((0.0, 1.0));
+                format!("{} of {} ({} to {})", percent(rate), judged.decided, percent(low), percent(high))
+            }
+        };
+        let missed = row.missed.map_or_else(dash, |missed| missed.to_string());
+        [
+            row.detector.clone(),
+            row.total_fires.to_string(),
+            row.runs_with_fire.to_string(),
+            format!("{:.2}", row.fires_per_run),
+            wrong,
+            missed,
+        ]
+    });
+    let head = ["detector", "total_fires", "runs_w_fire", "fires_per_run", "false_positives", "missed"];
+    let undefined = history.detectors.iter().filter_map(|row| {
+        let because = row.false_positives.undefined_because?;
+        Some(format!("{}: undefined, {because}", row.detector))
+    });
+    Sheet { below: undefined.collect(), ..Sheet::new("Detectors", head, rows) }
+}
+
+fn roles(history: &History) -> Sheet {
+    let rows = history.roles.iter().map(|row| {
+        [
+            row.role.clone(),
+            row.sessions.to_string(),
+            short(row.calls_p50),
+            short(row.calls_p90),
+            short(row.tokens_p50),
+            short(row.tokens_p90),
+            row.cost.turns.to_string(),
+            dollars(&row.cost),
+        ]
+    });
+    let head = ["role", "sessions", "calls_p50", "calls_p90", "tokens_p50", "tokens_p90", "turns", "cost"];
+    let cost = &history.cost;
+    let all = format!(
+        "in all: {} turns, {} tokens in, {} tokens out, {}",
+        cost.turns,
+        cost.tokens_in,
+        cost.tokens_out,
+        dollars(cost)
+    );
+    Sheet { below: vec![all], ..Sheet::new("Sessions by role", head, rows) }
+}
+
+fn questions(history: &History) -> Sheet {
+    let mut rows: Vec<[String; 8]> = history.questions.iter().map(|row| question(&row.kind, &row.asked)).collect();
+    if rows.len() > 1 {
+        rows.push(question("all", &history.attention.asked));
+    }
+    let head = ["question", "asked", "answered", "expired", "withdrawn", "open", "waited", "longest"];
+    let in_all = format!(
+        "{} questions a run; {} of {} runs asked nothing",
+        short(history.attention.per_run),
+        history.attention.runs_without,
+        history.sample_size
+    );
+    Sheet { below: vec![in_all], ..Sheet::new("The operator's attention", head, rows) }
+}
+
+fn dash() -> String {
+    "-".to_owned()
 }
 
 fn section(text: &mut String, title: &str, table: &str, is_empty: bool) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::columns::{cut, table};
+use super::columns::{Sheet, cut};
 use super::visible::visible_line;
 use crate::learn::profile::{Change, Evidence, Profile};
 use crate::session::detect::Detector;
@@ -149,48 +149,14 @@ fn push_tables(text: &mut String, profile: &Profile) {
             let _ = writeln!(text, "    {}", visible_line(run));
         }
     }
-    let critical = |name: &str| name.parse::<Detector>().is_ok_and(Detector::is_safety_critical);
-    let rows: Vec<[String; 6]> = (profile.detector_overrides.iter())
-        .map(|(name, row)| {
-            [
-                name.clone(),
-                row.sensitivity.clone(),
-                if critical(name) { "safety_critical".to_owned() } else { String::new() },
-                if row.fire_rate.fract() == 0.0 { row.fire_rate.to_string() } else { format!("{:.2}", row.fire_rate) },
-                row.sample_size.to_string(),
-                shortened(&row.reason),
-            ]
-        })
-        .collect();
-    push(text, "Detector overrides:", ["detector", "sensitivity", "flag", "fire_rate", "sample", "reason"], &rows);
-    let rows: Vec<[String; 5]> = (profile.phase_budgets.iter())
-        .map(|(name, row)| {
-            [
-                name.clone(),
-                row.tool_calls.to_string(),
-                format!("p50={}", row.observed_p50),
-                format!("p90={}", row.observed_p90),
-                format!("sample={}", row.sample_size),
-            ]
-        })
-        .collect();
-    push(text, "Phase budgets:", ["phase", "tool_calls", "p50", "p90", "sample"], &rows);
-    if !profile.role_budgets.is_empty() {
-        let rows: Vec<[String; 4]> = (profile.role_budgets.iter())
-            .map(|(name, row)| {
-                let tokens = row.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
-                [name.clone(), row.tool_calls.to_string(), tokens, row.sample_size.to_string()]
-            })
-            .collect();
-        push(text, "Role budgets:", ["role", "tool_calls", "tokens", "sample"], &rows);
+    for mut sheet in sheets(profile) {
+        if sheet.head.last() == Some(&REASON) {
+            for reason in sheet.rows.iter_mut().filter_map(|row| row.last_mut()) {
+                *reason = shortened(reason);
+            }
+        }
+        push(text, &sheet);
     }
-    let rows: Vec<[String; 4]> = (profile.tool_usage.iter())
-        .map(|(name, tool)| {
-            let last_used = tool.last_used.clone().unwrap_or_else(|| "-".to_owned());
-            [name.clone(), tool.calls.to_string(), last_used, if tool.dead { "DEAD".to_owned() } else { String::new() }]
-        })
-        .collect();
-    push(text, "Tool usage:", ["tool", "calls", "last_used", "flag"], &rows);
     let dead: Vec<&str> =
         profile.tool_usage.iter().filter(|(_, tool)| tool.dead).map(|(name, _)| name.as_str()).collect();
     if !dead.is_empty() {
@@ -199,25 +165,85 @@ fn push_tables(text: &mut String, profile: &Profile) {
     }
 }
 
+/// The column that says why.
+const REASON: &str = "reason";
+
+/// The tables of a profile, its reasons whole: detectors, budgets of phases and, if there are any, of roles, tools.
+#[must_use]
+pub fn sheets(profile: &Profile) -> Vec<Sheet> {
+    let critical = |name: &str| name.parse::<Detector>().is_ok_and(Detector::is_safety_critical);
+    let detectors = profile.detector_overrides.iter().map(|(name, row)| {
+        [
+            name.clone(),
+            row.sensitivity.clone(),
+            if critical(name) { "safety_critical".to_owned() } else { String::new() },
+            if row.fire_rate.fract() == 0.0 { row.fire_rate.to_string() } else { format!("{:.2}", row.fire_rate) },
+            row.sample_size.to_string(),
+            row.reason.clone(),
+        ]
+    });
+    let head = ["detector", "sensitivity", "flag", "fire_rate", "sample", REASON];
+    let mut sheets = vec![Sheet::new("Detector overrides", head, detectors)];
+    let phases = profile.phase_budgets.iter().map(|(name, row)| {
+        [
+            name.clone(),
+            row.tool_calls.to_string(),
+            format!("p50={}", row.observed_p50),
+            format!("p90={}", row.observed_p90),
+            format!("sample={}", row.sample_size),
+        ]
+    });
+    sheets.push(Sheet::new("Phase budgets", ["phase", "tool_calls", "p50", "p90", "sample"], phases));
+    if !profile.role_budgets.is_empty() {
+        let roles = profile.role_budgets.iter().map(|(name, row)| {
+            let tokens = row.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
+            [name.clone(), row.tool_calls.to_string(), tokens, row.sample_size.to_string()]
+        });
+        sheets.push(Sheet::new("Role budgets", ["role", "tool_calls", "tokens", "sample"], roles));
+    }
+    let tools = profile.tool_usage.iter().map(|(name, tool)| {
+        let last_used = tool.last_used.clone().unwrap_or_else(|| "-".to_owned());
+        [name.clone(), tool.calls.to_string(), last_used, if tool.dead { "DEAD".to_owned() } else { String::new() }]
+    });
+    sheets.push(Sheet::new("Tool usage", ["tool", "calls", "last_used", "flag"], tools));
+    sheets
+}
+
 /// A reason that fits its column; what is missing is three dots, as in the peer's.
 fn shortened(reason: &str) -> String {
     let cut = cut(reason, REASON_UNITS_MAX);
     if cut == reason { cut } else { format!("{}...", self::cut(reason, REASON_UNITS_MAX - 2).trim_end_matches('…')) }
 }
 
-fn push<const N: usize>(text: &mut String, title: &str, head: [&str; N], rows: &[[String; N]]) {
-    let _ = writeln!(text, "\n{title}");
-    if rows.is_empty() {
+fn push(text: &mut String, sheet: &Sheet) {
+    let _ = writeln!(text, "\n{}:", sheet.title);
+    if sheet.rows.is_empty() {
         text.push_str("  none\n");
         return;
     }
-    for line in table(head, rows).lines() {
+    for line in sheet.text().lines() {
         let _ = writeln!(text, "  {line}");
     }
 }
 
-/// What each recommendation rests on, and until when it holds.
-fn push_evidence(text: &mut String, profile: &Profile) {
+/// What one recommendation rests on, and until when it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rests {
+    /// What is recommended, such as `detector blocker`.
+    pub what: String,
+    /// How many runs it counts for, old ones less.
+    pub weighted_sample: String,
+    /// How often it was wrong and what that lies between; absent for budgets.
+    pub rate: Option<String>,
+    /// When it no longer holds.
+    pub expires_at: String,
+    /// The runs, by name.
+    pub runs: Vec<String>,
+}
+
+/// What each recommendation of a profile rests on; nothing for profiles of the peer.
+#[must_use]
+pub fn evidence(profile: &Profile) -> Vec<Rests> {
     let detectors = profile
         .detector_overrides
         .iter()
@@ -226,23 +252,34 @@ fn push_evidence(text: &mut String, profile: &Profile) {
         profile.phase_budgets.iter().filter_map(|(name, row)| Some((format!("budget {name}"), row.evidence.as_ref()?)));
     let roles =
         profile.role_budgets.iter().filter_map(|(name, row)| Some((format!("role {name}"), row.evidence.as_ref()?)));
-    let all: Vec<(String, &Evidence)> = detectors.chain(phases).chain(roles).collect();
+    let rests = |(what, evidence): (String, &Evidence)| Rests {
+        what,
+        weighted_sample: evidence.weighted_sample.to_string(),
+        rate: match (evidence.rate, evidence.interval) {
+            (Some(rate), Some((low, high))) => Some(format!("{rate} ({low} to {high})")),
+            _ => None,
+        },
+        expires_at: evidence.expires_at.clone(),
+        runs: evidence.runs.clone(),
+    };
+    detectors.chain(phases).chain(roles).map(rests).collect()
+}
+
+fn push_evidence(text: &mut String, profile: &Profile) {
+    let all = evidence(profile);
     if all.is_empty() {
         return;
     }
     text.push_str("\nEvidence:\n");
-    for (what, evidence) in all {
+    for rests in all {
         const SHOWN: usize = 5;
-        let more = evidence.runs.len().saturating_sub(SHOWN);
-        let runs = evidence.runs.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let more = rests.runs.len().saturating_sub(SHOWN);
+        let runs = rests.runs.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let rate = match (evidence.rate, evidence.interval) {
-            (Some(rate), Some((low, high))) => format!(", rate {rate} ({low} to {high})"),
-            _ => String::new(),
-        };
+        let rate = rests.rate.map(|rate| format!(", rate {rate}")).unwrap_or_default();
         let line = format!(
-            "  {what}: counts for {} runs{rate}, expires {}\n    {runs}{more}\n",
-            evidence.weighted_sample, evidence.expires_at
+            "  {}: counts for {} runs{rate}, expires {}\n    {runs}{more}\n",
+            rests.what, rests.weighted_sample, rests.expires_at
         );
         for line in line.lines() {
             let _ = writeln!(text, "{}", visible_line(line));

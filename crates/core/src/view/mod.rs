@@ -42,6 +42,6 @@ pub mod what_if;
 mod tests;
 
 pub use choice::View;
-pub use columns::short_name;
+pub use columns::{Sheet, short_name};
 pub use phase::Phase;
 pub use visible::{visible_line, visible_text};

@@ -1,21 +1,25 @@
-//! What changes something: an answer, or a word to a run. Each does what the command of its name does, with
+//! What changes something: an answer, a word to a run, a profile. Each does what the command of its name does, with
 //! `dashboard` as whence.
 
 use std::sync::Arc;
 
-use adjutant_core::id::RunId;
+use adjutant_core::id::{RunId, Slug};
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
+use adjutant_core::learn::thresholds;
 use adjutant_core::view::inbox::{Row, reply_for};
+use adjutant_runtime::past::{self, NotApplied, Shown};
 use adjutant_runtime::say::{self, NotTold};
 use adjutant_runtime::waiting::{Came, NotAnswered, Waiting, check_word_for_many};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Hall;
 use super::fault::Fault;
 use super::look::{aside, run_named};
+use super::pages::past::project_named;
 
 /// Whence, as it is put on record.
 const WHENCE: &str = "dashboard";
@@ -177,4 +181,62 @@ fn not_told(error: NotTold) -> Fault {
         NotTold::Unread(_) => Fault::new(StatusCode::NOT_FOUND, error.to_string()),
         NotTold::Mailbox(cause) => Fault::failed(error.to_string()).hint(cause.hint().unwrap_or_default()),
     }
+}
+
+/// The candidate that was shown, and no other.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Candidate {
+    mark: String,
+    /// As of when it was made.
+    as_of: Timestamp,
+}
+
+/// The applied profile that was shown.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Applied {
+    mark: String,
+}
+
+/// Applies the candidate that was shown.
+pub(super) async fn apply(
+    State(hall): State<Arc<Hall>>,
+    Path(project): Path<String>,
+    Json(candidate): Json<Candidate>,
+) -> Result<Json<Told>, Fault> {
+    let project = project_named(&project)?;
+    aside(move || {
+        let home = &hall.look.home;
+        let shown = Shown::read(home, &project, candidate.as_of, thresholds::SMALLEST_MIN_SAMPLES)
+            .map_err(|error| not_applied(&error.into(), &project))?;
+        shown.apply(home, &project, &candidate.mark).map_err(|error| not_applied(&error, &project))?;
+        Ok(Json(Told { said: "applied: runs that begin from now on use it, if their brief names it".to_owned() }))
+    })
+    .await
+}
+
+/// Removes the profile that was shown.
+pub(super) async fn reset(
+    State(hall): State<Arc<Hall>>,
+    Path(project): Path<String>,
+    Json(applied): Json<Applied>,
+) -> Result<Json<Told>, Fault> {
+    let project = project_named(&project)?;
+    aside(move || {
+        let removed =
+            past::reset(&hall.look.home, &project, &applied.mark).map_err(|error| not_applied(&error, &project))?;
+        let said = if removed { "removed: runs are as without a profile" } else { "there was no profile" };
+        Ok(Json(Told { said: said.to_owned() }))
+    })
+    .await
+}
+
+fn not_applied(error: &NotApplied, project: &Slug) -> Fault {
+    let fault = match error {
+        NotApplied::Changed { .. } => Fault::new(StatusCode::CONFLICT, error.to_string()),
+        NotApplied::Unread(cause) => Fault::failed(format!("{error}: {cause}")),
+        NotApplied::Profile(_) => Fault::failed(error.to_string()),
+    };
+    fault.hint(error.hint(project).unwrap_or_default())
 }

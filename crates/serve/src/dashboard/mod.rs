@@ -1,6 +1,6 @@
-//! The dashboard: runs, one run, the inbox and memories in a browser on this machine.
+//! The dashboard: runs, one run, the inbox, memories, history and profiles in a browser on this machine.
 //!
-//! In: a home, and requests of one browser. Out: pages; answers and messages in the mailboxes of runs. It holds no
+//! In: a home, and requests of one browser. Out: pages; answers and messages in the mailboxes of runs, profiles applied. It holds no
 //! state but a cache of what journals say, so that it may be ended at any time.
 //!
 //! Begin with [`Dashboard`]. `door.rs` says who may come in, `guard.rs` which requests are looked at at all, `acts.rs`
@@ -177,6 +177,12 @@ fn router(hall: &Arc<Hall>) -> Router {
         .route(&at("/inbox/state"), get(pages::inbox::state))
         .route(&at("/memory"), get(pages::memory::projects))
         .route(&at("/memory/{project}"), get(pages::memory::page))
+        .route(&at("/history"), get(pages::past::histories))
+        .route(&at("/history/{project}"), get(pages::history::page))
+        .route(&at("/profile"), get(pages::past::profiles))
+        .route(&at("/profile/{project}"), get(pages::profile::page))
+        .route(&at("/profile/{project}/apply"), post(acts::apply))
+        .route(&at("/profile/{project}/reset"), post(acts::reset))
         .route(&at("/answer"), post(acts::answer))
         .route_layer(middleware::from_fn_with_state(hall.clone(), guard::only_with_session));
     let outside: Router<Arc<Hall>> = Router::new()

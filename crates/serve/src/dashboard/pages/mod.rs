@@ -3,8 +3,11 @@
 //! A page is made of `core`'s views; a template prints and computes nothing. To add one: a file here, a template, a
 //! route, its place in [`PAGES`], and its key in `script.js`.
 
+pub(super) mod history;
 pub(super) mod inbox;
 pub(super) mod memory;
+pub(super) mod past;
+pub(super) mod profile;
 pub(super) mod run;
 pub(super) mod runs;
 
@@ -21,7 +24,8 @@ use super::Hall;
 use super::fault::Fault;
 
 /// The pages that every page leads to: path and name.
-const PAGES: &[(&str, &str)] = &[("runs", "Runs"), ("inbox", "Inbox"), ("memory", "Memory")];
+const PAGES: &[(&str, &str)] =
+    &[("runs", "Runs"), ("inbox", "Inbox"), ("memory", "Memory"), ("history", "History"), ("profile", "Profile")];
 
 /// What stands around every page.
 pub(super) struct Shell {

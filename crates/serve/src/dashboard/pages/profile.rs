@@ -1,0 +1,97 @@
+//! What past runs of a project teach: what is applied, what would be, and the difference.
+
+use std::sync::Arc;
+
+use adjutant_core::learn::profile::{Change, Profile};
+use adjutant_core::learn::{CALIBRATION_TRAP, thresholds};
+use adjutant_core::trace::wire;
+use adjutant_core::view::learned::{self, Rests};
+use adjutant_runtime::past::Shown;
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Html;
+use jiff::Timestamp;
+
+use super::past::{Table, left_out, project_named};
+use super::{Shell, clock, render};
+use crate::dashboard::Hall;
+use crate::dashboard::fault::Fault;
+use crate::dashboard::look::aside;
+
+#[derive(Template)]
+#[template(path = "profile.html")]
+struct Page {
+    shell: Shell,
+    project: String,
+    /// What is in the place of the profile and can't be used, with what to do.
+    unusable: Option<(String, String)>,
+    applied: Option<Contents>,
+    candidate: Contents,
+    /// What would change; absent where there was no profile before.
+    changes: Option<Vec<Change>>,
+    is_idle: bool,
+    /// Tell this from everything else that could be shown, for who acts on it.
+    mark: String,
+    applied_mark: String,
+    as_of: String,
+    left_out: Vec<String>,
+}
+
+/// A profile as it is shown.
+struct Contents {
+    /// Tells what of it is named from what is named of the other.
+    id: &'static str,
+    generated_at: String,
+    source_runs: Vec<String>,
+    tables: Vec<Table>,
+    evidence: Vec<Rests>,
+    trap: Option<&'static str>,
+    notes: Vec<String>,
+}
+
+impl Contents {
+    fn of(id: &'static str, profile: &Profile) -> Self {
+        Self {
+            id,
+            generated_at: clock(&profile.generated_at),
+            source_runs: profile.source_runs.clone(),
+            tables: learned::sheets(profile).into_iter().map(Table::of).collect(),
+            evidence: learned::evidence(profile),
+            trap: profile.detector_overrides.contains_key("destructive").then_some(CALIBRATION_TRAP),
+            notes: profile.notes.clone(),
+        }
+    }
+}
+
+pub(in crate::dashboard) async fn page(
+    State(hall): State<Arc<Hall>>,
+    Path(project): Path<String>,
+) -> Result<Html<String>, Fault> {
+    let project = project_named(&project)?;
+    aside(move || {
+        let shown = Shown::read(&hall.look.home, &project, now(), thresholds::SMALLEST_MIN_SAMPLES)
+            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))?;
+        let applied = shown.applied.as_ref().ok().and_then(Option::as_ref);
+        let unusable = shown.applied.as_ref().err();
+        render(&Page {
+            shell: Shell::around(&hall, "profile"),
+            project: project.to_string(),
+            unusable: unusable.map(|error| (error.to_string(), error.hint(&project).unwrap_or_default())),
+            applied: applied.map(|profile| Contents::of("applied", profile)),
+            candidate: Contents::of("candidate", &shown.candidate),
+            changes: applied.map(|before| before.changes(&shown.candidate)),
+            is_idle: shown.candidate.is_idle(),
+            mark: shown.mark(),
+            applied_mark: shown.applied_mark(),
+            as_of: wire::timestamp(shown.as_of),
+            left_out: left_out(&shown.coverage),
+        })
+    })
+    .await
+}
+
+/// Now, to what a page can say of it: it comes back with what is applied.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    wire::timestamp(now).parse().unwrap_or(now)
+}
