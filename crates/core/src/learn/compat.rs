@@ -2,7 +2,7 @@
 //!
 //! A run is a trace, whatever happened in it; a phase without calls is no sample; quantiles are doubles; lists are
 //! in the order of a dictionary; a detector is loosened for firing often. [`super::history`] and
-//! [`super::recommend`] are what we think of that.
+//! [`super::LearnFold`] are what we think of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 

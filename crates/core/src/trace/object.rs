@@ -59,16 +59,23 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
+    #[inline(always)]
     fn byte(&mut self, wanted: u8) -> Option<()> {
         (self.peek() == Some(wanted)).then(|| self.at += 1)
     }
 
+    /// Passes over white space, of which lines as programs write them have none.
+    #[inline(always)]
     fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+        while let Some(0..=b' ') = self.peek() {
+            if !matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+                return;
+            }
             self.at += 1;
         }
     }
@@ -103,6 +110,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string with its quotes.
+    #[inline]
     fn string(&mut self) -> Option<&'a str> {
         let begin = self.at;
         self.byte(b'"')?;
@@ -224,6 +232,7 @@ impl<'a> Reader<'a> {
 
 /// How many bytes at the beginning of `bytes` may stand in a string as they are. Eight at a time: a byte is a
 /// quote, a backslash or a control character if subtracting borrows, after a comparison by exclusive or.
+#[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;

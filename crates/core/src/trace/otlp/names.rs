@@ -2,7 +2,7 @@
 //! these are is said with each trace, and a change is made here.
 
 /// The conventions that the names are from, as the resource says.
-pub(super) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.38.0";
+pub(super) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.42.0";
 
 pub(super) const SERVICE_NAME: &str = "service.name";
 pub(super) const SERVICE_VERSION: &str = "service.version";
