@@ -17,6 +17,12 @@ const PAGES: &[(&str, &str)] = &[
     ("memory-projects", "memory"),
     ("memory", "memory/orchard?superseded=1"),
     ("memory-search", "memory/orchard?q=cache"),
+    ("history-projects", "history"),
+    ("history", "history/orchard"),
+    ("history-none", "history/nobody"),
+    ("profile-projects", "profile"),
+    ("profile", "profile/orchard"),
+    ("profile-none", "profile/harbour"),
     ("nothing-there", "nothing/here"),
 ];
 

@@ -10,6 +10,7 @@ mod elsewhere;
 #[path = "../e2e/home.rs"]
 mod home;
 mod live;
+mod past;
 mod plain;
 mod webdriver;
 mod world;

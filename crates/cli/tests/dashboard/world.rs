@@ -89,6 +89,23 @@ pub fn deleting(home: &TestHome, id: &str) -> String {
     id.to_owned()
 }
 
+/// A profile with a detector, a budget and a tool that nobody calls, each with what it rests on.
+pub fn profile() -> Value {
+    let runs: Vec<String> = (1..=12).map(|number| format!("2025-12-{number:02}-EARLIER")).collect();
+    let evidence = json!({"runs": runs, "weighted_sample": 11.5, "rate": 0.9, "interval": [0.62, 0.98], "decided": 12,
+        "expires_at": "2026-06-01T00:00:00.000Z"});
+    let reason = format!("90% of 12 judged fires were wrong, between 62% and 98% {HOSTILE}");
+    json!({
+        "schema_version": 1, "slug": "orchard", "generated_at": "2026-01-01T00:00:00.000Z", "source_runs": runs,
+        "detector_overrides": {"destructive": {"sensitivity": "loose", "reason": reason, "fire_rate": 1.25,
+            "sample_size": 12, "evidence": evidence}},
+        "phase_budgets": {"execute": {"tool_calls": 9, "observed_p50": 2, "observed_p90": 4, "sample_size": 12,
+            "evidence": {"runs": runs, "weighted_sample": 11.5, "expires_at": "2026-06-01T00:00:00.000Z"}}},
+        "tool_usage": {"http_fetch": {"calls": 0, "last_used": null, "dead": true, "offered_in": 12}},
+        "notes": [HOSTILE],
+    })
+}
+
 /// A home with runs that wait, that are over, that failed, with memories and with what is hostile in all of them.
 pub fn populated() -> TestHome {
     let home = TestHome::new();
@@ -115,6 +132,7 @@ pub fn populated() -> TestHome {
     add(&["constraints", "Deployments must happen on Tuesdays."]);
     add(&["decisions", "Deployments must never happen on Tuesdays.", "--rationale", HOSTILE]);
     add(&["knowledge", &format!("The cache is cold after a restart. {HOSTILE}")]);
+    home.write("home/projects/orchard/learned.json", profile().to_string());
     home
 }
 

@@ -7,5 +7,6 @@ mod door;
 mod follow;
 mod guard;
 mod pages;
+mod past;
 mod speed;
 mod world;

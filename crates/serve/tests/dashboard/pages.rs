@@ -88,6 +88,7 @@ fn hostile() -> Vec<Body> {
 async fn what_is_hostile_is_text_on_every_page() {
     let world = World::open().await;
     drop(world.run("2026-01-01-A", HOSTILE, HOSTILE, hostile()));
+    drop(world.run("2026-01-01-B", "orchard", HOSTILE, hostile()));
     let folder = world.home.project(&"orchard".parse().expect("a slug"));
     fs::create_dir_all(&folder).expect("a folder");
     for (file, entry) in [
@@ -114,6 +115,12 @@ async fn what_is_hostile_is_text_on_every_page() {
         "/memory".to_owned(),
         "/memory/orchard?superseded=1".to_owned(),
         format!("/memory/orchard?q={query}&category={query}"),
+        "/history".to_owned(),
+        "/history/orchard".to_owned(),
+        format!("/history/{query}"),
+        "/profile".to_owned(),
+        "/profile/orchard".to_owned(),
+        format!("/profile/{query}"),
         format!("/{query}"),
     ];
     for page in &pages {

@@ -126,6 +126,11 @@ impl World {
         static SECOND: AtomicUsize = AtomicUsize::new(0);
         let second = i64::try_from(SECOND.fetch_add(1, Ordering::Relaxed)).expect("few");
         let at = Timestamp::from_second(1_790_000_000 + second).expect("a time");
+        self.run_at(id, project, brief, at, more)
+    }
+
+    /// The same at a time.
+    pub fn run_at(&self, id: &str, project: &str, brief: &str, at: Timestamp, more: Vec<Body>) -> FileJournal {
         let brief_id = id.parse().expect("a name");
         let (run_id, mut journal) =
             FileJournal::create_next(&self.home, &brief_id, &Owner::current(), Timestamp::now()).expect("created");
