@@ -1,4 +1,4 @@
-//! `adjutant dashboard`: runs, inbox and memory in a browser on this machine.
+//! `adjutant dashboard`: runs, inbox, memory, history and profiles in a browser on this machine.
 
 use adjutant_serve::dashboard::Dashboard;
 use anyhow::Context;
@@ -10,10 +10,11 @@ use crate::failure::Failure;
 use crate::settings::Place;
 use crate::sitting;
 
-/// Show runs, inbox and memory in a browser
+/// Show runs, inbox, memory and history in a browser
 ///
 /// Serves pages to this machine alone, on 127.0.0.1, and prints an address that lets one browser in, once. What can be
-/// done on them is what `inbox answer`, `pause`, `stop` and `steer` do. Ends with Ctrl-C; runs go on without it.
+/// done on them is what `inbox answer`, `pause`, `stop`, `steer` and `learn --apply` do. Ends with Ctrl-C; runs go on
+/// without it.
 #[derive(Debug, clap::Args)]
 pub struct DashboardArgs {
     /// The port; 0 takes a free one

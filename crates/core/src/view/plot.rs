@@ -10,6 +10,8 @@ use super::visible::visible_line;
 /// The size of a plot, in units of its own.
 const WIDTH: u32 = 640;
 const HEIGHT: u32 = 160;
+/// How wide a bar is at most: a single day fills no plot.
+const BAR_MAX: u32 = 48;
 /// Room for numbers on the left, names below.
 const LEFT: u32 = 56;
 const BELOW: u32 = 24;
@@ -44,7 +46,7 @@ pub fn columns(title: &str, names: &[&str], values: &[(u64, u64)]) -> String {
         let place = u32::try_from(place).unwrap_or(u32::MAX);
         let from = LEFT + share(u64::from(WIDTH - LEFT), u64::from(place), u64::from(count));
         let to = LEFT + share(u64::from(WIDTH - LEFT), u64::from(place) + 1, u64::from(count));
-        let width = (to - from).saturating_sub(u32::from(to - from > 3)).max(1);
+        let width = (to - from).saturating_sub(u32::from(to - from > 3)).clamp(1, BAR_MAX);
         for (class, value) in [("bar", *value), ("bar good", *good)] {
             let height = share(u64::from(HEIGHT), value, most);
             if height > 0 {
