@@ -1,7 +1,7 @@
 //! A browser, driven over the WebDriver protocol: JSON over HTTP to a driver on this machine. As much of it as these
 //! tests need, so that no client with its own HTTP stack is built for them.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -36,15 +36,24 @@ fn started() -> Option<(Child, u16, BufReader<ChildStdout>)> {
         .spawn()
         .expect("the driver starts");
     let mut said = BufReader::new(driver.stdout.take().expect("a pipe"));
+    if let Some(port) = port_of(&mut said) {
+        Some((driver, port, said))
+    } else {
+        driver.wait().ok();
+        None
+    }
+}
+
+/// The port that a driver says it listens on; none if it ends without a word of it.
+fn port_of(said: &mut impl BufRead) -> Option<u16> {
     loop {
         let mut line = String::new();
         if said.read_line(&mut line).expect("readable") == 0 {
-            driver.wait().ok();
             return None;
         }
         let told = line.split_once("started successfully on port ").map(|(_, port)| port);
         if let Some(port) = told.and_then(|port| port.trim().trim_end_matches('.').parse().ok()) {
-            return Some((driver, port, said));
+            return Some(port);
         }
     }
 }
