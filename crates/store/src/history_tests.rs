@@ -7,6 +7,7 @@ use adjutant_core::learn::sorted_json;
 use proptest::prelude::*;
 
 use super::*;
+use crate::home::JOURNAL_ENDING;
 
 const PROJECT: &str = "orchard";
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use adjutant_core::id::Slug;
 use adjutant_core::learn::compat::PeerFold;
 use adjutant_core::learn::history::{self as learned, HistoryFold, Window};
-use adjutant_core::learn::{by_code_units, sorted_json};
+use adjutant_core::learn::sorted_json;
 use adjutant_core::trace::wire;
 use adjutant_core::view::{history, visible_line};
 use adjutant_runtime::past;
@@ -120,17 +120,12 @@ pub fn of(home: &Home, slug: &str, window: Window) -> anyhow::Result<HistoryFold
 /// Adds up the same as the peer does.
 pub fn as_peer(home: &Home, slug: &str, since: Option<&str>) -> anyhow::Result<PeerFold> {
     let mut fold = PeerFold::default();
-    let mut traces = Vec::new();
     let coverage = store::read(home, slug, Counting::ByFile, |trace| {
         if !trace.runs.is_empty() || trace.damaged > 0 {
-            traces.push(trace);
+            fold.add(&trace.name, &trace.runs, trace.damaged + trace.white, since);
         }
     });
     tell_unreadable(&coverage.context("can't read the folder of sessions")?);
-    traces.sort_by(|a, b| by_code_units(&a.name, &b.name));
-    for trace in &traces {
-        fold.add(&trace.name, &trace.runs, trace.damaged + trace.white, since);
-    }
     Ok(fold)
 }
 

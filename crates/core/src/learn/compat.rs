@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::history::{SCHEMA_VERSION, average, rows};
+use super::history::{SCHEMA_VERSION, average, keep, rows};
 use super::numbers::{Counts, as_float};
 use super::order::{by_code_units, by_dictionary};
 use super::profile::{DetectorOverride, PhaseBudget, Profile, ToolCallout};
@@ -271,11 +271,4 @@ fn peer_budget(row: &PeerPhase) -> PhaseBudget {
 /// Rounded to two places, half up, in doubles.
 fn hundredths(number: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { (as_float(number) / as_float(of) * 100.0 + 0.5).floor() / 100.0 }
-}
-
-fn keep(kept: &mut Option<String>, new: Option<&str>, is_better: impl Fn(&str, &str) -> bool) {
-    let Some(new) = new else { return };
-    if kept.as_deref().is_none_or(|old| is_better(new, old)) {
-        *kept = Some(new.to_owned());
-    }
 }

@@ -587,7 +587,8 @@ pub fn run_name(trace: &str, run: &RunRecord) -> String {
     if run.number <= 1 { trace.to_owned() } else { format!("{trace}#{}", run.number) }
 }
 
-fn keep(kept: &mut Option<String>, new: Option<&str>, is_better: impl Fn(&str, &str) -> bool) {
+/// Keeps the better of two texts; none is worse than any.
+pub(super) fn keep(kept: &mut Option<String>, new: Option<&str>, is_better: impl Fn(&str, &str) -> bool) {
     let Some(new) = new else { return };
     if kept.as_deref().is_none_or(|old| is_better(new, old)) {
         *kept = Some(new.to_owned());

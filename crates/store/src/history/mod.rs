@@ -18,8 +18,9 @@ use adjutant_core::learn::{PeerFacts, RunRecord, Walk};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::home::{Home, JOURNAL_ENDING};
+use crate::home::Home;
 use crate::plain_file;
+use crate::runs;
 use crate::scan::{self, Use};
 use rollups::Rollups;
 
@@ -158,20 +159,9 @@ struct Names {
 
 fn names(home: &Home) -> io::Result<Names> {
     let mut names = Names::default();
-    let entries = match fs::read_dir(home.sessions()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        if let Some(trace) = name.strip_suffix(JOURNAL_ENDING) {
-            names.traces.insert(trace.to_owned(), entry.path());
-        } else if let Some(session) = name.strip_suffix(".json") {
-            names.sessions.insert(session.to_owned(), entry.path());
-        }
+    for (name, files) in runs::names(home)? {
+        names.traces.extend(files.trace.map(|path| (name.clone(), path)));
+        names.sessions.extend(files.session.map(|path| (name, path)));
     }
     Ok(names)
 }

@@ -136,15 +136,15 @@ fn newest_first(a: &Listed, b: &Listed) -> std::cmp::Ordering {
 
 /// The files that share a name.
 #[derive(Debug, Clone, Default)]
-struct Files {
+pub(crate) struct Files {
     /// `<name>.trace.ndjson`: ours or the peer's.
-    trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
     /// `<name>.json`: the peer's.
-    session: Option<PathBuf>,
+    pub(crate) session: Option<PathBuf>,
 }
 
 /// All names in the folder of sessions, with their files.
-fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
+pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     let mut names: BTreeMap<String, Files> = BTreeMap::new();
     let entries = match fs::read_dir(home.sessions()) {
         Ok(entries) => entries,
