@@ -172,8 +172,26 @@ pub(super) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
 
 /// The value for `name`, new if there was none.
 pub(super) fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
+    if begins_with_empty(map, name) {
+        let first = map.first_entry().expect("it begins with the empty name");
+        return first.into_mut();
+    }
     if !map.contains_key(name) {
         map.insert(name.to_owned(), T::default());
     }
     map.get_mut(name).expect("it was there or has just been put there")
+}
+
+/// The value for `name`, if there is one.
+pub(super) fn found<'m, T>(map: &'m BTreeMap<String, T>, name: &str) -> Option<&'m T> {
+    if begins_with_empty(map, name) { map.values().next() } else { map.get(name) }
+}
+
+/// Whether `name` is empty and the first name of `map` is, too.
+///
+/// A session alone is the empty part, on every line of most traces, and no name is before the empty one. Found without
+/// comparing bytes: some processors take a hundred times as long for no bytes as for a few (a masked load from the
+/// address that stands for nothing), which was two fifths of a history.
+fn begins_with_empty<T>(map: &BTreeMap<String, T>, name: &str) -> bool {
+    name.is_empty() && map.first_key_value().is_some_and(|(first, _)| first.is_empty())
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hot::{self, Hot, What};
 use super::judged::{Decided, Pending};
-use super::record::{NO_PHASE, RunRecord, SessionRecord, count, entry};
+use super::record::{NO_PHASE, RunRecord, SessionRecord, count, entry, found};
 use crate::trace::read::{self, Fields, Read};
 use crate::view::cost::{self, Askers};
 
@@ -216,7 +216,7 @@ impl Walk {
             "tool_rejected" if fields.word("rejection") == "retry_cap" => {
                 count(&mut run.stuck, "retry_cap");
                 // It went on against a wall, and nobody heard it say so.
-                if !self.standing.get(part).is_some_and(|standing| standing.pending.is_blocked()) {
+                if !found(&self.standing, part).is_some_and(|standing| standing.pending.is_blocked()) {
                     entry(&mut self.run().missed, "blocker").times += 1;
                 }
             }
@@ -267,7 +267,7 @@ impl Walk {
     fn called(&mut self, part: &str, tool: &str) {
         let Some(run) = self.runs.last_mut() else { return };
         count(&mut run.tools, tool);
-        let phase = match self.standing.get(part) {
+        let phase = match found(&self.standing, part) {
             Some(standing) if !standing.phase.is_empty() => &standing.phase,
             _ => NO_PHASE,
         };
@@ -292,7 +292,7 @@ impl Walk {
             "trace_version" => (run.started_at.is_some() || !run.sessions.is_empty()).then_some(false),
             "phase_enter" if phase == "intake" => run.last_phase.is_some().then_some(false),
             "phase_enter" => {
-                let standing = self.standing.get(part)?;
+                let standing = found(&self.standing, part)?;
                 (standing.is_inside && !standing.is_doubtful).then_some(true)
             }
             _ => None,
