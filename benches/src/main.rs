@@ -8,6 +8,7 @@
 //! agent, tools and operator that sessions are measured with.
 
 mod concurrent;
+mod dashboard;
 mod decisions;
 mod figure;
 mod history;
@@ -30,7 +31,7 @@ use figure::Figure;
 struct Args {
     /// The program to measure
     adjutant: PathBuf,
-    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, streams, history, size
+    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, streams, history, dashboard, size
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
     /// The server that the process of its own speaks to
@@ -52,6 +53,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("concurrent", concurrent::measure),
     ("streams", streams::measure),
     ("history", history::measure),
+    ("dashboard", dashboard::measure),
     ("size", size::measure),
 ];
 
