@@ -198,6 +198,10 @@ fn sessions_of_the_peer_are_recognised() {
     assert_eq!((all.project.as_deref(), all.phase.as_deref()), (Some("orchard"), Some("done")));
     assert!(peers.iter().any(|peer| peer.name == "2025-04-06-NOTRACE" && peer.trace.is_none()));
     assert_eq!(find(&home, "2024").expect("found"), Found::Peer("2024-04-05-ALL".into()));
+    assert_eq!(named(&home, "2024-04-05-ALL").expect("found"), Some(Found::Peer("2024-04-05-ALL".into())));
+    for not_whole in ["2024", "../sessions/2024-04-05-ALL", ""] {
+        assert_eq!(named(&home, not_whole).expect("looked"), None, "{not_whole}");
+    }
 }
 
 #[test]
@@ -245,6 +249,9 @@ fn a_few_letters_find_the_run_that_is_meant() {
         (found, _) => panic!("{given}: {found:?}"),
     };
     check("2026-01-P1", Ok("2026-01-P1-r3"));
+    let exactly = named(&home, "2026-01-P1").expect("looked");
+    assert!(matches!(exactly, Some(Found::Run(run)) if run.as_str() == "2026-01-P1"));
+    assert_eq!(named(&home, "2026-01-p1").expect("looked"), None);
     check("2026-01-p1", Ok("2026-01-P1-r3"));
     check("2026-01-P1-r1", Ok("2026-01-P1"));
     check("2026-01-P1-r2", Ok("2026-01-P1-r2"));

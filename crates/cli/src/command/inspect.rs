@@ -1,7 +1,6 @@
 //! `adjutant inspect`: what a run did, from its journal or from the peer's files.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use adjutant_core::id::Slug;
 use adjutant_core::learn::history::{self as learned_history, Window};
@@ -17,7 +16,7 @@ use adjutant_core::view::{
     View, cost, detectors, history, learned, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
 };
 use adjutant_store::home::JOURNAL_ENDING;
-use adjutant_store::runs::{self, Found};
+use adjutant_store::runs::{self, Found, PeerFiles};
 use adjutant_store::scan::{self, Use};
 use adjutant_store::{Home, profiles};
 use anyhow::Context;
@@ -236,22 +235,14 @@ fn files(home: &Home, given: &str) -> anyhow::Result<Files> {
     Ok(Files { peer: session, peer_transcript: said, lines, unusable: unusable.unwrap_or_default(), has_trace })
 }
 
-/// The peer's session file and transcript; a trace without a session file has neither.
+/// The peer's session and transcript; a trace without a session file has neither.
 pub fn peer_files(home: &Home, name: &str) -> anyhow::Result<(Option<PeerSession>, Option<String>)> {
-    let path = home.sessions().join(format!("{name}.json"));
-    let Some(text) = read_if_there(&path)? else { return Ok((None, None)) };
-    let session = peer_session::read(&text).map_err(|error| {
+    let files = PeerFiles::read(home, name)?;
+    let session = files.session.as_deref().map(peer_session::read).transpose().map_err(|error| {
+        let path = home.sessions().join(format!("{name}.json"));
         anyhow::Error::new(error)
             .context(Failure::ending(Ending::Failed, format!("can't read the session `{}`", path.display())))
     })?;
-    let transcript: PathBuf = home.sessions().join(format!("{name}.transcript.jsonl"));
-    Ok((Some(session), read_if_there(&transcript)?))
-}
-
-fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("can't read `{}`", path.display())),
-    }
+    let transcript = files.transcript.filter(|_| session.is_some());
+    Ok((session, transcript))
 }

@@ -11,7 +11,8 @@ use adjutant_core::price::Prices;
 use adjutant_core::trace::read::{self, Trace};
 use adjutant_core::view::cost::{self, Cost, Pricing};
 use adjutant_runtime::waiting::Waiting;
-use adjutant_store::runs::{Catalogue, Catalogued, Identity, Listed};
+use adjutant_store::home::JOURNAL_ENDING;
+use adjutant_store::runs::{self, Catalogue, Catalogued, Found, Identity, Listed};
 use adjutant_store::scan::{self, Use};
 use adjutant_store::{Home, MemoryStore, Owner};
 use axum::http::StatusCode;
@@ -34,6 +35,7 @@ pub(super) struct Look {
 }
 
 /// A journal as it was read.
+#[derive(Default)]
 pub(super) struct Lines {
     lines: Vec<(u64, String)>,
     unusable: Vec<u64>,
@@ -87,6 +89,22 @@ impl Look {
     /// What a run cost.
     pub(super) fn cost(&self, trace: &Trace<'_>) -> Cost {
         cost::of(trace, Pricing::Configured(&self.prices))
+    }
+
+    /// What has exactly this name, as an address has it.
+    pub(super) fn named(&self, name: &str) -> Result<Found, Fault> {
+        match runs::named(&self.home, name) {
+            Ok(found) => found.ok_or_else(no_such_run),
+            Err(error) => Err(Fault::failed(format!("can't read the folder of sessions: {error}"))),
+        }
+    }
+
+    /// The trace of a session of the peer; nothing if it has none.
+    pub(super) fn trace_of_peer(&self, name: &str) -> Result<Lines, Fault> {
+        match lines(self.home.sessions().join(format!("{name}{JOURNAL_ENDING}"))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lines::default()),
+            read => read.map_err(|error| Fault::failed(format!("can't read the trace of `{name}`: {error}"))),
+        }
     }
 
     /// The journal of a run.

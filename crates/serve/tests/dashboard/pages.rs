@@ -103,6 +103,18 @@ async fn what_is_hostile_is_text_on_every_page() {
     }
     fs::create_dir_all(world.home.projects().join("<script>")).expect("a folder");
     fs::write(world.home.sessions().join("<script>alert(3)<script>.trace.ndjson"), HOSTILE).expect("written");
+    let session = json!({
+        "schema_version": 3,
+        "meta": {
+            "brief_id": HOSTILE, "project": HOSTILE, "phase": HOSTILE, "mode": HOSTILE, "started_at": HOSTILE,
+            "destructive_approvals": [{"at": HOSTILE, "action": HOSTILE, "approved": true}],
+        },
+        "messages": [{"role": "assistant", "timestamp": HOSTILE, "phase": HOSTILE, "content": HOSTILE}],
+    });
+    fs::write(world.home.sessions().join("PEER.json"), session.to_string()).expect("written");
+    let traced =
+        json!({"type": "tool_call", "call_id": HOSTILE, "name": HOSTILE, "args": {}, "auth_decision": HOSTILE});
+    fs::write(world.home.sessions().join("PEER.trace.ndjson"), format!("{traced}\n{HOSTILE}\n")).expect("written");
     let query = "%3C%2Fscript%3E%22%3E%3Cscript%3Ealert(4)%3C%2Fscript%3E";
     let pages = [
         "/runs".to_owned(),
@@ -122,6 +134,8 @@ async fn what_is_hostile_is_text_on_every_page() {
         "/profile/orchard".to_owned(),
         format!("/profile/{query}"),
         format!("/{query}"),
+        "/runs/PEER".to_owned(),
+        "/runs/%3Cscript%3Ealert(3)%3Cscript%3E".to_owned(),
     ];
     for page in &pages {
         let got = world.get(page).await;
@@ -140,7 +154,7 @@ async fn what_is_hostile_is_text_on_every_page() {
     let spelled = "&#60;/pre&#62;&#60;script&#62;alert(1)";
     assert!(run.matches(spelled).count() > 25, "{}", run.matches(spelled).count());
     assert!(run.contains("\\u{202e}\\u{1b}[2J"), "control characters are spelled out");
-    for page in [&pages[0], &pages[3], &pages[6], &pages[8]] {
+    for page in [&pages[0], &pages[3], &pages[6], &pages[8], &pages[17]] {
         assert!(world.get(page).await.text.contains(spelled), "{page}");
     }
 }
@@ -225,4 +239,32 @@ async fn what_was_answered_is_said_and_can_not_be_answered_again() {
         assert_eq!(text.matches("<form class=\"answer\"").count(), 1, "{page}");
     }
     assert!(!world.get("/inbox").await.text.contains("Several at once"), "one alone is no group");
+}
+
+#[tokio::test]
+async fn a_session_of_the_peer_is_shown_and_nothing_can_be_said_to_it() {
+    let world = World::open().await;
+    drop(world.run("2026-01-01-OURS", "orchard", "b", vec![]));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/inspect/input-inspect/sessions");
+    for file in fs::read_dir(folder).expect("vectors") {
+        let file = file.expect("an entry");
+        fs::copy(file.path(), world.home.sessions().join(file.file_name())).expect("copied");
+    }
+    let list = world.get("/runs").await.text;
+    assert!(list.contains(&format!("href=\"{}/runs/2024-04-05-ALL\"", world.base)), "{list}");
+
+    let page = world.get("/runs/2024-04-05-ALL").await;
+    assert_eq!(page.status, 200);
+    for shown in ["another program&#39;s", "<dd>orchard</dd>", "<dd>done</dd>", "What was said", "What happened"] {
+        assert!(page.text.contains(shown), "{shown}: {}", page.text);
+    }
+    assert!(page.text.contains("class=\"moment"), "its trace is there");
+    for acts in ["<form", "data-follow", "id=\"stop\""] {
+        assert!(!page.text.contains(acts), "{acts}");
+    }
+    let page = world.get("/runs/2025-04-06-NOTRACE").await.text;
+    assert!(page.contains("No trace was recorded"), "{page}");
+    for nobody in ["/runs/2024", "/runs/..%2Fsessions%2F2024-04-05-ALL"] {
+        assert_eq!(world.get(nobody).await.status, 404, "{nobody}");
+    }
 }

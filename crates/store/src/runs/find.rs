@@ -6,7 +6,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::nearest::{nearest, question};
 use thiserror::Error;
 
-use super::{names, run_number, summary, unbegun};
+use super::{Files, names, run_number, summary, unbegun};
 use crate::home::Home;
 
 /// What was found under a name.
@@ -81,7 +81,7 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
         .filter(|(name, files)| !given.is_empty() && begins(name, first_of.unwrap_or(given)) && !unbegun::are(files))
         .map(|(name, files)| {
             let brief_id = files.trace.as_deref().and_then(summary::brief_id);
-            let is_peers = brief_id.is_none() && (files.session.is_some() || name.parse::<RunId>().is_err());
+            let is_peers = is_peers(name, files, brief_id.as_deref());
             let brief_id = brief_id.unwrap_or_else(|| name.clone());
             let number = run_number(name, &brief_id).unwrap_or(0);
             Candidate { name: name.clone(), brief_id, number, is_peers }
@@ -113,6 +113,26 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
             Err(FindError::Ambiguous { given: shown(given), candidates })
         }
     }
+}
+
+/// What has exactly the name `name`; `None` if nothing has.
+///
+/// # Errors
+///
+/// If there is a folder of sessions and it can't be read.
+pub fn named(home: &Home, name: &str) -> io::Result<Option<Found>> {
+    let all = names(home)?;
+    let Some(files) = all.get(name).filter(|files| !unbegun::are(files)) else { return Ok(None) };
+    let brief_id = files.trace.as_deref().and_then(summary::brief_id);
+    Ok(Some(match name.parse() {
+        Ok(run_id) if !is_peers(name, files, brief_id.as_deref()) => Found::Run(run_id),
+        _ => Found::Peer(name.to_owned()),
+    }))
+}
+
+/// Whether these are files of the peer: no header of ours, and a session file or a name that we don't give.
+fn is_peers(name: &str, files: &Files, brief_id: Option<&str>) -> bool {
+    brief_id.is_none() && (files.session.is_some() || name.parse::<RunId>().is_err())
 }
 
 fn of_brief<'a>(candidates: &'a [Candidate], brief_id: &'a str) -> impl Iterator<Item = &'a Candidate> {

@@ -10,6 +10,7 @@
 mod catalogue;
 mod find;
 mod open;
+mod peer_files;
 mod summary;
 mod tail;
 pub(crate) mod unbegun;
@@ -25,8 +26,9 @@ use adjutant_core::view::list::{ListRow, State};
 use jiff::Timestamp;
 
 pub use catalogue::{Catalogue, Catalogued, Identity};
-pub use find::{FindError, Found, find};
+pub use find::{FindError, Found, find, named};
 pub use open::{AllAsking, Asking, Idle, idle, open_questions, open_questions_of};
+pub use peer_files::PeerFiles;
 pub use summary::{PeerSummary, RunSummary};
 pub use tail::{Gained, Tail};
 

@@ -7,6 +7,7 @@ pub(super) mod history;
 pub(super) mod inbox;
 pub(super) mod memory;
 pub(super) mod past;
+mod peer;
 pub(super) mod profile;
 pub(super) mod run;
 pub(super) mod runs;

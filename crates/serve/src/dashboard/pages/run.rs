@@ -11,6 +11,7 @@ use adjutant_core::view::list::State as RunState;
 use adjutant_core::view::summary::{self, Summary};
 use adjutant_core::view::timeline::{Block, Moment, Timeline, Weight, place};
 use adjutant_runtime::say;
+use adjutant_store::runs::Found;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Html;
@@ -20,7 +21,7 @@ use super::inbox::QuestionPart;
 use super::{Shell, clock, render};
 use crate::dashboard::Hall;
 use crate::dashboard::fault::Fault;
-use crate::dashboard::look::{aside, run_named};
+use crate::dashboard::look::aside;
 
 /// How many moments are on a page: a journal may have a hundred thousand.
 const MOMENTS_PER_PAGE: usize = 200;
@@ -45,17 +46,26 @@ struct Page {
     status: String,
     is_over: bool,
     questions: Vec<String>,
-    moments: Vec<String>,
     /// The last that is shown, where what follows is to be followed.
     follow_after: Option<u64>,
-    has_older: bool,
-    has_newer: bool,
-    first: u64,
-    last: u64,
-    total: usize,
-    details: bool,
+    moments: Moments,
     cost: Cost,
     detectors: Vec<DetectorCount>,
+}
+
+/// The moments on a page.
+pub(super) struct Moments {
+    /// Each as a part of the page.
+    pub(super) shown: Vec<String>,
+    pub(super) has_older: bool,
+    pub(super) has_newer: bool,
+    /// The places of the first and the last that are shown.
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// How many there are in all.
+    pub(super) total: usize,
+    /// Whether those are shown that the program notes for itself.
+    pub(super) details: bool,
 }
 
 /// Where a run stands: replaced as it goes on.
@@ -94,50 +104,62 @@ pub(in crate::dashboard) async fn page(
     Path(name): Path<String>,
     Query(window): Query<Window>,
 ) -> Result<Html<String>, Fault> {
-    let run_id = run_named(&name)?;
-    aside(move || render(&run(&hall, &run_id, &window)?)).await
+    aside(move || match hall.look.named(&name)? {
+        Found::Run(run_id) => render(&run(&hall, &run_id, &window)?),
+        Found::Peer(name) => render(&super::peer::page(&hall, &name, &window)?),
+    })
+    .await
 }
 
 fn run(hall: &Hall, run_id: &RunId, window: &Window) -> Result<Page, Fault> {
     let lines = hall.look.journal(run_id)?;
     let trace = lines.trace();
     let head = head(hall, run_id, &trace)?;
-    let total = trace.lines.len();
-    // Places grow from line to line, but for damage.
-    let (begin, end) = match (window.before, window.after) {
-        (Some(before), _) => {
-            let end = trace.lines.partition_point(|line| place(line) < before);
-            (end.saturating_sub(MOMENTS_PER_PAGE), end)
-        }
-        (None, Some(after)) => {
-            let begin = trace.lines.partition_point(|line| place(line) <= after);
-            (begin, (begin + MOMENTS_PER_PAGE).min(total))
-        }
-        (None, None) => (total.saturating_sub(MOMENTS_PER_PAGE), total),
-    };
-    let mut timeline = Timeline::default();
-    trace.lines[..begin].iter().for_each(|line| timeline.pass(line));
-    let moments = trace.lines[begin..end].iter().map(|line| moment(&timeline.take(line)));
-    let moments = moments.collect::<Result<Vec<String>, Fault>>()?;
-    let at = |index: Option<usize>| index.and_then(|index| trace.lines.get(index)).map_or(0, place);
-    let last = at(end.checked_sub(1));
+    let moments = Moments::of(&trace, window)?;
     Ok(Page {
         shell: Shell::around(hall, "runs"),
         run_id: run_id.to_string(),
         status: head.status,
         is_over: head.is_over,
         questions: head.questions.iter().map(|row| question(&hall.base, row)).collect::<Result<_, Fault>>()?,
-        follow_after: (end == total && !head.is_over).then_some(last),
-        has_older: begin > 0,
-        has_newer: end < total,
-        first: at(Some(begin)),
-        last,
-        total,
-        details: window.details.is_some(),
+        follow_after: (!moments.has_newer && !head.is_over).then_some(moments.last),
+        moments,
         cost: hall.look.cost(&trace),
         detectors: detectors::of(&trace).detectors,
-        moments,
     })
+}
+
+impl Moments {
+    /// Those of a trace that are asked for.
+    pub(super) fn of(trace: &Trace<'_>, window: &Window) -> Result<Self, Fault> {
+        let total = trace.lines.len();
+        // Places grow from line to line, but for damage.
+        let (begin, end) = match (window.before, window.after) {
+            (Some(before), _) => {
+                let end = trace.lines.partition_point(|line| place(line) < before);
+                (end.saturating_sub(MOMENTS_PER_PAGE), end)
+            }
+            (None, Some(after)) => {
+                let begin = trace.lines.partition_point(|line| place(line) <= after);
+                (begin, (begin + MOMENTS_PER_PAGE).min(total))
+            }
+            (None, None) => (total.saturating_sub(MOMENTS_PER_PAGE), total),
+        };
+        let mut timeline = Timeline::default();
+        trace.lines[..begin].iter().for_each(|line| timeline.pass(line));
+        let shown = trace.lines[begin..end].iter().map(|line| moment(&timeline.take(line)));
+        let shown = shown.collect::<Result<Vec<String>, Fault>>()?;
+        let at = |index: Option<usize>| index.and_then(|index| trace.lines.get(index)).map_or(0, place);
+        Ok(Self {
+            shown,
+            has_older: begin > 0,
+            has_newer: end < total,
+            first: at(Some(begin)),
+            last: at(end.checked_sub(1)),
+            total,
+            details: window.details.is_some(),
+        })
+    }
 }
 
 /// Where a run stands and what it asks.

@@ -139,11 +139,11 @@ fn row(hall: &Hall, run: &Catalogued, now: Timestamp) -> Row {
     let at = row.updated_at.unwrap_or_default();
     let since = at.parse::<Timestamp>().ok().map(|at| u64::try_from(now.duration_since(at).as_secs()).unwrap_or(0));
     Row {
-        has_page: matches!(listed, Listed::Run(_)),
+        has_page: !matches!(listed, Listed::Unreadable { .. }),
         name: row.run_id,
         project: row.project.unwrap_or_default(),
         word: word(listed),
-        said: row.state.unwrap_or_else(|| "another program's".to_owned()),
+        said: row.state.unwrap_or_else(|| super::peer::STATE.to_owned()),
         phase: row.phase.unwrap_or_else(|| "-".to_owned()),
         cost: hall.look.cost_in_short(run),
         asks: asks(listed),

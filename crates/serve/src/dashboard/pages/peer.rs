@@ -1,0 +1,114 @@
+//! A session of the peer: to look at only.
+
+use adjutant_core::trace::read::Trace;
+use adjutant_core::view::cost::Cost;
+use adjutant_core::view::detectors::{self, DetectorCount};
+use adjutant_core::view::peer_session::{self, Approval, PeerMessage, PeerSession};
+use adjutant_core::view::summary;
+use adjutant_store::runs::PeerFiles;
+use askama::Template;
+
+use super::run::{Moments, Window};
+use super::{Shell, clock};
+use crate::dashboard::Hall;
+use crate::dashboard::fault::Fault;
+
+/// What stands in for a status: what became of it is not ours to say.
+pub(super) const STATE: &str = "another program's";
+
+/// How many messages are on the page, from the last back.
+const MESSAGES_SHOWN_MAX: usize = 200;
+
+#[derive(Template)]
+#[template(path = "peer.html")]
+pub(super) struct Page {
+    shell: Shell,
+    run_id: String,
+    state: &'static str,
+    phase: String,
+    mode: String,
+    project: String,
+    started: String,
+    updated: String,
+    /// What can't be read.
+    problems: Vec<String>,
+    approvals: Vec<Approval>,
+    said: Vec<PeerMessage>,
+    shown: Vec<PeerMessage>,
+    moments: Moments,
+    /// Nobody follows it.
+    follow_after: Option<u64>,
+    cost: Cost,
+    detectors: Vec<DetectorCount>,
+}
+
+/// The page of the session `name`: its session file, its transcript and its trace, whichever there are.
+pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fault> {
+    let lines = hall.look.trace_of_peer(name)?;
+    let trace = lines.trace();
+    let files = PeerFiles::read(&hall.look.home, name).map_err(|error| Fault::failed(error.to_string()))?;
+    let mut problems = Vec::new();
+    let session = match files.session.as_deref().map(peer_session::read).transpose() {
+        Ok(session) => session,
+        Err(error) => {
+            problems.push(format!("{error}: only its trace is shown."));
+            None
+        }
+    };
+    if !trace.damaged.is_empty() {
+        problems.push(format!("{} lines of the trace are damaged and left out.", trace.damaged.len()));
+    }
+    let facts = Facts::of(session.as_ref(), &trace);
+    let session = session.unwrap_or_default();
+    let (kept, unreadable) = files.transcript.as_deref().map(peer_session::read_transcript).unwrap_or_default();
+    if !unreadable.is_empty() {
+        problems.push(format!("{} lines of the transcript are damaged and left out.", unreadable.len()));
+    }
+    let said = if kept.is_empty() { session.messages } else { kept };
+    let shown = said[said.len().saturating_sub(MESSAGES_SHOWN_MAX)..].to_vec();
+    Ok(Page {
+        shell: Shell::around(hall, "runs"),
+        run_id: name.to_owned(),
+        state: STATE,
+        phase: or_dash(facts.phase),
+        mode: or_dash(session.mode),
+        project: or_dash(facts.project),
+        started: or_dash(facts.started_at.as_deref().map(clock)),
+        updated: or_dash(facts.updated_at.as_deref().map(clock)),
+        problems,
+        approvals: session.approvals,
+        said,
+        shown,
+        moments: Moments::of(&trace, window)?,
+        follow_after: None,
+        cost: hall.look.cost(&trace),
+        detectors: detectors::of(&trace).detectors,
+    })
+}
+
+/// What the session file says of a session, or without one its trace.
+struct Facts {
+    phase: Option<String>,
+    project: Option<String>,
+    started_at: Option<String>,
+    updated_at: Option<String>,
+}
+
+impl Facts {
+    fn of(session: Option<&PeerSession>, trace: &Trace<'_>) -> Self {
+        if let Some(PeerSession { phase, project, started_at, updated_at, .. }) = session.cloned() {
+            return Self { phase, project, started_at, updated_at };
+        }
+        let summary = summary::of(trace);
+        Self {
+            phase: summary.phase.map(|phase| phase.to_string()),
+            project: summary.project,
+            started_at: summary.started_at,
+            updated_at: summary.updated_at,
+        }
+    }
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned())
+}
