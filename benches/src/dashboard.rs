@@ -54,7 +54,7 @@ fn write_home(home: &Home) -> anyhow::Result<(Vec<PathBuf>, u64)> {
     let id = |number: usize| format!("2026-01-15-BENCH-r{number}").parse::<RunId>();
     let first = id(1)?;
     let mut journal = FileJournal::create(home, &first, &Owner::current(), Timestamp::now())?.on(Unflushed);
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(world::whole_run(&mut journal, world::ports(Arc::new(world::agent(TURNS)?))))?;
     journal.close()?;
     let model = fs::read(home.journal(&first))?;

@@ -155,7 +155,10 @@ fn write_home(home: &Path, traces: usize, events: usize) -> anyhow::Result<()> {
         let id = format!("2026-01-{:02}-B{number}", number % 28 + 1);
         let session = json!({
             "schema_version": 3,
-            "meta": {"brief_id": id, "project": "demo", "phase": "done", "destructive_approvals": [], "transitions": []},
+            "meta": {
+                "brief_id": id, "project": "demo", "phase": "done", "destructive_approvals": [], "transitions": [],
+                "started_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T01:00:00.000Z",
+            },
             "brief": {"frontmatter": {"project": "demo", "brief_id": id, "authorized_costs": []}},
             "messages": [],
         });
