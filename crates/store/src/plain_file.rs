@@ -1,6 +1,6 @@
 //! A file that somebody else may have put there: read only if it is a plain one, and only so far.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -11,6 +11,15 @@ use std::path::Path;
 ///
 /// The system's error; also for what is no plain file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
+    Ok(open_with_metadata(path)?.0)
+}
+
+/// The same, with what was found out about it.
+///
+/// # Errors
+///
+/// As above.
+pub(crate) fn open_with_metadata(path: &Path) -> io::Result<(File, Metadata)> {
     plain(OpenOptions::new().read(true).custom_flags(flags(rustix::fs::OFlags::NOFOLLOW)).open(path))
 }
 
@@ -22,10 +31,10 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 pub(crate) fn open_for_append(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create_new(create).mode(0o600);
-    plain(options.custom_flags(flags(rustix::fs::OFlags::NOFOLLOW)).open(path))
+    Ok(plain(options.custom_flags(flags(rustix::fs::OFlags::NOFOLLOW)).open(path))?.0)
 }
 
-fn plain(opened: io::Result<File>) -> io::Result<File> {
+fn plain(opened: io::Result<File>) -> io::Result<(File, Metadata)> {
     let no_file = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
     let file = match opened {
         Ok(file) => file,
@@ -38,7 +47,8 @@ fn plain(opened: io::Result<File>) -> io::Result<File> {
         }
         Err(error) => return Err(error),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(no_file("it is not a file")) }
+    let found = file.metadata()?;
+    if found.is_file() { Ok((file, found)) } else { Err(no_file("it is not a file")) }
 }
 
 fn flags(more: rustix::fs::OFlags) -> i32 {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Files, Listed, newest_first, summary};
+use super::{Files, Listed, newest_first, summary, unbegun};
 use crate::home::Home;
 use crate::lease::{Content, Owner};
 
@@ -63,24 +63,25 @@ impl Catalogue {
     ///
     /// If there is a folder and it can't be read. No folder means no runs.
     pub fn refresh(&mut self, home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Catalogued>> {
-        let names: Vec<(String, Files)> = super::begun(home)?.collect();
+        let names: Vec<(String, Files)> = super::names(home)?.into_iter().collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let each = names.len().div_ceil(threads).max(RUNS_PER_THREAD_MIN);
         let known = &self.known;
         let read = &|part: &[(String, Files)]| -> Vec<Catalogued> {
-            part.iter().map(|(name, files)| look(known.get(name), home, name, files, seer, now)).collect()
+            part.iter().filter_map(|(name, files)| look(known.get(name), home, name, files, seer, now)).collect()
         };
         let parts: io::Result<Vec<Vec<Catalogued>>> = std::thread::scope(|scope| {
             let parts: Vec<_> = names.chunks(each).map(|part| scope.spawn(move || read(part))).collect();
             parts.into_iter().map(|part| part.join().map_err(|_| io::Error::other("a reader panicked"))).collect()
         });
         let mut all: Vec<Catalogued> = parts?.into_iter().flatten().collect();
-        self.known = names.into_iter().map(|(name, _)| name).zip(all.iter().cloned()).collect();
+        self.known = all.iter().map(|run| (run.listed.name().to_owned(), run.clone())).collect();
         all.sort_by(|a, b| newest_first(&a.listed, &b.listed));
         Ok(all)
     }
 }
 
+/// What is known of the files of one name; nothing if they were never begun.
 fn look(
     known: Option<&Catalogued>,
     home: &Home,
@@ -88,14 +89,18 @@ fn look(
     files: &Files,
     seer: &Owner,
     now: Timestamp,
-) -> Catalogued {
+) -> Option<Catalogued> {
     // Before the reading: what is written meanwhile is read again next time.
     let identity: Identities = [&files.trace, &files.session].map(|file| file.as_deref().and_then(Identity::of));
     if let Some(known) = known.filter(|known| known.identity == identity) {
-        return Catalogued { listed: driven_or_not(&known.listed, home, seer, now), identity };
+        return Some(Catalogued { listed: driven_or_not(&known.listed, home, seer, now), identity });
+    }
+    let may_be_unbegun = identity[0].is_none_or(|trace| trace.bytes <= unbegun::BYTES_MAX);
+    if may_be_unbegun && unbegun::are(files) {
+        return None;
     }
     let listed = summary::summary(home, name.to_owned(), files.clone(), seer, now);
-    Catalogued { listed: Arc::new(listed), identity }
+    Some(Catalogued { listed: Arc::new(listed), identity })
 }
 
 /// The same, with what its lease says now: that is no part of its files.

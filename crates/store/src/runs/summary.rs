@@ -116,8 +116,8 @@ pub(super) fn brief_id(path: &Path) -> Option<String> {
 }
 
 fn read(path: &Path) -> io::Result<Fold> {
-    let file = plain_file::open(path)?;
-    let bytes = file.metadata()?.len();
+    let (file, found) = plain_file::open_with_metadata(path)?;
+    let bytes = found.len();
     let mut fold = Fold::default();
     if bytes <= HEAD_BYTES + TAIL_BYTES {
         fold.lines(&part(&file, 0, bytes)?, Cut::Nowhere);
@@ -248,11 +248,16 @@ impl Fold {
 
 /// The number and the type of a line in our fixed order of keys, without parsing it.
 pub(super) fn glance(line: &str) -> Option<(u64, &str)> {
-    let rest = line.strip_prefix(r#"{"seq":"#)?;
-    let (seq, rest) = rest.split_once(r#","at":""#)?;
-    let (_, rest) = rest.split_at_checked(rest.find('"')?)?;
-    let rest = rest.strip_prefix(r#"","type":""#)?;
-    Some((seq.parse().ok()?, rest.get(..rest.find('"')?)?))
+    let (seq, rest) = quick_split(line.strip_prefix(r#"{"seq":"#)?, b',')?;
+    let (_, rest) = quick_split(rest.strip_prefix(r#""at":""#)?, b'"')?;
+    let (kind, _) = quick_split(rest.strip_prefix(r#","type":""#)?, b'"')?;
+    Some((seq.parse().ok()?, kind))
+}
+
+/// What is before and behind the first `byte`, an ASCII one.
+fn quick_split(text: &str, byte: u8) -> Option<(&str, &str)> {
+    let at = memchr::memchr(byte, text.as_bytes())?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
 #[derive(Deserialize)]

@@ -16,7 +16,7 @@ use crate::lease::{Content, Owner};
 use crate::plain_file;
 
 /// The longest file that is taken for a beginning, in bytes: a header is a few hundred.
-const HEADER_BYTES_MAX: u64 = 4 * 1024;
+pub(super) const BYTES_MAX: u64 = 4 * 1024;
 
 /// How every journal of ours begins.
 const FIRST_BYTES: &[u8] = br#"{"seq":0,"at":""#;
@@ -36,15 +36,15 @@ pub(super) fn are_free(home: &Home, name: &str, files: &Files, seer: &Owner, now
 
 /// Whether the file at `path` is a journal that never began.
 fn is(path: &Path) -> bool {
-    let plain = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= HEADER_BYTES_MAX);
+    let plain = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
     plain && plain_file::open(path).is_ok_and(|file| holds_nothing(&file))
 }
 
 /// Whether an open journal has no whole line, and nothing that is not the beginning of one of ours. A power cut may
 /// leave zeros.
 pub(crate) fn holds_nothing(journal: &File) -> bool {
-    let Ok(bytes) = part(journal, 0, HEADER_BYTES_MAX + 1) else { return false };
+    let Ok(bytes) = part(journal, 0, BYTES_MAX + 1) else { return false };
     let is_ours = bytes.starts_with(FIRST_BYTES) || FIRST_BYTES.starts_with(&bytes);
     let is_beginning = is_ours && !bytes.contains(&b'\n');
-    bytes.len() as u64 <= HEADER_BYTES_MAX && (is_beginning || bytes.iter().all(|byte| *byte == 0))
+    bytes.len() as u64 <= BYTES_MAX && (is_beginning || bytes.iter().all(|byte| *byte == 0))
 }
