@@ -5,6 +5,7 @@
 //!
 //! Begin with [`call`].
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -48,17 +49,29 @@ pub enum GrpcError {
     },
 }
 
-/// Calls the method at `url` with `message`, and returns the answer's message.
+/// Calls the method at `url` with `message`, and returns the answer's message. `metadata` goes with it: names in lower
+/// case, none of gRPC's own.
 ///
 /// # Errors
 ///
 /// [`GrpcError`]; a status that is not 0 is one.
-pub async fn call(client: &HttpClient, url: &str, message: &[u8], timeout: Duration) -> Result<Vec<u8>, GrpcError> {
-    let called = tokio::time::timeout(timeout, exchange(client, url, message));
+pub async fn call(
+    client: &HttpClient,
+    url: &str,
+    metadata: &BTreeMap<String, String>,
+    message: &[u8],
+    timeout: Duration,
+) -> Result<Vec<u8>, GrpcError> {
+    let called = tokio::time::timeout(timeout, exchange(client, url, metadata, message));
     called.await.map_err(|_| FetchError::Timeout(timeout))?
 }
 
-async fn exchange(client: &HttpClient, url: &str, message: &[u8]) -> Result<Vec<u8>, GrpcError> {
+async fn exchange(
+    client: &HttpClient,
+    url: &str,
+    metadata: &BTreeMap<String, String>,
+    message: &[u8],
+) -> Result<Vec<u8>, GrpcError> {
     let url = Url::parse(url.trim()).map_err(|_| FetchError::InvalidUrl { url: url.chars().take(200).collect() })?;
     let length = u32::try_from(message.len())
         .map_err(|_| FetchError::InvalidRequest { what: format!("a message of {} bytes", message.len()) })?;
@@ -66,7 +79,9 @@ async fn exchange(client: &HttpClient, url: &str, message: &[u8]) -> Result<Vec<
     body.push(0);
     body.extend_from_slice(&length.to_be_bytes());
     body.extend_from_slice(message);
-    let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+    let own = [("content-type", "application/grpc"), ("te", "trailers")];
+    let metadata = metadata.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let headers: Vec<(&str, &str)> = own.into_iter().chain(metadata).collect();
     let (host, response) = client.send_bytes(Method::POST, &url, &headers, body).await?;
     let not_grpc = |why: String| GrpcError::NotGrpc { host: host.clone(), why };
 

@@ -199,6 +199,14 @@ fn sessions_of_the_peer_are_recognised() {
     assert!(peers.iter().any(|peer| peer.name == "2025-04-06-NOTRACE" && peer.trace.is_none()));
     assert_eq!(find(&home, "2024").expect("found"), Found::Peer("2024-04-05-ALL".into()));
     assert_eq!(named(&home, "2024-04-05-ALL").expect("found"), Some(Found::Peer("2024-04-05-ALL".into())));
+    for name in ["2024-09-01-M", "2024-09-01-m"] {
+        fs::write(temp.path().join(format!("{name}.json")), "{}").expect("written");
+        fs::write(temp.path().join(format!("{name}.trace.ndjson")), "").expect("written");
+    }
+    let both = Home::new(temp.path(), Some(temp.path().into()));
+    for name in ["2024-09-01-M", "2024-09-01-m"] {
+        assert_eq!(find(&both, name).expect("found"), Found::Peer(name.into()));
+    }
     for not_whole in ["2024", "../sessions/2024-04-05-ALL", ""] {
         assert_eq!(named(&home, not_whole).expect("looked"), None, "{not_whole}");
     }

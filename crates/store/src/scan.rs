@@ -9,6 +9,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use serde::de::IgnoredAny;
+
 use crate::plain_file;
 
 /// The longest line that is looked at, in bytes; a longer one is damaged. Ours are far shorter: contents
@@ -32,6 +34,8 @@ pub struct Scan {
     pub damaged_lines: u64,
     /// How many lines have nothing but white space on them. They are nothing; the peer calls them damaged.
     pub white_lines: u64,
+    /// How many of the lines that can't be used are lists in JSON. The peer passes over them.
+    pub list_lines: u64,
     /// Whether the last line has no line feed: it is being written, or it was torn.
     pub is_unterminated: bool,
 }
@@ -138,7 +142,11 @@ impl Scan {
         } else {
             match std::str::from_utf8(line) {
                 Err(_) => Fault::NotUtf8,
-                Ok(line) if !line.starts_with('{') => Fault::NotAnObject,
+                Ok(line) if !line.starts_with('{') => {
+                    let is_list = line.starts_with('[') && serde_json::from_str::<IgnoredAny>(line).is_ok();
+                    self.list_lines += u64::from(is_list);
+                    Fault::NotAnObject
+                }
                 Ok(line) => match each(self.lines, line) {
                     Use::Damaged => Fault::Refused,
                     made => return made,

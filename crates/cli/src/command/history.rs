@@ -120,9 +120,11 @@ pub fn of(home: &Home, slug: &str, window: Window) -> anyhow::Result<HistoryFold
 /// Adds up the same as the peer does.
 pub fn as_peer(home: &Home, slug: &str, since: Option<&str>) -> anyhow::Result<PeerFold> {
     let mut fold = PeerFold::default();
+    // To the peer nothing is no time.
+    let since = since.filter(|since| !since.is_empty());
     let coverage = store::read(home, slug, Counting::ByFile, |trace| {
-        if !trace.runs.is_empty() || trace.damaged > 0 {
-            fold.add(&trace.name, &trace.runs, trace.damaged + trace.white, since);
+        if !trace.runs.is_empty() || trace.damaged_to_peer > 0 {
+            fold.add(&trace.name, &trace.runs, trace.damaged_to_peer, since);
         }
     });
     tell_unreadable(&coverage.context("can't read the folder of sessions")?);

@@ -121,7 +121,9 @@ fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> an
     ];
     let asked: Vec<View> = asked.into_iter().filter_map(|(is_asked, view)| is_asked.then_some(view)).collect();
     let view = View::first_of(&asked);
-    if view.is_some() && !files.has_trace {
+    // A project's history and profile are there without this run's trace.
+    let is_of_trace = view.is_some_and(|view| !matches!(view, View::History | View::Learned));
+    if is_of_trace && !files.has_trace {
         return super::print("no trace was recorded for this session\n");
     }
     match view {

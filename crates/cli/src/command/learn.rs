@@ -3,6 +3,7 @@
 mod what_if;
 
 use adjutant_core::id::Slug;
+use adjutant_core::learn::compat::takes_as_profile;
 use adjutant_core::learn::profile::{Change, Profile};
 use adjutant_core::learn::{sorted_json, thresholds};
 use adjutant_core::trace::wire;
@@ -80,8 +81,9 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
     if !args.what_if.is_empty() {
         return what_if::run(args, &home);
     }
-    let before = match profiles::read(&home, &args.project) {
-        Ok(before) => before,
+    let (before, incomparable) = match profiles::read(&home, &args.project) {
+        Ok(before) => (before, None),
+        Err(error) if args.compat.is_some() && !args.apply && peer_takes(&home, &args.project) => (None, Some(error)),
         Err(error) => return unusable(args, &error),
     };
     let candidate = candidate(args, &home)?;
@@ -110,8 +112,17 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
     if candidate.is_idle() {
         tell!("it would change nothing: there is no sensitivity, budget or dead tool in it");
     }
-    tell_changes(changes.as_deref(), &candidate);
+    match incomparable {
+        Some(error) => tell!("it can't be compared with what was applied before: {error}"),
+        None => tell_changes(changes.as_deref(), &candidate),
+    }
     Ok(Ending::Done)
+}
+
+/// Whether the peer makes do with a profile that we can't use.
+fn peer_takes(home: &Home, project: &Slug) -> bool {
+    let text = std::fs::read(profiles::path(home, project));
+    text.is_ok_and(|text| takes_as_profile(&String::from_utf8_lossy(&text)))
 }
 
 fn tell_changes(changes: Option<&[Change]>, candidate: &Profile) {

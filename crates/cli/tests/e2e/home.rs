@@ -39,7 +39,7 @@ pub struct Said {
 }
 
 impl Said {
-    fn of(output: &Output) -> Self {
+    pub fn of(output: &Output) -> Self {
         let said = [&output.stdout[..], &output.stderr].concat();
         assert!(!holds_canary(&said), "a secret of the environment was said:\n{}", String::from_utf8_lossy(&said));
         Self {

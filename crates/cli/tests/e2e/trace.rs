@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::home::{ROOT, TestHome, copy};
+use crate::home::{ROOT, Said, TestHome, copy};
 use crate::loopback;
 
 const RUN: &str = "2026-01-15-FIRST";
@@ -177,6 +177,14 @@ fn traces_are_what_the_official_types_read_and_the_same_each_time() {
     assert!(exported(&home, &["--with-content"]).0.contains(CONTENT[0]));
 }
 
+/// What a collector wants to see, as OpenTelemetry's exporters take it from the environment.
+const HEADERS: &str = "Authorization=Bearer%20sesame";
+
+fn with_headers(home: &TestHome, args: &[&str], headers: &str) -> Said {
+    let mut command = home.adjutant(args);
+    Said::of(&command.env("OTEL_EXPORTER_OTLP_HEADERS", headers).output().expect("it starts"))
+}
+
 #[test]
 fn a_collector_gets_the_same_over_http() {
     let home = ran();
@@ -200,17 +208,22 @@ fn a_collector_gets_the_same_over_http() {
         }
     });
     let args = ["trace", "export", RUN, "--format", "otlp-json", "--endpoint", &endpoint];
-    home.run(&args).expect_code(0).expect_text("spans were taken");
+    with_headers(&home, &args, HEADERS).expect_code(0).expect_text("spans were taken");
     let (head, body) = received.recv().expect("a request");
     assert!(head.starts_with("POST /v1/traces HTTP/1.1") && head.contains("content-type: application/json"), "{head}");
+    assert!(head.contains("\r\nauthorization: Bearer sesame\r\n"), "{head}");
     let sent: ExportTraceServiceRequest = serde_json::from_value(body).expect("the official types read it");
     assert_eq!(sent, exported(&home, &[]).1);
     home.run(&args).expect_code(1).expect_text("refused 2 spans: too old");
     home.run(&args).expect_code(1).expect_text("status 503: full");
+    let said = with_headers(&home, &args, "authorization:sesame");
+    assert!(!said.expect_code(2).expect_text("entry 1 has no `=`").stderr.contains("sesame"));
 }
 
 /// A server of gRPC that keeps what it gets and answers with `status`.
-fn grpc_server(statuses: Vec<(&'static str, &'static str)>) -> (String, mpsc::Receiver<(String, Vec<u8>)>) {
+fn grpc_server(
+    statuses: Vec<(&'static str, &'static str)>,
+) -> (String, mpsc::Receiver<(http::request::Parts, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("it can wait");
     let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
@@ -246,7 +259,7 @@ fn grpc_server(statuses: Vec<(&'static str, &'static str)>) -> (String, mpsc::Re
                             trailers.insert("grpc-message", message.parse().expect("a value"));
                         }
                         stream.send_trailers(trailers).expect("sent");
-                        send.send((parts.uri.path().to_owned(), bytes)).expect("somebody waits");
+                        send.send((parts, bytes)).expect("somebody waits");
                     });
                 }
             }
@@ -260,9 +273,10 @@ fn a_collector_gets_the_same_over_grpc() {
     let home = ran();
     let (endpoint, received) = grpc_server(vec![("0", ""), ("8", "too%20much"), ("", "")]);
     let args = ["trace", "export", RUN, "--format", "otlp-grpc", "--endpoint", &endpoint];
-    home.run(&args).expect_code(0).expect_text("spans were taken");
-    let (path, frame) = received.recv().expect("a request");
-    assert_eq!(path, "/opentelemetry.proto.collector.trace.v1.TraceService/Export");
+    with_headers(&home, &args, HEADERS).expect_code(0).expect_text("spans were taken");
+    let (head, frame) = received.recv().expect("a request");
+    assert_eq!(head.headers["authorization"], "Bearer sesame");
+    assert_eq!(head.uri.path(), "/opentelemetry.proto.collector.trace.v1.TraceService/Export");
     let length = u32::from_be_bytes(frame[1..5].try_into().expect("four bytes"));
     assert_eq!((frame[0], length as usize), (0, frame.len() - 5));
     let sent = ExportTraceServiceRequest::decode(&frame[5..]).expect("the official types read it");

@@ -14,6 +14,7 @@ use super::order::{by_code_units, by_dictionary};
 use super::profile::{DetectorOverride, PhaseBudget, Profile, ToolCallout};
 use super::record::{RunRecord, entry};
 use super::thresholds as bars;
+use crate::trace::read::object_of;
 
 /// The peer's report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -232,6 +233,18 @@ impl PeerFold {
             ..Profile::new()
         }
     }
+}
+
+/// Whether the peer makes do with what is in the place of a profile: it looks for a few fields, and not at what is in
+/// them.
+#[must_use]
+pub fn takes_as_profile(text: &str) -> bool {
+    const NEEDED: [&str; 7] =
+        ["slug", "generated_at", "source_runs", "detector_overrides", "phase_budgets", "tool_usage", "notes"];
+    let Some(fields) = object_of(text.trim_ascii()) else { return false };
+    let version = fields.json("schema_version").and_then(|json| json.parse::<f64>().ok());
+    let has = |name: &&str| fields.iter().any(|(known, _)| known == *name);
+    version == Some(as_float(SCHEMA_VERSION)) && NEEDED.iter().all(has)
 }
 
 fn peer_override(row: &PeerDetector, sample: u64) -> DetectorOverride {

@@ -1,12 +1,14 @@
 //! What a session file of the peer adds to its trace: whose it is, what it was offered, and how the operator answered
 //! what was announced.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::judged::{Judged, Verdict};
 use super::record::{RunRecord, entry};
 use crate::gate::{Category, authorization};
+use crate::trace::read::object_of;
 
 /// The peer's native tools, with the category that each needs (reference, section 5).
 const TOOLS: [(&str, &str); 9] = [
@@ -37,27 +39,23 @@ pub struct PeerFacts {
 
 impl PeerFacts {
     /// Reads a session file; `None` if it can't be used: then the peer skips it, too.
+    ///
+    /// What is not asked for may be anything that is JSON, however deep or large: only where it ends is looked for. Half
+    /// a pair of surrogates, which the peer's cuts can leave, is no damage.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct File {
-            meta: Value,
-            #[serde(default)]
-            brief: Value,
-        }
-
-        let File { meta, brief } = serde_json::from_str(text).ok()?;
-        let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
-        let answers = list(&meta, "destructive_approvals").into_iter().filter_map(|answer| {
+        let file = object_of(text.trim_ascii())?;
+        let (meta, brief) = (file.object("meta"), file.object("brief").object("frontmatter"));
+        let answers = meta.objects("destructive_approvals").into_iter().filter_map(|answer| {
             // A question about a tool call is in the trace; one about an announced act is only here.
-            let is_announced = !answer["action"].as_str()?.starts_with("tool:");
-            is_announced.then(|| Some((answer["at"].as_str()?.to_owned(), answer["approved"].as_bool()?))).flatten()
+            let is_announced = !answer.text("action")?.starts_with("tool:");
+            let is_yes = answer.json("approved").filter(|json| matches!(*json, "true" | "false"))? == "true";
+            is_announced.then(|| Some((answer.text("at")?.into_owned(), is_yes))).flatten()
         });
-        let authorized = list(&brief["frontmatter"], "authorized_costs");
         Some(Self {
-            brief_id: meta["brief_id"].as_str()?.to_owned(),
-            project: meta["project"].as_str()?.to_owned(),
-            authorized: authorized.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            brief_id: meta.text("brief_id")?.into_owned(),
+            project: meta.text("project")?.into_owned(),
+            authorized: brief.texts("authorized_costs").into_iter().map(Cow::into_owned).collect(),
             answers: answers.collect(),
         })
     }
@@ -88,6 +86,42 @@ impl PeerFacts {
             let judged: &mut Judged = entry(&mut run.judged, "destructive");
             judged.undecided = judged.undecided.saturating_sub(1);
             judged.add(if *is_yes { Verdict::Wrong } else { Verdict::Right });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(more: &str) -> String {
+        format!(r#"{{"meta":{{"brief_id":"r1","project":"orchard"}},"brief":{{"raw":"x"}},"messages":[]{more}}}"#)
+    }
+
+    #[test]
+    fn what_is_not_asked_for_may_be_anything() {
+        let nested = format!(r#","x":{}{}"#, "[".repeat(10_000), "]".repeat(10_000));
+        for more in ["", r#","x":"cut \ud83d""#, r#","x":1e400"#, r#","brief":{}"#, &nested] {
+            let facts = PeerFacts::read(&session(more)).expect(more);
+            assert_eq!((facts.brief_id.as_str(), facts.project.as_str()), ("r1", "orchard"));
+        }
+        let twice = session(r#","meta":{"brief_id":"r2","project":"orchard"}"#);
+        assert_eq!(PeerFacts::read(&twice).expect("the last counts").brief_id, "r2");
+    }
+
+    #[test]
+    fn what_is_no_session_is_none() {
+        for text in [
+            "",
+            "5",
+            "{",
+            "[]",
+            r#"[{"brief_id":"r1","project":"orchard"},{}]"#,
+            r#"{"meta":[],"x":1}"#,
+            r#"{"meta":{"brief_id":1,"project":"orchard"}}"#,
+            r#"{"meta":{"brief_id":"r1"}}"#,
+        ] {
+            assert_eq!(PeerFacts::read(text), None, "{text}");
         }
     }
 }

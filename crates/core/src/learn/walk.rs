@@ -34,6 +34,8 @@ pub struct Walk {
     unreadable: u64,
     /// How many lines have nothing but white space on them.
     white: u64,
+    /// How many of the unusable lines the peer passes over without a word.
+    passed: u64,
     /// Whether one of our drivers wrote it.
     is_ours: bool,
     /// The project, where the trace itself says it.
@@ -51,8 +53,8 @@ pub struct Walk {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Standing {
-    /// The phase entered last.
-    phase: String,
+    /// The phase entered last; absent before the first.
+    phase: Option<String>,
     /// Whether it has not been left.
     is_inside: bool,
     /// Whether a line was unusable since it was entered: then nobody knows whether it was left.
@@ -87,6 +89,7 @@ impl Walk {
             }
             Read::Mistyped => {
                 self.mistyped += 1;
+                self.passed += u64::from(says_nothing_counted(line));
                 self.doubt();
             }
             Read::NotJson => self.unreadable(),
@@ -108,6 +111,17 @@ impl Walk {
     #[must_use]
     pub fn white(&self) -> u64 {
         self.white
+    }
+
+    /// Takes note of so many unreadable lines that are JSON lists, in which the peer looks for an event and finds none.
+    pub fn lists(&mut self, lines: u64) {
+        self.passed += lines;
+    }
+
+    /// How many of the damaged lines are none to the peer: it asks of a line only what it counts.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
     }
 
     fn doubt(&mut self) {
@@ -243,8 +257,9 @@ impl Walk {
         let mut decided = Vec::new();
         let standing = entry(&mut self.standing, part);
         standing.pending.entered(phase, &mut decided);
-        standing.phase.clear();
-        standing.phase.push_str(phase);
+        let entered = standing.phase.get_or_insert_default();
+        entered.clear();
+        entered.push_str(phase);
         (standing.is_inside, standing.is_doubtful) = (true, false);
         let run = self.run();
         entry(&mut entry(&mut run.sessions, part).phases, phase).entered += 1;
@@ -267,10 +282,7 @@ impl Walk {
     fn called(&mut self, part: &str, tool: &str) {
         let Some(run) = self.runs.last_mut() else { return };
         count(&mut run.tools, tool);
-        let phase = match found(&self.standing, part) {
-            Some(standing) if !standing.phase.is_empty() => &standing.phase,
-            _ => NO_PHASE,
-        };
+        let phase = found(&self.standing, part).and_then(|standing| standing.phase.as_deref()).unwrap_or(NO_PHASE);
         entry(&mut entry(&mut run.sessions, part).phases, phase).calls += 1;
     }
 
@@ -366,6 +378,13 @@ impl Walk {
         asked.waiting_ms = asked.waiting_ms.saturating_add(waited);
         asked.longest_ms = asked.longest_ms.max(waited);
     }
+}
+
+/// Whether an object is of no type that the peer counts, so that what is wrong with it does not matter there.
+fn says_nothing_counted(line: &str) -> bool {
+    read::object_of(line).is_some_and(|fields| {
+        !matches!(fields.word("type").as_ref(), "phase_enter" | "phase_exit" | "tool_call" | "detector_fired")
+    })
 }
 
 fn key(part: &str, fields: &Fields<'_>) -> String {

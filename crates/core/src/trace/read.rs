@@ -185,7 +185,7 @@ pub(super) fn number_of(json: &str) -> Option<u64> {
     })
 }
 
-pub(super) fn object_of(json: &str) -> Option<Fields<'_>> {
+pub(crate) fn object_of(json: &str) -> Option<Fields<'_>> {
     let mut fields = Vec::with_capacity(8);
     match object::fields(json, |name, value| fields.push((Cow::Borrowed(name), value.json))) {
         Some(()) => Some(Fields(fields)),

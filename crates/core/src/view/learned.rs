@@ -177,7 +177,7 @@ pub fn sheets(profile: &Profile) -> Vec<Sheet> {
             name.clone(),
             row.sensitivity.clone(),
             if critical(name) { "safety_critical".to_owned() } else { String::new() },
-            if row.fire_rate.fract() == 0.0 { row.fire_rate.to_string() } else { format!("{:.2}", row.fire_rate) },
+            two_places(row.fire_rate),
             row.sample_size.to_string(),
             row.reason.clone(),
         ]
@@ -188,8 +188,8 @@ pub fn sheets(profile: &Profile) -> Vec<Sheet> {
         [
             name.clone(),
             row.tool_calls.to_string(),
-            format!("p50={}", row.observed_p50),
-            format!("p90={}", row.observed_p90),
+            format!("p50={}", two_places(row.observed_p50)),
+            format!("p90={}", two_places(row.observed_p90)),
             format!("sample={}", row.sample_size),
         ]
     });
@@ -207,6 +207,19 @@ pub fn sheets(profile: &Profile) -> Vec<Sheet> {
     });
     sheets.push(Sheet::new("Tool usage", ["tool", "calls", "last_used", "flag"], tools));
     sheets
+}
+
+/// A number as the peer writes it: whole, or with two places. What lies in the middle goes up.
+fn two_places(number: f64) -> String {
+    // A double is in the middle of two hundredths only at an odd number of eighths.
+    let eighths = number * 8.0;
+    if number.fract() == 0.0 {
+        number.to_string()
+    } else if eighths.fract() == 0.0 && eighths.abs() % 2.0 == 1.0 {
+        format!("{:.2}", ((number * 100.0).floor() + 1.0) / 100.0)
+    } else {
+        format!("{number:.2}")
+    }
 }
 
 /// A reason that fits its column; what is missing is three dots, as in the peer's.
@@ -321,5 +334,26 @@ fn push_notes(text: &mut String, profile: &Profile) {
     text.push_str("\nNotes:\n");
     for note in &profile.notes {
         let _ = writeln!(text, "  - {}", visible_line(note));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_whole_or_have_two_places() {
+        for (number, text) in [
+            (12.0, "12"),
+            (12.35, "12.35"),
+            (1.5, "1.50"),
+            (10.000_000_000_000_004, "10.00"),
+            (0.125, "0.13"),
+            (0.375, "0.38"),
+            (2.675, "2.67"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(two_places(number), text);
+        }
     }
 }

@@ -280,7 +280,7 @@ impl HttpClient {
         &self,
         method: Method,
         url: &Url,
-        headers: &[(&'static str, &'static str)],
+        headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<(String, reqwest::Response), FetchError> {
         let host = self.check(url)?;

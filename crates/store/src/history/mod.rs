@@ -51,8 +51,8 @@ pub struct TraceRuns {
     pub runs: Vec<RunRecord>,
     /// How many of its lines can't be used.
     pub damaged: u64,
-    /// How many more the peer would call damaged.
-    pub white: u64,
+    /// How many the peer would call damaged.
+    pub damaged_to_peer: u64,
 }
 
 /// How much was read.
@@ -128,11 +128,12 @@ fn hand_out(
     (project, counting): (&str, Counting),
     each: &mut impl FnMut(TraceRuns),
 ) {
-    let (damaged, white, is_empty) = (walk.damaged(), walk.white(), walk.is_empty());
+    let (damaged, is_empty) = (walk.damaged(), walk.is_empty());
+    let damaged_to_peer = damaged + walk.white() - walk.passed();
     if facts.is_empty() {
         // A trace without a session file is ours, and says whose it is, or is of no project.
         if walk.project() == Some(project) {
-            each(TraceRuns { name: name.to_owned(), runs: walk.into_runs(), damaged, white });
+            each(TraceRuns { name: name.to_owned(), runs: walk.into_runs(), damaged, damaged_to_peer });
         }
         return;
     }
@@ -144,7 +145,7 @@ fn hand_out(
     for facts in facts {
         let mut runs = runs.clone();
         facts.complete(&mut runs);
-        each(TraceRuns { name: facts.brief_id.clone(), runs, damaged, white });
+        each(TraceRuns { name: facts.brief_id.clone(), runs, damaged, damaged_to_peer });
     }
 }
 
@@ -226,7 +227,7 @@ fn session(path: &Path, before: Option<&SessionSeen>) -> io::Result<SessionSeen>
     }
     let is_usable = metadata.is_file() && metadata.len() <= scan::LINE_BYTES_MAX as u64;
     let text = if is_usable { fs::read(path)? } else { Vec::new() };
-    Ok(SessionSeen { stamp, facts: std::str::from_utf8(&text).ok().and_then(PeerFacts::read) })
+    Ok(SessionSeen { stamp, facts: PeerFacts::read(&String::from_utf8_lossy(&text)) })
 }
 
 /// What a look at a trace brought.
@@ -302,6 +303,7 @@ fn walk(walk: &mut Walk, from: impl io::Read) -> io::Result<()> {
         Use::Taken
     })?;
     walk.white_lines(scan.white_lines);
+    walk.lists(scan.list_lines);
     // Lines that are no object are not handed out.
     for _ in 0..scan.damaged_lines {
         walk.unreadable();

@@ -16,7 +16,7 @@ use super::{Kept, Names, SessionSeen};
 use crate::home::{self, Home};
 
 /// The version of the file. To be raised whenever a walk counts something else than before.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// One line of the file.
 #[derive(Debug, Serialize, Deserialize)]

@@ -94,7 +94,9 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     {
         return found(run);
     }
-    if let Some(latest) = of_brief(&candidates, given).last() {
+    // The peer's names may differ in nothing but case.
+    let exactly = candidates.iter().rev().find(|run| run.brief_id == given);
+    if let Some(latest) = exactly.or_else(|| of_brief(&candidates, given).last()) {
         return found(latest);
     }
     if let Some(first) = first_of.and_then(|brief_id| of_brief(&candidates, brief_id).find(|run| run.number == 1)) {

@@ -1,6 +1,7 @@
 //! `adjutant trace`: whether the record of a run is whole, a copy of it for others, and its removal.
 
 mod export;
+mod headers;
 mod prune;
 mod send;
 mod verify;

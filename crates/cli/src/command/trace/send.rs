@@ -1,6 +1,5 @@
 //! Traces on their way to a collector that the operator named.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::trace::otlp::{Span, Traces, rejected, to_json, to_protobuf};
@@ -10,6 +9,7 @@ use adjutant_ports::CancellationToken;
 use anyhow::Context as _;
 use serde_json::Value;
 
+use super::headers;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::sitting;
@@ -30,11 +30,13 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
     let client = HttpClient::new(hosts(endpoint)?)?;
     let url = address(endpoint, PATH);
+    let mut headers = headers::from_environment()?;
+    headers.insert("content-type".to_owned(), "application/json".to_owned());
     each(traces, async |spans| {
         let request = Request {
             url: url.clone(),
             method: "POST".to_owned(),
-            headers: BTreeMap::from([("content-type".to_owned(), "application/json".to_owned())]),
+            headers: headers.clone(),
             body: Some(to_json(traces, spans)),
             timeout: TIMEOUT,
             bytes_max: ANSWER_BYTES_MAX,
@@ -59,8 +61,9 @@ pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
 pub(super) fn over_grpc(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
     let client = HttpClient::http2(hosts(endpoint)?)?;
     let url = address(endpoint, METHOD);
+    let metadata = headers::from_environment()?;
     each(traces, async |spans| {
-        let answer = grpc::call(&client, &url, &to_protobuf(traces, spans), TIMEOUT).await;
+        let answer = grpc::call(&client, &url, &metadata, &to_protobuf(traces, spans), TIMEOUT).await;
         let answer = answer.map_err(|error| match error {
             GrpcError::Fetch(error) => unreached(&error),
             other => Failure::ending(Ending::Failed, other.to_string()).into(),
