@@ -105,7 +105,7 @@ impl Dashboard {
         let mut dashboard = Self { child, host: host.to_owned(), page: String::new(), cookie: String::new() };
         let answer = dashboard.get(&format!("/{door}"))?;
         let header = |name: &str| {
-            let line = answer.lines().find_map(|line| line.to_ascii_lowercase().starts_with(name).then_some(line));
+            let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
             line.map(|line| line[name.len()..].trim().to_owned()).context("the dashboard let nobody in")
         };
         (dashboard.page, dashboard.cookie) = (header("location:")?, header("set-cookie:")?);

@@ -510,7 +510,7 @@ impl Settings {
         let phases = taken.options.phase_calls.iter().filter(|_| !is_crew && !is_overruled);
         let phases =
             phases.map(|(phase, calls)| (format!("phase {}", phase.as_str()), format!("at most {calls} tool calls")));
-        let roles = taken.options.roles.iter().filter(|(role, _)| self.takes_limits_of(role));
+        let roles = taken.options.roles.iter().filter_map(|(role, budget)| Some((role, self.taken_of(role, *budget)?)));
         let roles = roles.map(|(role, budget)| {
             let calls = budget.max_tool_calls.map(|calls| format!("{calls} tool calls"));
             let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
@@ -520,11 +520,16 @@ impl Settings {
         phases.chain(roles).collect()
     }
 
-    /// Whether a session of `role` has the limits of the learned profile: the brief has none of its own for it.
-    fn takes_limits_of(&self, role: &RoleName) -> bool {
-        let member = Member::of(role, &self.crew.custom).filter(|_| self.crew.roles.contains(role));
-        let limits_calls = |member: &Member| member.base == Role::Executor && self.crew.tool_calls_max.is_some();
-        member.is_some_and(|member| !limits_calls(&member)) && !self.crew.role_budgets.contains_key(role)
+    /// What a session of `role` has of what the learned profile has for it: the brief's own limits win. Nothing, if
+    /// that is none of it.
+    fn taken_of(&self, role: &RoleName, learned: Budget) -> Option<Budget> {
+        let member = Member::of(role, &self.crew.custom).filter(|_| self.crew.roles.contains(role))?;
+        if self.crew.role_budgets.contains_key(role) {
+            return None;
+        }
+        let limits_calls = member.base == Role::Executor && self.crew.tool_calls_max.is_some();
+        let max_tool_calls = learned.max_tool_calls.filter(|_| !limits_calls);
+        Some(Budget { max_tool_calls, ..learned }).filter(|budget| *budget != Budget::default())
     }
 
     /// Who plays a role of its own.

@@ -61,6 +61,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
             phase_calls: learned.phase_calls.clone(),
             session: Budget::default(),
             is_overruled: brief.budgets.max_tool_calls_per_subtask.is_some(),
+            is_overruled_for_calls: false,
         }),
     }
 }

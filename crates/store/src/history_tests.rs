@@ -124,6 +124,7 @@ fn what_is_remembered_is_never_trusted_when_it_is_damaged() {
         kept.replace("\"read_to\"", "\"read_too\""),
         kept[..kept.len() / 2].to_owned(),
         kept.replace("\"proof\":\"", "\"proof\":\"x"),
+        kept.replace("\"tool_one\":4", "\"tool_one\":9"),
     ] {
         fs::write(home.rollups(), damaged).expect("written");
         assert_eq!(report(&home).0, expected);
@@ -137,6 +138,35 @@ fn what_is_remembered_is_never_trusted_when_it_is_damaged() {
     fs::remove_file(home.rollups()).expect("removed");
     fs::create_dir(home.rollups()).expect("a folder");
     assert_eq!(report(&home).0, expected);
+}
+
+#[test]
+fn a_copy_of_a_journal_and_one_without_its_beginning_are_named_and_not_counted() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let home = home(temp.path());
+    let of_ours = |seq: usize, rest: &str| {
+        format!("{{\"seq\":{seq},\"at\":\"2026-02-01T10:00:{seq:02}.000Z\",\"part\":\"\",{rest}}}\n")
+    };
+    let start = format!(
+        r#""type":"run_start","run_id":"r","brief_id":"r","project":"{PROJECT}","brief":"b","options":{{"adapter":"scripted"}}"#
+    );
+    let enter = of_ours(2, r#""type":"phase_enter","phase":"execute""#);
+    let header = of_ours(0, r#""type":"trace_version","version":6,"adjutant_version":"0.1.0","brief_id":"r""#);
+    let journal = [header.clone(), of_ours(1, &start), enter.clone()].concat();
+    put_trace(&home, "r", &journal);
+    let (alone, _) = report(&home);
+    assert!(alone.contains("\"sample_size\": 1") || alone.contains("\"sample_size\":1"), "{alone}");
+
+    put_trace(&home, "copy", &journal);
+    put_trace(&home, "torn", &[header, of_ours(1, &start).replace("run_start", "run_star\\"), enter].concat());
+    for _ in 0..2 {
+        let mut names = Vec::new();
+        let coverage = read(&home, PROJECT, Counting::Once, |trace| names.push(trace.name)).expect("readable");
+        assert_eq!(names, ["r"]);
+        let said: Vec<String> = coverage.unreadable.iter().map(|(_, error)| error.to_string()).collect();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].contains("the run `r`") && said[1].contains("nobody knows whose"), "{said:?}");
+    }
 }
 
 #[test]

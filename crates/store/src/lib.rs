@@ -28,6 +28,7 @@ pub mod scan;
 pub mod history;
 pub mod config;
 pub mod keys;
+mod fresh;
 pub mod grants;
 pub mod memory;
 pub mod mailbox;

@@ -9,6 +9,7 @@ use adjutant_core::learn::profile::{BadProfile, FILE_NAME, Profile};
 use adjutant_core::learn::sorted_json;
 use thiserror::Error;
 
+use crate::fresh;
 use crate::home::{self, Home};
 
 /// The largest file that is read, in bytes: every run by name, and room.
@@ -94,7 +95,7 @@ pub fn write(home: &Home, project: &Slug, profile: &Profile) -> Result<PathBuf, 
     let folder = home.project(project);
     let write = || -> io::Result<()> {
         home::make_folder(&folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+        let mut file = fresh::beside(&path)?;
         file.write_all(sorted_json(profile).as_bytes())?;
         file.as_file().sync_data()?;
         file.persist(&path)?;

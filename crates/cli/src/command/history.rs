@@ -1,6 +1,8 @@
 //! `adjutant history`: what the runs of a project did.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
 use adjutant_core::id::Slug;
 use adjutant_core::learn::compat::PeerFold;
@@ -14,8 +16,9 @@ use adjutant_store::history::{self as store, Counting, Coverage};
 use anyhow::Context;
 use jiff::Timestamp;
 
-use super::parse_time;
+use super::{parse_end, parse_time};
 use crate::exit::Ending;
+use crate::failure::Failure;
 use crate::settings::Place;
 
 /// Show what the runs of a project did
@@ -34,7 +37,7 @@ pub struct HistoryArgs {
     /// Print the report as JSON
     #[arg(long, conflicts_with = "html")]
     json: bool,
-    /// Write the report with plots into one HTML file that needs nothing else
+    /// Write the report with plots into a new HTML file that needs nothing else, or `-` for stdout
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Count as another program does, value for value
@@ -48,8 +51,8 @@ pub struct Span {
     /// Only runs that were not over before a day or a time, such as 2026-01-31
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only runs that began by then
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Only runs that began by then; a day counts whole
+    #[arg(long, value_name = "TIME", value_parser = parse_end)]
     until: Option<Timestamp>,
     /// The time that counts as now [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -96,9 +99,7 @@ pub fn run(args: &HistoryArgs, place: &Place) -> anyhow::Result<Ending> {
     }
     let report = of(&home, slug, args.span.window()?)?.report(slug, &generated_at, args.min_samples);
     if let Some(path) = &args.html {
-        std::fs::write(path, adjutant_core::view::history_page::page(&report))
-            .with_context(|| format!("can't write `{}`", path.display()))?;
-        tell!("written: {}", path.display());
+        write_page(path, &adjutant_core::view::history_page::page(&report))?;
         return Ok(Ending::Done);
     }
     if args.json {
@@ -108,6 +109,23 @@ pub fn run(args: &HistoryArgs, place: &Place) -> anyhow::Result<Ending> {
         super::print(&history::text(&report, std::io::stdout().is_terminal()))?;
     }
     Ok(Ending::Done)
+}
+
+/// Writes the page where there is nothing yet: a name that was mistyped must not cost a file.
+fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        return super::print(page);
+    }
+    let file = File::options().write(true).create_new(true).open(path);
+    file.and_then(|mut file| file.write_all(page.as_bytes())).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::usage(format!("`{}` is there already", path.display())).hint("remove it, or give another name")
+        }
+        _ => Failure::ending(Ending::Failed, format!("can't write `{}`: {error}", path.display()))
+            .hint("give a name in a folder that you may write to"),
+    })?;
+    tell!("written: {}", path.display());
+    Ok(())
 }
 
 /// Adds up the runs of a project that lie in `window`.

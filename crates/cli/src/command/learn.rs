@@ -88,6 +88,15 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let candidate = candidate(args, &home)?;
     let changes = before.as_ref().map(|before| before.changes(&candidate));
+    if args.apply && args.compat.is_none() && candidate.source_runs.is_empty() {
+        let what = format!("there is nothing to apply: no run of `{}` counts", args.project);
+        return Err(Failure::ending(Ending::Failed, what)
+            .hint(format!(
+                "`adjutant history {}` says which there are; `--since` and `--until` may leave out all",
+                args.project
+            ))
+            .into());
+    }
     let written = if args.apply { Some(apply(args, &home, &candidate)?) } else { None };
     if args.json {
         match args.compat {

@@ -47,10 +47,18 @@ pub fn config_failure(error: &ConfigError) -> Failure {
     Failure::of(Ending::Usage, error, error.hint())
 }
 
-/// Reads a time as a person types it: a day, or a time.
+/// Reads a time as a person types it: a day, which begins at midnight UTC, or a time.
 fn parse_time(text: &str) -> Result<Timestamp, String> {
-    adjutant_core::memory::since(text)
-        .ok_or_else(|| "a time is a day such as 2026-01-31, or like 2026-01-31T08:00:00Z".to_owned())
+    adjutant_core::memory::since(text).ok_or_else(no_time)
+}
+
+/// The same for the end of something: a day is over when it is.
+fn parse_end(text: &str) -> Result<Timestamp, String> {
+    adjutant_core::memory::until(text).ok_or_else(no_time)
+}
+
+fn no_time() -> String {
+    "a time is a day such as 2026-01-31, or like 2026-01-31T08:00:00Z, with its zone".to_owned()
 }
 
 /// Prints one JSON value on stdout.

@@ -79,7 +79,10 @@ impl CrewSetup {
         }
         setup.role_budget = self.role_budgets.get(&member.name).copied().unwrap_or_default();
         setup.learned = self.learned_by(member);
-        let has_calls = |learned: &LearnedLimits| !learned.is_overruled && learned.session.max_tool_calls.is_some();
+        let has_calls = |learned: &LearnedLimits| {
+            let is_overruled = learned.is_overruled || learned.is_overruled_for_calls;
+            !is_overruled && learned.session.max_tool_calls.is_some()
+        };
         // A session's own number takes the place of the default for a sub-task.
         if role != Role::Executor || setup.learned.as_ref().is_some_and(has_calls) {
             setup.budget.max_tool_calls = None;
@@ -104,16 +107,16 @@ impl CrewSetup {
 }
 
 impl CrewSetup {
-    /// What a learned profile has for a session of a role. The brief's own limits of the role win, and so does its
-    /// number of calls for a sub-task.
+    /// What a learned profile has for a session of a role. The brief's own limits of the role win, and its number of
+    /// calls for a sub-task wins over the profile's number of calls.
     fn learned_by(&self, member: &Member) -> Option<LearnedLimits> {
         let learned = self.learned.as_ref()?;
-        let limits_calls = self.limits_calls && member.base == Role::Executor;
         Some(LearnedLimits {
             slug: learned.slug.clone(),
             phase_calls: BTreeMap::new(),
             session: learned.roles.get(&member.name).copied().unwrap_or_default(),
-            is_overruled: limits_calls || self.role_budgets.contains_key(&member.name),
+            is_overruled: self.role_budgets.contains_key(&member.name),
+            is_overruled_for_calls: self.limits_calls && member.base == Role::Executor,
         })
     }
 

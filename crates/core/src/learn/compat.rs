@@ -203,9 +203,7 @@ impl PeerFold {
             .map(|row| (row.phase.clone(), peer_budget(row)))
             .collect();
         let tools: BTreeMap<String, ToolCallout> = (report.tool_usage.into_iter())
-            .map(|row| {
-                (row.tool, ToolCallout { calls: row.calls, last_used: row.last_used, dead: false, offered_in: None })
-            })
+            .map(|row| (row.tool, ToolCallout { calls: row.calls, last_used: row.last_used, ..ToolCallout::default() }))
             .collect();
         let mut notes = vec![bars::in_force()];
         if sample < bars::SMALLEST_MIN_SAMPLES {

@@ -178,6 +178,8 @@ pub struct CostRow {
     pub tokens_in: u64,
     /// The tokens that came out.
     pub tokens_out: u64,
+    /// How many turns are in neither, since nobody counted.
+    pub turns_without_tokens: u64,
     /// What they cost by the prices of their runs, in nano-dollars.
     pub nano_dollars: u64,
     /// How many turns are not in that sum.
@@ -195,7 +197,7 @@ pub struct RoleRow {
     pub calls_p50: f64,
     /// See [`RoleRow::calls_p50`].
     pub calls_p90: f64,
-    /// The median of the tokens of a session, and what nine of ten stay within.
+    /// The median of the tokens of a session, and what nine of ten stay within; of those whose turns were all counted.
     pub tokens_p50: f64,
     /// See [`RoleRow::tokens_p50`].
     pub tokens_p90: f64,
@@ -350,12 +352,14 @@ impl HistoryFold {
                 tokens_in: session.tokens_in,
                 tokens_out: session.tokens_out,
                 nano_dollars: session.nano_dollars,
+                turns_without_tokens: session.turns_without_tokens,
                 turns_without_cost: session.turns_without_cost,
             };
             self.cost.add(&cost);
             let role: &mut RoleFold = entry(&mut self.roles, role_of(part));
             role.calls.add(session.calls());
-            role.tokens.add(session.tokens_in.saturating_add(session.tokens_out));
+            // A session of which nobody counted all is no sample of what one uses.
+            session.tokens().into_iter().for_each(|tokens| role.tokens.add(tokens));
             role.cost.add(&cost);
         }
         self.add_detectors(run);
@@ -545,6 +549,7 @@ impl CostRow {
         self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
         self.nano_dollars = self.nano_dollars.saturating_add(other.nano_dollars);
+        self.turns_without_tokens += other.turns_without_tokens;
         self.turns_without_cost += other.turns_without_cost;
     }
 }

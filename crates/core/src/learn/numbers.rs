@@ -54,6 +54,16 @@ impl Counts {
         u64::try_from(self.quantile_tenths(tenths).div_ceil(10)).unwrap_or(u64::MAX)
     }
 
+    /// Two values of the row between which the ninetieth percentile of what it is a sample of lies, with 95 percent
+    /// confidence: those at the places that the binomial distribution, taken as normal, gives. Of few values it is wide.
+    pub(super) fn ninth_tenth_interval(&self) -> (f64, f64) {
+        let n = as_float(self.len());
+        let (middle, reach) = (n * 0.9, Z * (n * 0.09).sqrt());
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the row's length")]
+        let place = |place: f64| place.clamp(0.0, (n - 1.0).max(0.0)) as u64;
+        (as_float(self.at(place((middle - reach).floor()))), as_float(self.at(place((middle + reach).ceil()))))
+    }
+
     /// The quantile as the peer computes it, in doubles, noise included.
     pub(super) fn peer_quantile(&self, q: f64) -> f64 {
         if self.0.is_empty() {
@@ -103,9 +113,10 @@ pub(super) fn share_interval((count, of): (u128, u128), weight: u128, full: u64)
     wilson(ratio(count, of), ratio(weight, full.into()))
 }
 
+/// The quantile of the normal distribution for 95 percent.
+const Z: f64 = 1.96;
+
 fn wilson(p: f64, n: f64) -> (f64, f64) {
-    /// The quantile of the normal distribution for 95 percent.
-    const Z: f64 = 1.96;
     if n <= 0.0 || !p.is_finite() {
         return (0.0, 1.0);
     }
@@ -135,6 +146,19 @@ mod tests {
         let noisy = counts(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 11, 11]);
         assert_eq!((noisy.quantile(9), noisy.quantile_ceil(9)), (10.0, 10));
         assert!(noisy.peer_quantile(0.9) > 10.0, "the peer's has it: {}", noisy.peer_quantile(0.9));
+    }
+
+    #[test]
+    fn the_interval_of_a_percentile_is_between_values_that_were_seen() {
+        for (values, expected) in [
+            (vec![], (0.0, 0.0)),
+            (vec![7], (7.0, 7.0)),
+            ((1..=10).collect(), (8.0, 10.0)),
+            ((1..=100).collect(), (85.0, 97.0)),
+            (vec![3; 50], (3.0, 3.0)),
+        ] {
+            assert_eq!(counts(&values).ninth_tenth_interval(), expected, "{values:?}");
+        }
     }
 
     #[test]

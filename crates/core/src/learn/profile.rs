@@ -84,7 +84,7 @@ pub struct RoleBudget {
 }
 
 /// One tool.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallout {
     /// How often it was called.
     pub calls: u64,
@@ -95,6 +95,9 @@ pub struct ToolCallout {
     /// How many runs were offered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_in: Option<u64>,
+    /// What it rests on that it is dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 /// What a recommendation rests on.
@@ -107,7 +110,7 @@ pub struct Evidence {
     /// How often it was wrong, or missed, of what could be decided; absent for budgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// What that rate lies between, with 95 percent confidence.
+    /// What that rate lies between, with 95 percent confidence; of a budget what the ninetieth percentile does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// How many cases that is.

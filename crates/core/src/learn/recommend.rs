@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::history::{is_named_phase, run_name};
 use super::judged::{self, CALIBRATION_TRAP};
-use super::numbers::{Counts, as_float, ratio, share_interval};
+use super::numbers::{Counts, as_float, interval, ratio, share_interval};
 use super::order::by_code_units;
 use super::profile::{DetectorOverride, Evidence, PhaseBudget, Profile, RoleBudget, ToolCallout};
 use super::record::{RunRecord, entry};
@@ -66,6 +66,9 @@ struct Tool {
     calls: u64,
     last_used: Option<String>,
     offered_in: u64,
+    /// The runs that were offered it.
+    ages: Ages,
+    runs: BTreeSet<String>,
 }
 
 impl LearnFold {
@@ -111,11 +114,14 @@ impl LearnFold {
             } else {
                 let row: &mut Role = entry(&mut self.roles, role);
                 row.calls.add(&name, session.calls(), age);
-                row.tokens.add(session.tokens_in.saturating_add(session.tokens_out));
+                session.tokens().into_iter().for_each(|tokens| row.tokens.add(tokens));
             }
         }
         for tool in &run.offered {
-            entry(&mut self.tools, tool).offered_in += 1;
+            let row: &mut Tool = entry(&mut self.tools, tool);
+            row.offered_in += 1;
+            row.ages.add(age);
+            row.runs.insert(name.clone());
         }
         for (tool, calls) in &run.tools {
             let row: &mut Tool = entry(&mut self.tools, tool);
@@ -182,6 +188,7 @@ impl LearnFold {
                 last_used: tool.last_used.clone(),
                 dead,
                 offered_in: Some(tool.offered_in),
+                evidence: dead.then(|| self.unused(tool, bars::DEAD_TOOL_MIN_SAMPLES.max(min_samples))),
             };
             profile.tool_usage.insert(name.clone(), callout);
         }
@@ -268,10 +275,11 @@ impl LearnFold {
         let min = bars::ROLE_BUDGET_MIN_SAMPLES.max(min_samples);
         (role.calls.calls.len() >= min).then(|| RoleBudget {
             tool_calls: role.calls.calls.quantile_ceil(9) + bars::PHASE_BUDGET_ABOVE_P90,
-            tokens: (role.tokens.max() > 0).then(|| {
-                let p90 = role.tokens.quantile_ceil(9);
-                p90.saturating_add(p90.saturating_mul(bars::ROLE_TOKENS_PERCENT_ABOVE_P90) / 100)
-            }),
+            // Of those sessions alone whose turns were all counted: what nobody counted is not nothing.
+            tokens: (role.tokens.len() >= min)
+                .then(|| role.tokens.quantile_ceil(9))
+                .filter(|p90| *p90 > 0)
+                .map(|p90| p90.saturating_add(p90.saturating_mul(bars::ROLE_TOKENS_PERCENT_ABOVE_P90) / 100)),
             sample_size: role.calls.calls.len(),
             evidence: Some(self.counted(&role.calls, min)),
         })
@@ -293,8 +301,21 @@ impl LearnFold {
         Evidence {
             runs: sorted(&calls.runs),
             weighted_sample: as_float(calls.calls.len()),
+            interval: Some(calls.calls.ninth_tenth_interval()),
             expires_at: self.expiry(|day| calls.ages.alive_at(day) >= min),
             ..Evidence::default()
+        }
+    }
+
+    /// The evidence that nobody needs a tool: the share of runs that used it is none, and lies below the interval's end.
+    fn unused(&self, tool: &Tool, min: u64) -> Evidence {
+        Evidence {
+            runs: sorted(&tool.runs),
+            weighted_sample: as_float(tool.offered_in),
+            rate: Some(0.0),
+            interval: Some(interval(0, tool.offered_in)),
+            decided: Some(tool.offered_in),
+            expires_at: self.expiry(|day| tool.ages.alive_at(day) >= min),
         }
     }
 
@@ -306,10 +327,10 @@ impl LearnFold {
     }
 
     fn notes(&self, profile: &Profile) -> Vec<String> {
-        let mut notes = vec![bars::in_force()];
+        let mut notes = vec![bars::ours()];
         let sample = self.runs.len() as u64;
         if sample < bars::SMALLEST_MIN_SAMPLES {
-            notes.push(format!("{sample} runs are below every threshold."));
+            notes.push(format!("{sample} runs are too few for any recommendation."));
         }
         if self.aged_out > 0 {
             notes.push(format!(

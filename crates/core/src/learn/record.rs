@@ -81,6 +81,9 @@ pub struct SessionRecord {
     /// The tokens that came out.
     #[serde(skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
+    /// How many of its turns nobody counted the tokens of.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub turns_without_tokens: u64,
     /// What its turns cost, in nano-dollars, as far as tokens and prices are on record.
     #[serde(skip_serializing_if = "is_zero")]
     pub nano_dollars: u64,
@@ -154,6 +157,13 @@ impl RunRecord {
 }
 
 impl SessionRecord {
+    /// All its tokens; `None` if nobody counted those of some turn, or it took none.
+    #[must_use]
+    pub fn tokens(&self) -> Option<u64> {
+        let is_whole = self.turns > 0 && self.turns_without_tokens == 0;
+        is_whole.then(|| self.tokens_in.saturating_add(self.tokens_out))
+    }
+
     /// How many tools it called, in whichever phase.
     #[must_use]
     pub fn calls(&self) -> u64 {

@@ -218,6 +218,9 @@ fn c6_a_tool_that_was_offered_and_never_called_is_dead() {
     assert!(!learned(&runs(9), 10).tool_usage["write_file"].dead);
     assert!(learned(&runs(10), 10).tool_usage["write_file"].dead);
     assert_eq!(learned(&runs(10), 10).counts().tool_callouts, 6);
+    let evidence = learned(&runs(10), 10).tool_usage["write_file"].evidence.clone().expect("it says why");
+    assert_eq!((evidence.runs.len(), evidence.rate, evidence.interval), (10, Some(0.0), Some((0.0, 0.2775))));
+    assert!(learned(&runs(10), 10).tool_usage["read_file"].evidence.is_none());
 }
 
 #[test]
@@ -388,6 +391,31 @@ fn what_a_crew_uses_becomes_a_budget_of_its_roles() {
     }
     let budget = &fold.profile(SLUG, 10).role_budgets["executor"];
     assert_eq!((budget.tool_calls, budget.tokens, budget.sample_size), (6, Some(125), 10));
+}
+
+#[test]
+fn what_nobody_counted_is_no_sample_of_tokens() {
+    let invoke = |source: &str, tokens: u64| {
+        format!(
+            r#""type":"role_invoke","part":"crew/subtask/1.1/executor","role":"executor","tokens_in":{tokens},"tokens_out":0,"tokens_source":"{source}","duration_ms":1"#
+        )
+    };
+    let tokens = |counted: usize| {
+        let mut fold = LearnFold::new(now());
+        for number in 0..12 {
+            let more = if number < counted { invoke("reported", 100) } else { invoke("unknown", 0) };
+            let lines =
+                [r#"{"type":"trace_version","version":5,"brief_id":"b","at":"2026-02-01T10:00:00.000Z"}"#.to_owned()];
+            let turns = [invoke("reported", 100), more];
+            let turns = turns.iter().map(|turn| format!(r#"{{{turn},"at":"2026-02-01T10:00:01.000Z"}}"#));
+            let lines: Vec<String> = lines.into_iter().chain(turns).collect();
+            walked(&lines).into_runs().iter().for_each(|run| fold.add(&format!("r{number}"), run));
+        }
+        fold.profile(SLUG, 5).role_budgets["executor"].tokens
+    };
+    assert_eq!(tokens(12), Some(250));
+    assert_eq!(tokens(10), Some(250), "ten were counted whole");
+    assert_eq!(tokens(9), None, "nine are too few, and what nobody counted is not nothing");
 }
 
 /// Lines of every kind that a walk looks at, damage included.

@@ -73,7 +73,17 @@ pub fn weight(age_days: i64) -> u64 {
     if age_days > AGE_OUT_DAYS { 0 } else { WEIGHT_FULL >> (age_days.max(0) / AGE_HALF_LIFE_DAYS) }
 }
 
-/// The bars, as a profile says which were in force.
+/// The bars, as a profile of ours says which were in force.
+#[must_use]
+pub fn ours() -> String {
+    format!(
+        "Bars: loose from {DETECTOR_LOOSE_FIRE_RATE_BAR} fires a run in {DETECTOR_LOOSE_MIN_SAMPLES} runs and \
+         {DETECTOR_LOOSE_FALSE_POSITIVE_BAR} of them wrong, strict from {DETECTOR_STRICT_MISS_BAR} missed, budgets of \
+         p90+{PHASE_BUDGET_ABOVE_P90} from {PHASE_BUDGET_MIN_SAMPLES}, dead tools from {DEAD_TOOL_MIN_SAMPLES}."
+    )
+}
+
+/// The same, as the peer has them.
 #[must_use]
 pub fn in_force() -> String {
     format!(

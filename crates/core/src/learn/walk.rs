@@ -41,6 +41,9 @@ pub struct Walk {
     /// The project, where the trace itself says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<String>,
+    /// The run, where the trace itself says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<String>,
     /// Where each session stands, by part.
     standing: BTreeMap<String, Standing>,
     /// The questions that are open, by part and slot.
@@ -154,6 +157,12 @@ impl Walk {
         self.project.as_deref()
     }
 
+    /// The run, where the trace itself says it.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        self.run_id.as_deref()
+    }
+
     /// Its runs, each fire judged by what is known now.
     #[must_use]
     pub fn into_runs(mut self) -> Vec<RunRecord> {
@@ -222,6 +231,7 @@ impl Walk {
                 run.offered = fields.texts("tools").into_iter().map(std::borrow::Cow::into_owned).collect();
                 self.askers.see(line);
                 self.project = fields.text("project").map(std::borrow::Cow::into_owned);
+                self.run_id = fields.text("run_id").map(std::borrow::Cow::into_owned);
             }
             "run_resume" => self.askers.see(line),
             "run_end" => run.outcome = fields.text("outcome").map(std::borrow::Cow::into_owned),
@@ -346,6 +356,7 @@ impl Walk {
         let Some(turn) = cost::turn(line, &self.askers) else { return };
         let session: &mut SessionRecord = entry(&mut self.run().sessions, &line.part);
         session.turns += 1;
+        session.turns_without_tokens += u64::from(!turn.is_counted);
         session.tokens_in = session.tokens_in.saturating_add(turn.tokens_in);
         session.tokens_out = session.tokens_out.saturating_add(turn.tokens_out);
         match turn.nano_dollars {

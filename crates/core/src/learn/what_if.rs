@@ -74,6 +74,28 @@ impl Changes {
         changed
     }
 
+    /// What of it is not tried, and why, in a sentence each.
+    #[must_use]
+    pub fn not_tried(&self) -> Vec<String> {
+        let disabled = |(detector, sensitivity): &(&Detector, &Sensitivity)| {
+            **sensitivity == Sensitivity::Disabled && detector.is_safety_critical()
+        };
+        let of_profile = self.profile.iter().flat_map(|taken| &taken.detectors);
+        let held = self.detectors.iter().chain(of_profile).filter(disabled);
+        let held = held.map(|(detector, _)| {
+            format!("{} is safety-critical: nothing disables it, and it is read as by default", detector.name())
+        });
+        let tokens = self
+            .profile
+            .iter()
+            .flat_map(|taken| &taken.options.roles)
+            .filter(|(_, budget)| budget.max_tokens.is_some());
+        let tokens = tokens.map(|(role, _)| {
+            format!("the limit on the tokens of the {role}: a run that is asked for more would have gone on otherwise")
+        });
+        held.chain(tokens).collect()
+    }
+
     /// Whether something of it is about what the gate decides.
     #[must_use]
     pub fn is_about_the_gate(&self) -> bool {

@@ -23,6 +23,8 @@ pub struct LearnedLimits {
     pub session: Budget,
     /// Whether the brief has limits of its own, in place of these.
     pub is_overruled: bool,
+    /// Whether it has a number of calls of its own, in place of that of the session alone.
+    pub is_overruled_for_calls: bool,
 }
 
 impl LearnedLimits {
@@ -40,7 +42,9 @@ impl Session {
 
     /// What the session may use by the profile.
     pub(super) fn session_budget(&self) -> Budget {
-        self.learned().map(|learned| learned.session).unwrap_or_default()
+        let Some(learned) = self.learned() else { return Budget::default() };
+        let max_tool_calls = learned.session.max_tool_calls.filter(|_| !learned.is_overruled_for_calls);
+        Budget { max_tool_calls, ..learned.session }
     }
 
     /// How many tools may be called in `phase` by the profile, before anything was added.
@@ -107,7 +111,7 @@ impl Session {
         let recommended = learned.recommended(*phase);
         let of_run = self.limit(Whose::Run, Metric::ToolCalls).unwrap_or(0);
         let (active, source) = match recommended {
-            _ if learned.is_overruled => (of_run, LimitSource::Brief),
+            _ if learned.is_overruled || learned.is_overruled_for_calls => (of_run, LimitSource::Brief),
             Some(_) => {
                 let whose = if learned.phase_calls.contains_key(phase) { Whose::Phase(*phase) } else { Whose::Session };
                 (self.limit(whose, Metric::ToolCalls).unwrap_or(0), LimitSource::Learned)

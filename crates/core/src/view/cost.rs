@@ -290,13 +290,17 @@ pub(crate) struct PricedTurn {
     pub(crate) tokens_out: u64,
     /// What it cost, in nano-dollars, if tokens and prices are on record.
     pub(crate) nano_dollars: Option<u64>,
+    /// Whether anybody counted its tokens.
+    pub(crate) is_counted: bool,
 }
 
 /// The turn that a line tells of, priced by what the run was begun with; `None` if it is none.
 pub(crate) fn turn(line: &TraceLine<'_>, askers: &Askers) -> Option<PricedTurn> {
-    let spent = turn_of(line)?.spent(Pricing::Configured(&BTreeMap::new()), askers.agent(line));
+    let turn = turn_of(line)?;
+    let is_counted = turn.is_counted;
+    let spent = turn.spent(Pricing::Configured(&BTreeMap::new()), askers.agent(line));
     let Spent { tokens_in, tokens_out, nano_dollars, .. } = spent;
-    Some(PricedTurn { tokens_in, tokens_out, nano_dollars })
+    Some(PricedTurn { tokens_in, tokens_out, nano_dollars, is_counted })
 }
 
 /// Who was asked for turns, as far as the lines so far say.

@@ -128,10 +128,15 @@ fn roles(history: &History) -> Sheet {
     let head = ["role", "sessions", "calls_p50", "calls_p90", "tokens_p50", "tokens_p90", "turns", "cost"];
     let cost = &history.cost;
     let all = format!(
-        "in all: {} turns, {} tokens in, {} tokens out, {}",
+        "in all: {} turns, {} tokens in, {} tokens out{}, {}",
         cost.turns,
         cost.tokens_in,
         cost.tokens_out,
+        match cost.turns_without_tokens {
+            0 => String::new(),
+            1 => " without those of 1 turn that nobody counted".to_owned(),
+            turns => format!(" without those of {turns} turns that nobody counted"),
+        },
         dollars(cost)
     );
     Sheet { below: vec![all], ..Sheet::new("Sessions by role", head, rows) }

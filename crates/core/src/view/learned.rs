@@ -246,8 +246,8 @@ pub struct Rests {
     pub what: String,
     /// How many runs it counts for, old ones less.
     pub weighted_sample: String,
-    /// How often it was wrong and what that lies between; absent for budgets.
-    pub rate: Option<String>,
+    /// How often it was wrong and what that lies between, or what a budget's percentile does; absent where nobody says.
+    pub figures: Option<String>,
     /// When it no longer holds.
     pub expires_at: String,
     /// The runs, by name.
@@ -265,17 +265,25 @@ pub fn evidence(profile: &Profile) -> Vec<Rests> {
         profile.phase_budgets.iter().filter_map(|(name, row)| Some((format!("budget {name}"), row.evidence.as_ref()?)));
     let roles =
         profile.role_budgets.iter().filter_map(|(name, row)| Some((format!("role {name}"), row.evidence.as_ref()?)));
+    let tools = profile
+        .tool_usage
+        .iter()
+        .filter_map(|(name, tool)| Some((format!("tool {name} dead"), tool.evidence.as_ref()?)));
     let rests = |(what, evidence): (String, &Evidence)| Rests {
-        what,
         weighted_sample: evidence.weighted_sample.to_string(),
-        rate: match (evidence.rate, evidence.interval) {
-            (Some(rate), Some((low, high))) => Some(format!("{rate} ({low} to {high})")),
+        figures: match (evidence.rate, evidence.interval) {
+            (Some(_), Some((_, high))) if what.starts_with("tool ") => {
+                Some(format!("used in at most {high} of runs"))
+            }
+            (Some(rate), Some((low, high))) => Some(format!("rate {rate} ({low} to {high})")),
+            (None, Some((low, high))) => Some(format!("p90 between {low} and {high}")),
             _ => None,
         },
         expires_at: evidence.expires_at.clone(),
         runs: evidence.runs.clone(),
+        what,
     };
-    detectors.chain(phases).chain(roles).map(rests).collect()
+    detectors.chain(phases).chain(roles).chain(tools).map(rests).collect()
 }
 
 fn push_evidence(text: &mut String, profile: &Profile) {
@@ -289,9 +297,9 @@ fn push_evidence(text: &mut String, profile: &Profile) {
         let more = rests.runs.len().saturating_sub(SHOWN);
         let runs = rests.runs.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let rate = rests.rate.map(|rate| format!(", rate {rate}")).unwrap_or_default();
+        let figures = rests.figures.map(|figures| format!(", {figures}")).unwrap_or_default();
         let line = format!(
-            "  {}: counts for {} runs{rate}, expires {}\n    {runs}{more}\n",
+            "  {}: counts for {} runs{figures}, expires {}\n    {runs}{more}\n",
             rests.what, rests.weighted_sample, rests.expires_at
         );
         for line in line.lines() {

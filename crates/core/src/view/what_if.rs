@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use super::visible::visible_line;
 use crate::learn::what_if::{Example, Report, Tally};
 
-/// Its text. `changes` are told as they were typed; `judges` is whether they are about the gate.
+/// Its text. `changes` are told as they were typed; `judges` is whether they are about the gate; `not_tried` what of
+/// them was not.
 #[must_use]
-pub fn text(project: &str, changes: &[String], report: &Report, judges: bool) -> String {
+pub fn text(project: &str, changes: &[String], report: &Report, judges: bool, not_tried: &[String]) -> String {
     let mut text = format!("What if, in the past of {}:\n", visible_line(project));
     for change in changes {
         let _ = writeln!(text, "  {}", visible_line(change));
@@ -32,8 +33,14 @@ pub fn text(project: &str, changes: &[String], report: &Report, judges: bool) ->
     for (name, tally) in tallies {
         push(&mut text, name, tally);
     }
-    if tallies.iter().all(|(_, tally)| tally.count == 0) {
-        text.push_str("\nNothing would have been decided otherwise.\n");
+    for what in not_tried {
+        let _ = writeln!(text, "\nNot tried: {}.", visible_line(what));
+    }
+    if *runs == 0 && *peer_sessions == 0 {
+        text.push_str("\nThere is no run to decide anew: this says nothing about the change.\n");
+    } else if tallies.iter().all(|(_, tally)| tally.count == 0) {
+        let rest = if not_tried.is_empty() { "" } else { " by what was tried" };
+        let _ = writeln!(text, "\nNothing would have been decided otherwise{rest}.");
     } else {
         text.push_str(
             "\nWhat a run would have done after another decision nobody knows: each was made on the record.\n",

@@ -114,11 +114,29 @@ pub fn read(home: &Home, project: &str, counting: Counting, mut each: impl FnMut
             if path.is_some() {
                 remembered.push(((*name).to_owned(), kept));
             }
+            if let Some(why) = unusable(name, &walk, facts) {
+                let error = io::Error::new(io::ErrorKind::InvalidData, why);
+                coverage.unreadable.push((path.cloned().unwrap_or_default(), error));
+                continue;
+            }
             hand_out(name, walk, facts, (project, counting), &mut each);
         }
     }
     rollups.keep(sessions, remembered, &names, coverage.bytes > 0);
     Ok(coverage)
+}
+
+/// Why a journal of ours can't be counted, if it can't.
+fn unusable(name: &str, walk: &Walk, facts: &[&PeerFacts]) -> Option<String> {
+    if !facts.is_empty() || !walk.is_ours() {
+        return None;
+    }
+    match walk.run_id() {
+        // A copy would be counted as another run.
+        Some(run_id) if run_id != name => Some(format!("it is the journal of the run `{run_id}`")),
+        None if walk.damaged() > 0 => Some("its beginning is damaged, so that nobody knows whose it is".to_owned()),
+        _ => None,
+    }
 }
 
 fn hand_out(

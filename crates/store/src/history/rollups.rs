@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, Names, SessionSeen};
+use crate::fresh;
 use crate::home::{self, Home};
 
 /// The version of the file. To be raised whenever a walk counts something else than before.
@@ -37,6 +38,19 @@ enum Line {
     },
 }
 
+/// How many digits of its hash stand before a line, so that one that was damaged is not believed.
+const HASH_DIGITS: usize = 16;
+
+fn hash(json: &[u8]) -> String {
+    blake3::hash(json).to_hex()[..HASH_DIGITS].to_owned()
+}
+
+/// A line as it was written; `None` if it is not that any more.
+fn read(line: &[u8]) -> Option<Line> {
+    let (written, json) = line.split_at_checked(HASH_DIGITS)?;
+    (written == hash(json).as_bytes()).then(|| serde_json::from_slice(json).ok()).flatten()
+}
+
 /// What was remembered.
 #[derive(Debug, Default)]
 pub(super) struct Rollups {
@@ -57,10 +71,10 @@ impl Rollups {
             _ => Vec::new(),
         };
         let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let header = lines.next().and_then(|line| serde_json::from_slice(line).ok());
+        let header = lines.next().and_then(read);
         if matches!(header, Some(Line::Rollups { version: VERSION, program }) if program == env!("CARGO_PKG_VERSION")) {
             let lines: Vec<&[u8]> = lines.collect();
-            let lines: Vec<Option<Line>> = lines.par_iter().map(|line| serde_json::from_slice(line).ok()).collect();
+            let lines: Vec<Option<Line>> = lines.par_iter().map(|line| read(line)).collect();
             for line in lines.into_iter().flatten() {
                 match line {
                     Line::Session { name, seen } => drop(sessions.insert(name, seen)),
@@ -106,11 +120,13 @@ impl Rollups {
     fn write(&self) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(&self.path);
         home::make_folder(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = fresh::beside(&self.path)?;
         let header = Line::Rollups { version: VERSION, program: env!("CARGO_PKG_VERSION").to_owned() };
         let mut writer = std::io::BufWriter::new(file.as_file_mut());
         let mut put = |line: &Line| -> std::io::Result<()> {
-            serde_json::to_writer(&mut writer, line)?;
+            let json = serde_json::to_vec(line)?;
+            writer.write_all(hash(&json).as_bytes())?;
+            writer.write_all(&json)?;
             writer.write_all(b"\n")
         };
         put(&header)?;

@@ -28,6 +28,8 @@ struct Answer<'a> {
     changes: &'a [String],
     /// What of a profile would not have been taken.
     left_out: &'a [String],
+    /// What of the changes was not tried.
+    not_tried: &'a [String],
     /// Runs that could not be read.
     unreadable: &'a [String],
     #[serde(flatten)]
@@ -41,6 +43,7 @@ pub fn run(args: &LearnArgs, home: &Home) -> anyhow::Result<Ending> {
     for why in &left_out {
         tell!("warning: of the profile: {}", visible_line(why));
     }
+    let not_tried = changes.not_tried();
     let mut whole = WhatIf::default();
     let mut unreadable = Vec::new();
     for name in names(args, home)? {
@@ -53,10 +56,12 @@ pub fn run(args: &LearnArgs, home: &Home) -> anyhow::Result<Ending> {
     let report = whole.report();
     if args.json {
         let (project, changes) = (args.project.as_str(), &args.what_if);
-        let answer = Answer { project, changes, left_out: &left_out, unreadable: &unreadable, report: &report };
+        let (left_out, not_tried, unreadable) = (&left_out, &not_tried, &unreadable);
+        let answer = Answer { project, changes, left_out, not_tried, unreadable, report: &report };
         super::super::print(&sorted_json(&answer))?;
     } else {
-        let text = what_if::text(args.project.as_str(), &args.what_if, &report, changes.is_about_the_gate());
+        let text =
+            what_if::text(args.project.as_str(), &args.what_if, &report, changes.is_about_the_gate(), &not_tried);
         super::super::print(&text)?;
     }
     Ok(Ending::Done)
@@ -117,7 +122,9 @@ fn changes(args: &LearnArgs, home: &Home) -> anyhow::Result<Changes> {
             Some(("grant", file)) => changes.grants.extend(grants(Path::new(file))?),
             Some((name, sensitivity)) if !name.contains('/') => {
                 let (detector, sensitivity) = detector(name, sensitivity)?;
-                changes.detectors.insert(detector, sensitivity);
+                if changes.detectors.insert(detector, sensitivity).is_some_and(|before| before != sensitivity) {
+                    return Err(Failure::usage(format!("`{name}` can have one sensitivity at a time")).into());
+                }
             }
             _ => {
                 if changes.profile.is_some() {
@@ -126,6 +133,9 @@ fn changes(args: &LearnArgs, home: &Home) -> anyhow::Result<Changes> {
                 changes.profile = Some(profile(args, home, typed)?);
             }
         }
+    }
+    if let Some(category) = changes.authorize.iter().find(|category| changes.withdraw.contains(category)) {
+        return Err(Failure::usage(format!("`{category}` can't be authorized and withdrawn at once")).into());
     }
     Ok(changes)
 }
@@ -174,6 +184,9 @@ fn grants(path: &Path) -> anyhow::Result<Vec<adjutant_core::gate::Grant>> {
     let kept = Kept::read(&fs::read_to_string(path).map_err(|error| cant(&error))?);
     for (line, why) in &kept.skipped {
         tell!("warning: {}:{line} is skipped: {}", path.display(), visible_line(why));
+    }
+    if kept.grants.is_empty() {
+        return Err(Failure::usage(format!("`{}` has no grant that can be used", path.display())).into());
     }
     Ok(kept.grants)
 }
