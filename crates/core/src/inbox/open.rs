@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::question::Question;
+use super::question::{Question, QuestionKind};
 use crate::id::RunId;
 use crate::procedure::{Key, Part};
 use crate::trace::{Body, Event, PhaseName};
@@ -31,6 +31,8 @@ pub struct OpenQuestions {
     phases: BTreeMap<Part, PhaseName>,
     /// What the gate has asked about since the last answer, by part.
     missing: BTreeMap<Part, BTreeSet<String>>,
+    /// What an agent said last, by part.
+    said: BTreeMap<Part, String>,
 }
 
 /// One question that is open.
@@ -46,6 +48,8 @@ pub struct OpenQuestion {
     pub phase: Option<PhaseName>,
     /// The categories that a yes would be for, as far as the journal has them.
     pub categories: BTreeSet<String>,
+    /// What it is about, where the question is about what an agent said: the summary that is to be confirmed.
+    pub said: Option<String>,
 }
 
 impl OpenQuestion {
@@ -75,7 +79,7 @@ impl OpenQuestions {
     /// The types of events that matter here.
     pub const NEEDED: &[&str] = &[
         "trace_version", "run_start", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn",
-        "auth_check_fired", "permission_requested", "detector_fired",
+        "auth_check_fired", "permission_requested", "detector_fired", "agent_reply",
     ];
 
     /// Takes note of an event.
@@ -106,11 +110,16 @@ impl OpenQuestions {
             Body::DetectorFired { detector, payload, .. } if detector == "destructive" => {
                 self.missing.entry(part).or_default().extend(announced(&payload));
             }
+            Body::AgentReply { text, .. } => {
+                self.said.insert(part, text);
+            }
             Body::Question { slot, question } => {
+                let is_about_words = question.kind == QuestionKind::Confirmation;
+                let said = is_about_words.then(|| self.said.get(&part).cloned()).flatten();
                 let categories = self.missing.get(&part).cloned().unwrap_or_default();
                 let phase = self.phases.get(&part).copied();
                 let key = Key { part, slot };
-                self.open.insert(key.clone(), OpenQuestion { key, at: event.at, question, phase, categories });
+                self.open.insert(key.clone(), OpenQuestion { key, at: event.at, question, phase, categories, said });
             }
             _ => {}
         }
@@ -220,6 +229,27 @@ mod tests {
         assert_eq!((open[0].at, open[0].phase, open[0].first_line()), (at(5), Some(PhaseName::Execute), "May it?"));
         assert_eq!(open[0].categories, BTreeSet::from(["git_push".to_owned()]));
         assert_eq!(question_id(&"a-r2".parse().expect("a name"), &open[0].key), "a-r2:session:ask/2.1");
+    }
+
+    #[test]
+    fn a_summary_that_is_to_be_confirmed_is_shown_with_the_question() {
+        let reply = |text: &str| Body::AgentReply {
+            slot: Slot::first(What::Turn, 1),
+            text: text.into(),
+            calls: Vec::new(),
+            usage: None,
+            stop: crate::trace::Stop::EndTurn,
+            duration_ms: 1,
+        };
+        let confirm = |number| match question(number, None) {
+            Body::Question { slot, question } => {
+                Body::Question { slot, question: Question { kind: QuestionKind::Confirmation, ..question } }
+            }
+            other => other,
+        };
+        let found = fold(vec![(0, reply("first")), (1, reply("the summary")), (2, confirm(1)), (3, question(2, None))]);
+        let said: Vec<_> = found.open().map(|open| open.said.as_deref()).collect();
+        assert_eq!(said, [Some("the summary"), None]);
     }
 
     #[test]

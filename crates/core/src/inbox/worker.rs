@@ -189,7 +189,7 @@ mod tests {
             deadline_ms,
         };
         let key = Key { part: Part::root(), slot: slot() };
-        (OpenQuestion { key, at: at(1), question, phase: None, categories: Default::default() }, first)
+        (OpenQuestion { key, at: at(1), question, phase: None, categories: Default::default(), said: None }, first)
     }
 
     fn answered() -> First {

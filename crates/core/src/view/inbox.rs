@@ -49,6 +49,9 @@ pub struct Row {
     pub default: Option<String>,
     /// Whether a process drives the run now.
     pub is_driven: bool,
+    /// What the question is about, where that is what an agent said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// What is asked, in whole.
     pub text: String,
     /// Its first line.
@@ -144,6 +147,7 @@ fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
         is_due: open.is_due(now),
         default: default_word(question.kind, question.default, &question.options),
         is_driven,
+        said: open.said.clone(),
         text: question.text.clone(),
         first_line: open.first_line().to_owned(),
         options: question.options.clone(),
@@ -295,6 +299,9 @@ pub fn show_text(row: &Row) -> String {
             text.push_str(&format!("{what:9}{}\n", visible_line(&value)));
         }
     }
+    if let Some(said) = &row.said {
+        text.push_str(&format!("\n{}\n", visible_text(said.trim_end())));
+    }
     text.push_str(&format!("\n{}\n", visible_text(&row.text)));
     let width = row.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
     for offer in &row.options {
@@ -361,6 +368,7 @@ mod tests {
             },
             phase: Some(PhaseName::Destructive),
             categories: BTreeSet::from(["filesystem_delete".to_owned()]),
+            said: None,
         }
     }
 

@@ -272,9 +272,7 @@ pub fn evidence(profile: &Profile) -> Vec<Rests> {
     let rests = |(what, evidence): (String, &Evidence)| Rests {
         weighted_sample: evidence.weighted_sample.to_string(),
         figures: match (evidence.rate, evidence.interval) {
-            (Some(_), Some((_, high))) if what.starts_with("tool ") => {
-                Some(format!("used in at most {high} of runs"))
-            }
+            (Some(_), Some((_, high))) if what.starts_with("tool ") => Some(format!("used in at most {high} of runs")),
             (Some(rate), Some((low, high))) => Some(format!("rate {rate} ({low} to {high})")),
             (None, Some((low, high))) => Some(format!("p90 between {low} and {high}")),
             _ => None,
