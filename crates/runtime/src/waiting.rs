@@ -237,6 +237,7 @@ fn unreadable(word: &str, row: Option<&Row>) -> NotAnswered {
 
 fn asked(run: &Asking) -> impl Iterator<Item = Asked<'_>> {
     run.questions.iter().map(|(open, first)| Asked {
+        is_changed: run.breaks > 0,
         run_id: &run.run_id,
         project: run.project.as_deref(),
         is_driven: run.driver_alive,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
@@ -18,19 +18,22 @@ const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(60 * 60);
 pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+    let fresh = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder)?;
+    let now = fresh.as_file().metadata()?.modified()?;
     for entry in fs::read_dir(folder)?.flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix));
-        if is_ours && is_left_behind(&entry) {
+        if is_ours && is_left_behind(&entry, now) {
             // Best effort: another may be at it, too.
             let _ = fs::remove_file(entry.path());
         }
     }
-    tempfile::Builder::new().prefix(&prefix).tempfile_in(folder)
+    Ok(fresh)
 }
 
-fn is_left_behind(entry: &fs::DirEntry) -> bool {
+/// Whether nobody is writing it any more at `now`, by the clock of the disk.
+fn is_left_behind(entry: &fs::DirEntry, now: SystemTime) -> bool {
     let changed = entry.metadata().and_then(|found| found.modified());
-    changed.is_ok_and(|at| at.elapsed().unwrap_or_default() > LEFT_BEHIND_AFTER)
+    changed.is_ok_and(|at| now.duration_since(at).unwrap_or_default() > LEFT_BEHIND_AFTER)
 }
 
 #[cfg(test)]
@@ -41,7 +44,7 @@ mod tests {
     fn what_a_killed_process_left_is_removed_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("learned.json");
-        let old = std::time::SystemTime::now() - 2 * LEFT_BEHIND_AFTER;
+        let old = SystemTime::now() - 2 * LEFT_BEHIND_AFTER;
         for (name, is_old) in
             [(".learned.json.a", true), (".learned.json.b", false), (".other.a", true), ("learned.json", true)]
         {

@@ -19,6 +19,7 @@ pub mod recover;
 pub mod verify;
 pub mod pack;
 mod batches;
+pub mod chain;
 pub mod lease;
 pub mod disk;
 pub mod artifacts;

@@ -16,6 +16,7 @@ use adjutant_core::trace::{Body, Event, Line, TRACE_VERSION, wire};
 use thiserror::Error;
 
 use crate::batches::{Batch, Batches, TooLong};
+use crate::chain;
 use crate::lease::Seal;
 use crate::scan::LINE_BYTES_MAX;
 
@@ -269,7 +270,7 @@ fn decode_all<'a>(lines: &[&'a [u8]], bytes: usize) -> Vec<Vec<Decoded<'a>>> {
 }
 
 fn decode(line: &[u8]) -> Decoded<'_> {
-    Decoded { hash: wire::line_hash(line), prev: prev(line), line: decode_text(line) }
+    Decoded { hash: wire::line_hash(line), prev: chain::prev(line), line: decode_text(line) }
 }
 
 /// A line that is too long: only its hash counts, to which the next one is linked.
@@ -293,14 +294,6 @@ fn decode_text(line: &[u8]) -> Result<Line, Unreadable> {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
         Unreadable { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
     })
-}
-
-/// The hash that a line carries of the line before: always its last field, in this very form.
-fn prev(line: &[u8]) -> Option<&[u8]> {
-    const BEFORE: &[u8] = br#","prev":""#;
-    let rest = line.strip_suffix(br#""}"#)?;
-    let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(wire::PREV_CHARS)?)?;
-    rest.ends_with(BEFORE).then_some(prev)
 }
 
 /// Puts decoded lines together in their order.

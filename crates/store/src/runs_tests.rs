@@ -312,6 +312,13 @@ fn open_questions_come_from_every_run_that_is_not_over_with_what_its_mailbox_say
         .collect();
     assert_eq!(found, [("asked", false, 1, Some(first)), ("driven", true, 1, None)]);
     assert_eq!(all.runs[0].project.as_deref(), Some("orchard"));
+    assert!(all.runs.iter().all(|run| run.breaks == 0));
+    let journal = home.journal(&"asked".parse().expect("a name"));
+    let written = fs::read_to_string(&journal).expect("read");
+    fs::write(&journal, written.replace("orchard", "harbour")).expect("written");
+    let all = open_questions(&home, &Owner::current(), at(1)).expect("read");
+    assert_eq!((all.runs[0].breaks, all.runs[0].questions.len()), (1, 1), "it is shown, and doubted");
+    fs::write(&journal, written).expect("written");
     drop(driven);
     // No mailbox is listed as a run or as a session of the peer.
     let names: Vec<String> =

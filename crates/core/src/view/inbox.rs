@@ -49,6 +49,9 @@ pub struct Row {
     pub default: Option<String>,
     /// Whether a process drives the run now.
     pub is_driven: bool,
+    /// Why what is asked may not be what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// What the question is about, where that is what an agent said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
@@ -110,6 +113,8 @@ pub struct Asked<'a> {
     pub project: Option<&'a str>,
     /// Whether a process drives it.
     pub is_driven: bool,
+    /// Whether its journal was changed after it was written.
+    pub is_changed: bool,
     /// The question.
     pub open: &'a OpenQuestion,
     /// What came first to it.
@@ -129,7 +134,7 @@ pub fn of(asked: &[Asked<'_>], now: Timestamp) -> Vec<Row> {
 }
 
 fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
-    let Asked { run_id, project, is_driven, open, first } = *asked;
+    let Asked { run_id, project, is_driven, is_changed, open, first } = *asked;
     let question = &open.question;
     Row {
         id: question_id(run_id, &open.key),
@@ -147,12 +152,21 @@ fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
         is_due: open.is_due(now),
         default: default_word(question.kind, question.default, &question.options),
         is_driven,
+        warning: is_changed.then(|| changed(run_id)),
         said: open.said.clone(),
         text: question.text.clone(),
         first_line: open.first_line().to_owned(),
         options: question.options.clone(),
         answered: first.map(|first| AnsweredRow::of(first, &question.options)),
     }
+}
+
+/// What to know before an answer to a run whose journal does not fit together.
+fn changed(run_id: &RunId) -> String {
+    format!(
+        "the journal of this run was changed after it was written, so that this may not be what was asked; `adjutant \
+         trace verify {run_id}` says where"
+    )
 }
 
 /// The default as it would be typed; `None` where it is the operator's own words.
@@ -299,6 +313,9 @@ pub fn show_text(row: &Row) -> String {
             text.push_str(&format!("{what:9}{}\n", visible_line(&value)));
         }
     }
+    if let Some(warning) = &row.warning {
+        text.push_str(&format!("\nwarning: {warning}\n"));
+    }
     if let Some(said) = &row.said {
         text.push_str(&format!("\n{}\n", visible_text(said.trim_end())));
     }
@@ -390,6 +407,7 @@ mod tests {
         let asked: Vec<Asked<'_>> = questions
             .iter()
             .map(|open| Asked {
+                is_changed: false,
                 run_id: &run_id,
                 project: Some("orchard"),
                 is_driven: false,
@@ -448,7 +466,14 @@ mod tests {
         questions[4].categories.insert("git_push".to_owned());
         let asked = questions
             .iter()
-            .map(|open| Asked { run_id: &run_id, project: None, is_driven: false, open, first: None })
+            .map(|open| Asked {
+                run_id: &run_id,
+                project: None,
+                is_driven: false,
+                is_changed: false,
+                open,
+                first: None,
+            })
             .collect::<Vec<_>>();
         let mut rows = of(&asked, at(1));
         let found =

@@ -15,6 +15,7 @@ use adjutant_core::trace::{Line, wire};
 use jiff::Timestamp;
 
 use super::summary::{glance, part};
+use crate::chain;
 use crate::home::Home;
 use crate::lease::{Content, Owner};
 use crate::mailbox::{Mailbox, MailboxError};
@@ -36,6 +37,8 @@ pub struct Asking {
     pub driver_alive: bool,
     /// The questions, each with what came first to it but is not in the journal yet.
     pub questions: Vec<(OpenQuestion, Option<First>)>,
+    /// How many lines of the journal don't carry the hash of the line before: it was changed after it was written.
+    pub breaks: u64,
     /// Lines of the mailbox that were skipped, from 1, each with why.
     pub skipped: Vec<(u64, String)>,
     /// Why the mailbox can't be used.
@@ -132,7 +135,12 @@ fn asking_at(home: &Home, run_id: RunId, path: &Path, seer: &Owner, now: Timesta
     let Some(journal) = unfinished(path)? else { return Ok(None) };
     let fold = fold(&journal);
     let open = fold.open().next().is_some();
-    Ok(open.then(|| asking(home, run_id, fold, seer, now).0))
+    Ok(open.then(|| {
+        let mut asking = asking(home, run_id, fold, seer, now).0;
+        let whole = memchr::memrchr(b'\n', &journal).map_or(&[][..], |end| &journal[..end]);
+        asking.breaks = chain::breaks(whole.split(|byte| *byte == b'\n'));
+        asking
+    }))
 }
 
 /// The journal at `path`, unless its run is over.
@@ -159,6 +167,7 @@ fn asking(home: &Home, run_id: RunId, fold: OpenQuestions, seer: &Owner, now: Ti
         run_id,
         project: fold.project,
         brief: fold.brief,
+        breaks: 0,
         skipped: std::mem::take(&mut letters.skipped),
         mailbox_fault,
     };
