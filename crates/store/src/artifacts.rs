@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use adjutant_core::trace::verify::Artifact;
 
-use crate::home::make_folder;
+use crate::home::{Home, make_folder};
 
 /// The longest content that stays in its line, in bytes; anything longer is kept here (design section 4).
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
@@ -22,13 +22,31 @@ pub const NAMED_WITHIN: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct Artifacts {
     folder: PathBuf,
+    /// Whether the journals that name contents lie in another folder than the home's own.
+    is_named_elsewhere: bool,
 }
+
+/// The file which says that journals in another folder of sessions name contents of this one. Nobody knows where that
+/// folder is once it is not looked at, so nothing is removed from then on.
+const ELSEWHERE: &str = "named-elsewhere";
 
 impl Artifacts {
     /// The contents in `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), is_named_elsewhere: false }
+    }
+
+    /// The contents of a home.
+    #[must_use]
+    pub fn of(home: &Home) -> Self {
+        Self { is_named_elsewhere: home.has_sessions_elsewhere(), ..Self::new(home.artifacts()) }
+    }
+
+    /// Whether journals may name contents that are not in the home's own folder of sessions.
+    #[must_use]
+    pub fn may_be_named_elsewhere(&self) -> bool {
+        self.is_named_elsewhere || self.folder.join(ELSEWHERE).exists()
     }
 
     /// Keeps `content` and returns its hash, 64 hexadecimal digits. When this returns it is on the disk,
@@ -42,6 +60,9 @@ impl Artifacts {
         let path = self.path(&hash);
         let folder = path.parent().unwrap_or(&self.folder);
         make_folder(folder)?;
+        if self.is_named_elsewhere {
+            File::options().create(true).append(true).open(self.folder.join(ELSEWHERE))?;
+        }
         // Whoever prunes holds it while they look and remove: what is found stays long enough to be named.
         let _lock = lock(folder)?;
         let touch = || File::options().append(true).open(&path)?.set_modified(SystemTime::now());
@@ -84,6 +105,13 @@ impl Artifacts {
         let path = is_hash(hash).then(|| self.path(hash))?;
         let found = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some((path, found.len()))
+    }
+
+    /// Whether [`Artifacts::remove`] would leave the content at `path` for now.
+    #[must_use]
+    pub fn is_fresh(path: &Path) -> bool {
+        let changed = path.symlink_metadata().and_then(|found| found.modified());
+        changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < NAMED_WITHIN))
     }
 
     /// Removes the content that was kept under `hash`, unless somebody kept it within the last [`NAMED_WITHIN`]: a line

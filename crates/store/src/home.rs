@@ -51,6 +51,12 @@ impl Home {
         &self.sessions
     }
 
+    /// Whether journals lie in another folder than the home's own.
+    #[must_use]
+    pub fn has_sessions_elsewhere(&self) -> bool {
+        self.sessions != self.root.join("sessions")
+    }
+
     /// The folder of contents that are named by their hash.
     #[must_use]
     pub fn artifacts(&self) -> PathBuf {

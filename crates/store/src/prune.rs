@@ -13,18 +13,20 @@ use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
+use adjutant_core::learn::PeerFacts;
 use adjutant_core::trace::{Body, Outcome};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::artifacts::{Artifacts, sync_folder};
+use crate::chain;
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::journal::{self, Damage, FileJournal, OpenError};
 use crate::lease::Owner;
-use crate::plain_file::open_for_append;
-use crate::runs::{self, Listed};
+use crate::plain_file::{self, open_for_append};
+use crate::runs::{self, Listed, PeerFiles};
 
 /// How much of a journal is read at once, in bytes.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -35,9 +37,10 @@ pub struct Pruning {
     home: Home,
     /// How many journals name each content.
     named: BTreeMap<String, u64>,
-    /// Whether some journal could not be read, so that any content may be named.
+    /// Whether every journal that may name a content was read.
     is_sure: bool,
-    _lock: File,
+    /// Held while something may be removed.
+    _lock: Option<File>,
 }
 
 /// What there is.
@@ -51,6 +54,8 @@ pub struct Survey {
     pub kept_bytes: u64,
     /// Runs whose removal was broken off.
     pub unfinished: Vec<RunId>,
+    /// Whether contents stay, since journals that can't be looked at may name them.
+    pub contents_stay: bool,
 }
 
 /// Something that may be removed.
@@ -91,7 +96,7 @@ impl Whose {
 pub enum Kept {
     /// It has not ended: it goes on, waits, or was killed.
     NotEnded,
-    /// It is damaged: somebody should look at it.
+    /// Its journal is damaged, or was changed after it was written: somebody should look at it.
     Damaged,
     /// It can't be read.
     Unreadable(String),
@@ -131,7 +136,13 @@ pub enum PruneError {
     Busy,
     /// A file can't be removed or written.
     #[error("can't remove all of it: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for PruneError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 /// The steps of a removal, in their order: a test breaks off before each.
@@ -171,9 +182,28 @@ impl Pruning {
         if !Disk::try_lock(&lock)? {
             return Err(PruneError::Busy);
         }
-        let mut pruning = Self { home: home.clone(), named: BTreeMap::new(), is_sure: true, _lock: lock };
+        let mut pruning = Self::of(home, Some(lock));
         let survey = pruning.survey(seer, now, elsewhere)?;
         Ok((pruning, survey))
+    }
+
+    /// Only looks at what is there, and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the home can't be read.
+    pub fn look(
+        home: &Home,
+        seer: &Owner,
+        now: Timestamp,
+        elsewhere: impl Fn(&RunId) -> PathBuf,
+    ) -> Result<Survey, PruneError> {
+        Ok(Self::of(home, None).survey(seer, now, elsewhere)?)
+    }
+
+    fn of(home: &Home, lock: Option<File>) -> Self {
+        let is_sure = !Artifacts::of(home).may_be_named_elsewhere();
+        Self { home: home.clone(), named: BTreeMap::new(), is_sure, _lock: lock }
     }
 
     fn survey(&mut self, seer: &Owner, now: Timestamp, elsewhere: impl Fn(&RunId) -> PathBuf) -> io::Result<Survey> {
@@ -194,8 +224,9 @@ impl Pruning {
             }
             of_run.insert(listed.name().to_owned(), hashes);
         }
-        let artifacts = Artifacts::new(self.home.artifacts());
-        let mut survey = Survey::default();
+        let artifacts = Artifacts::of(&self.home);
+        let in_use = in_use(&self.home, &all);
+        let mut survey = Survey { contents_stay: !self.is_sure, ..Survey::default() };
         for listed in all {
             let kept = |kept, survey: &mut Survey, bytes: u64| {
                 survey.kept.push((listed.name().to_owned(), kept));
@@ -209,8 +240,9 @@ impl Pruning {
                     let files: Vec<PathBuf> = peer.session.iter().chain(&peer.trace).cloned().collect();
                     let bytes = files.iter().map(|file| bytes_of(file)).sum();
                     match peer.updated_at {
-                        // The peer's word for a session that is over.
-                        _ if peer.phase.as_deref() != Some("done") => kept(Kept::NotEnded, &mut survey, bytes),
+                        _ if peer.phase.as_deref() != Some(PEER_DONE) || in_use.contains(&peer.name) => {
+                            kept(Kept::NotEnded, &mut survey, bytes);
+                        }
                         Some(updated_at) => survey.prunable.push(Ended {
                             whose: Whose::Peer(peer.name.clone(), files),
                             updated_at,
@@ -222,8 +254,11 @@ impl Pruning {
                 }
                 Listed::Run(run) => {
                     let mine = of_run.get(run.run_id.as_str()).into_iter().flatten();
-                    let mine = mine.filter(|hash| self.named.get(*hash) == Some(&1));
-                    let found: Vec<u64> = mine.filter_map(|hash| Some(artifacts.find(hash)?.1)).collect();
+                    let mine = mine.filter(|hash| self.is_sure && self.named.get(*hash) == Some(&1));
+                    // What was kept just now may be about to be named, and stays for this time.
+                    let found = mine.filter_map(|hash| artifacts.find(hash));
+                    let found: Vec<u64> =
+                        found.filter(|(path, _)| !Artifacts::is_fresh(path)).map(|(_, bytes)| bytes).collect();
                     let mut bytes = found.iter().sum::<u64>() + bytes_of(&elsewhere(&run.run_id));
                     let beside = beside(&self.home, &run.run_id)?;
                     bytes += beside.iter().map(|file| bytes_of(file)).sum::<u64>();
@@ -232,6 +267,8 @@ impl Pruning {
                         kept(Kept::Damaged, &mut survey, bytes);
                     } else if run.outcome.is_none() || run.driver_alive {
                         kept(Kept::NotEnded, &mut survey, bytes);
+                    } else if is_changed(&self.home.journal(&run.run_id)) {
+                        kept(Kept::Damaged, &mut survey, bytes);
                     } else {
                         survey.prunable.push(Ended {
                             whose: Whose::Run(run.run_id.clone()),
@@ -245,7 +282,10 @@ impl Pruning {
         }
         for name in runs::pruned(&self.home)? {
             let Ok(run_id) = name.parse::<RunId>() else { continue };
-            let is_left = self.note(&run_id).is_some_and(|note| !note.is_done);
+            // Of contents that stay nothing can be finished.
+            let is_left = self.note(&run_id).is_some_and(|note| {
+                !note.is_done && (self.is_sure || note.artifacts.is_empty() || exists(&self.home.lease(&run_id)))
+            });
             if is_left && !exists(&self.home.journal(&run_id)) {
                 survey.unfinished.push(run_id);
             }
@@ -354,7 +394,7 @@ impl Pruning {
         before(Step::Elsewhere)?;
         gone(fs::remove_dir_all(elsewhere))?;
         before(Step::Artifacts)?;
-        let artifacts = Artifacts::new(self.home.artifacts());
+        let artifacts = Artifacts::of(&self.home);
         let mut left = Vec::new();
         for hash in std::mem::take(&mut note.artifacts) {
             let is_named = self.named.get(&hash).is_some_and(|count| *count > 0);
@@ -372,7 +412,9 @@ impl Pruning {
     }
 
     fn note(&self, run_id: &RunId) -> Option<Note> {
-        serde_json::from_slice(&fs::read(self.home.pruned(run_id)).ok()?).ok()
+        let note: Note = serde_json::from_slice(&fs::read(self.home.pruned(run_id)).ok()?).ok()?;
+        // A note that was put in the place of another must not cost another run its files.
+        (note.run_id == *run_id).then_some(note)
     }
 
     fn put(&self, note: &Note) -> io::Result<()> {
@@ -384,6 +426,32 @@ impl Pruning {
         file.persist(self.home.pruned(&note.run_id))?;
         sync_folder(folder)
     }
+}
+
+/// The peer's word for a session that is over.
+const PEER_DONE: &str = "done";
+
+/// The names of the traces that sessions of the peer still write to: any number of sessions may name one.
+fn in_use(home: &Home, all: &[Listed]) -> BTreeSet<String> {
+    let unfinished = all.iter().filter_map(|listed| match listed {
+        Listed::Peer(peer) if peer.phase.as_deref() != Some(PEER_DONE) => Some(peer),
+        _ => None,
+    });
+    let files = unfinished.filter_map(|peer| PeerFiles::read(home, &peer.name).ok()?.session);
+    files.filter_map(|session| PeerFacts::read(&session)).map(|facts| facts.trace_name()).collect()
+}
+
+/// Whether a journal was changed after it was written, or can't be read to tell.
+fn is_changed(path: &Path) -> bool {
+    let Ok(journal) = plain_file::open(path).and_then(|mut file| {
+        let mut journal = Vec::new();
+        file.read_to_end(&mut journal)?;
+        Ok(journal)
+    }) else {
+        return true;
+    };
+    let whole = memchr::memrchr(b'\n', &journal).map_or(&[][..], |end| &journal[..end]);
+    chain::breaks(whole.split(|byte| *byte == b'\n')) > 0
 }
 
 fn artifact_of(event: &adjutant_core::trace::Event) -> Option<&str> {

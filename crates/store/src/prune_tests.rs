@@ -239,3 +239,81 @@ fn a_content_is_found_wherever_a_piece_ends() {
         assert_eq!(named_in(&path).expect("read").into_iter().collect::<Vec<_>>(), [hash.as_str()], "{at}");
     }
 }
+
+#[test]
+fn contents_stay_where_another_folder_of_sessions_may_name_them() {
+    let place = Place::new();
+    let other = Home::new(place.home.root(), Some(place.home.root().join("other-sessions")));
+    let away = Place { home: other, ..Place::new() };
+    let here = place.run("here", &["shared"], Some(Outcome::Completed));
+    let there = away.run("there", &["shared"], Some(Outcome::Completed));
+    for (pruned, run_id) in [(&place, &here), (&away, &there)] {
+        let (mut pruning, survey) = pruned.begin();
+        assert!(survey.contents_stay);
+        assert_eq!(survey.prunable[0].artifacts, 0, "none of its contents goes");
+        pruning.remove(run_id, &pruned.elsewhere(run_id), &Owner::current(), at(9)).expect("removed");
+        drop(pruning);
+        assert!(place.has("shared"), "{run_id}");
+        assert_eq!(pruned.begin().1.unfinished, [], "nothing can be finished of it");
+    }
+}
+
+#[test]
+fn a_note_under_another_name_costs_no_run_its_files() {
+    let place = Place::new();
+    let waits = place.run("waits", &["own"], None);
+    let note = Note {
+        run_id: waits.clone(),
+        pruned_at: at(1),
+        outcome: Some(Outcome::Completed),
+        lines: 1,
+        artifacts: Vec::new(),
+        is_done: false,
+    };
+    let forged = place.home.sessions().join("forged.pruned");
+    fs::write(&forged, serde_json::to_string(&note).expect("JSON")).expect("written");
+    let (mut pruning, survey) = place.begin();
+    assert_eq!(survey.unfinished, []);
+    let before = place.rest(&waits);
+    pruning.finish(&"forged".parse().expect("a name"), &place.elsewhere(&waits)).expect("nothing to do");
+    assert_eq!(place.rest(&waits), before);
+}
+
+#[test]
+fn a_journal_that_was_changed_stays_and_looking_writes_nothing() {
+    let place = Place::new();
+    let run_id = place.run("changed", &["own"], Some(Outcome::Completed));
+    let path = place.home.journal(&run_id);
+    let written = fs::read_to_string(&path).expect("read");
+    fs::write(&path, written.replacen("\"brief_id\":\"changed\"", "\"brief_id\":\"chanted\"", 1)).expect("written");
+    let survey = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    assert_eq!((survey.prunable.len(), survey.kept.as_slice()), (0, &[("changed".to_owned(), Kept::Damaged)][..]));
+    assert!(!place.home.root().join("prune.lock").exists());
+}
+
+#[test]
+fn a_trace_stays_while_any_session_of_the_peer_uses_it() {
+    let place = Place::new();
+    fs::create_dir_all(place.home.sessions()).expect("a folder");
+    let session = |phase: &str| {
+        let meta = serde_json::json!({
+            "brief_id": "P", "project": "orchard", "phase": phase, "updated_at": "2026-01-01T00:00:00.000Z",
+        });
+        serde_json::json!({ "schema_version": 3, "meta": meta }).to_string()
+    };
+    fs::write(place.home.sessions().join("P.json"), session("done")).expect("written");
+    fs::write(place.home.sessions().join("P.trace.ndjson"), "{\"type\":\"phase_enter\",\"phase\":\"done\"}\n")
+        .expect("written");
+    let (mut pruning, survey) = place.begin();
+    let [Ended { whose: Whose::Peer(name, files), .. }] = survey.prunable.as_slice() else { panic!("{survey:?}") };
+    assert_eq!((name.as_str(), files.len()), ("P", 2));
+
+    let other = place.home.sessions().join("other.json");
+    fs::write(&other, session("execute")).expect("written");
+    let used = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    assert!(used.prunable.is_empty(), "{used:?}");
+
+    fs::remove_file(other).expect("removed");
+    pruning.remove_peers(files).expect("removed");
+    assert!(place.runs().is_empty());
+}

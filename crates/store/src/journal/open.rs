@@ -80,7 +80,7 @@ impl FileJournal {
         let lease = Vacancy::look(&lease_path, owner, now)?.take(owner, now, None)?;
         disk.set_len(0).map_err(unwritable)?;
         Disk::unlock(&disk).map_err(unwritable)?;
-        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
+        let place = Place { path: path.clone(), artifacts: Artifacts::of(home), named: false };
         Ok(Self {
             disk,
             place,
@@ -139,7 +139,7 @@ impl FileJournal {
         Disk::unlock(&disk).map_err(unusable)?;
 
         let whole = reading.whole_bytes + u64::from(reading.tail == Tail::Unterminated);
-        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
+        let place = Place { path: path.clone(), artifacts: Artifacts::of(home), named: false };
         let journal = Self {
             disk,
             place,

@@ -26,13 +26,12 @@ use crate::settings::Place;
 /// or killed, or is damaged stays. What is removed is gone from `history` and `learn` too; its name stays taken. Shows
 /// what goes and asks first. Exit code 4 if nobody is there to be asked, 1 if something could not be removed.
 #[derive(Debug, clap::Args)]
-#[group(id = "limit", required = true)]
 pub(super) struct PruneArgs {
     /// Remove what last changed more than so many days ago
-    #[arg(long, group = "limit", value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", required_unless_present = "keep_bytes")]
     older_than: Option<u32>,
     /// Remove the oldest until no more than so many bytes are left, such as 500M or 2G
-    #[arg(long, group = "limit", value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "older_than")]
     keep_bytes: Option<u64>,
     /// Also sessions of the other program that are done
     #[arg(long)]
@@ -80,7 +79,12 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
     let root = std::path::absolute(home.root()).context("can't tell where the home is")?;
     let rescues = |run_id: &RunId| Rescues::of(&root, run_id.as_str()).folder();
     let (owner, now) = (Owner::current(), Timestamp::now());
-    let (mut pruning, mut survey) = Pruning::begin(&home, &owner, now, rescues).map_err(unprunable)?;
+    let (mut pruning, mut survey) = if args.dry_run {
+        (None, Pruning::look(&home, &owner, now, rescues).map_err(unprunable)?)
+    } else {
+        let (pruning, survey) = Pruning::begin(&home, &owner, now, rescues).map_err(unprunable)?;
+        (Some(pruning), survey)
+    };
     survey.prunable.retain(|ended| args.peer || matches!(ended.whose, Whose::Run(_)));
     let limit = match (args.older_than, args.keep_bytes) {
         (Some(days), _) => {
@@ -98,9 +102,9 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
         print(&text(&survey, &chosen, &root))?;
     }
     let nothing = chosen.is_empty() && survey.unfinished.is_empty();
-    if args.dry_run || nothing {
+    let Some(pruning) = pruning.as_mut().filter(|_| !nothing) else {
         return said(args, &survey, &chosen.iter().map(|ended| fate_of(ended, &root)).collect::<Vec<_>>(), false);
-    }
+    };
     if !args.yes && !chosen.is_empty() && !confirm("Remove them for good?") {
         return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
             Ok(Ending::Declined)
@@ -120,7 +124,10 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
         fates.push(Fate {
             ended,
             rescues: rescued,
-            is_failure: matches!(removed, Err(PruneError::Io(_) | PruneError::Busy)),
+            is_failure: matches!(
+                removed,
+                Err(PruneError::Io(_) | PruneError::Busy | PruneError::Open(OpenError::Damaged { .. }))
+            ),
             why: removed.err().map(|error| error.to_string()),
         });
     }
@@ -138,7 +145,8 @@ fn unprunable(error: PruneError) -> anyhow::Error {
     let hint = match &error {
         PruneError::Busy => Some("wait for it".to_owned()),
         PruneError::Open(error) => OpenError::hint(error),
-        PruneError::NotEnded | PruneError::Io(_) => None,
+        PruneError::Io(_) => Some("the home must be yours to write to; `--dry-run` only looks".to_owned()),
+        PruneError::NotEnded => None,
     };
     Failure::of(Ending::Failed, &error, hint).into()
 }
@@ -200,7 +208,7 @@ fn kept_for_undo(ended: &Ended, root: &Path) -> (usize, Vec<String>) {
 fn why(kept: &Kept) -> String {
     match kept {
         Kept::NotEnded => "it has not ended".to_owned(),
-        Kept::Damaged => "it is damaged".to_owned(),
+        Kept::Damaged => "it is damaged, or was changed after it was written".to_owned(),
         Kept::Unreadable(why) => format!("it can't be read: {why}"),
         Kept::NoTime => "nothing says how old it is".to_owned(),
     }
@@ -222,6 +230,9 @@ fn text(survey: &Survey, chosen: &[&Ended], root: &Path) -> String {
     }
     for (name, kept) in survey.kept.iter().filter(|(_, kept)| matches!(kept, Kept::Damaged | Kept::Unreadable(_))) {
         writeln!(text, "stays: {}: {}", visible_line(name), visible_line(&why(kept))).unwrap_or_default();
+    }
+    if survey.contents_stay && !chosen.is_empty() {
+        text.push_str("contents stay: journals that are not looked at here may name them\n");
     }
     for run_id in &survey.unfinished {
         writeln!(text, "goes: what an earlier pruning left of {run_id}").unwrap_or_default();
