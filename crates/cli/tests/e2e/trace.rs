@@ -304,7 +304,9 @@ fn a_pack_is_verified_where_there_is_no_home_and_by_python() {
             assert!(said.stdout.contains(": whole: ") && said.stdout.contains(&hash), "{}", said.stdout);
         }
         let python = |expected: i32| {
-            let output = Command::new("python3").arg("-I").arg(home.path(name).join("verify.py")).output();
+            // One script of a pack checks any other.
+            let script = if name == "whole" { home.path(name) } else { home.path("whole") }.join("verify.py");
+            let output = Command::new("python3").arg("-I").arg(script).arg(home.path(name)).output();
             // Whoever has no Python has the program.
             let Ok(output) = output else { return eprintln!("there is no python3: verify.py is not tried") };
             let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -319,6 +321,20 @@ fn a_pack_is_verified_where_there_is_no_home_and_by_python() {
         python(1);
         home.run(&["trace", "verify", "--pack", &folder]).expect_code(1).expect_text("journal.ndjson` is not what");
         fs::write(&path, &packed).expect("written");
+        python(0);
+        fs::create_dir(home.path(name).join("empty")).expect("a folder");
+        python(1);
+        fs::remove_dir(home.path(name).join("empty")).expect("removed");
+        let manifest = home.path(name).join("MANIFEST.json");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let another = text.replacen(&format!("\"run\": \"{RUN}\""), "\"run\": \"2026-01-15-OTHER\"", 1);
+        for changed in [another, text.replacen("\"faults\": 0", "\"faults\": 3", 1)] {
+            assert_ne!(changed, text, "something was changed in {text}");
+            fs::write(&manifest, changed).expect("written");
+            python(1);
+            home.run(&["trace", "verify", "--pack", &folder]).expect_code(1);
+        }
+        fs::write(&manifest, text).expect("written");
         fs::write(home.path(name).join("more"), "x").expect("written");
         python(1);
         home.run(&["trace", "verify", "--pack", &folder]).expect_code(1).expect_text("was added");
@@ -327,6 +343,21 @@ fn a_pack_is_verified_where_there_is_no_home_and_by_python() {
 
 fn memchr_of(bytes: &[u8], needle: &[u8]) -> usize {
     bytes.windows(needle.len()).position(|window| window == needle).expect("it is there")
+}
+
+#[test]
+fn a_journal_under_another_name_is_not_whole() {
+    let home = ran();
+    fs::copy(home.journal_path(RUN), home.journal_path("2026-01-15-COPY")).expect("copied");
+    home.run(&["trace", "verify", "2026-01-15-COPY"]).expect_code(1).expect_text(&format!("it is of the run `{RUN}`"));
+    home.run(&["trace", "verify", RUN]).expect_code(0);
+    rustix::fs::mknodat(rustix::fs::CWD, home.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .expect("a pipe");
+    let pipe = home.path("pipe").display().to_string();
+    home.run(&["trace", "verify", "--pack", &pipe]).expect_code(1).expect_text("neither a file nor a folder");
+    for lonely in ["--yes", "--json", "--peer", "--dry-run"] {
+        home.run(&["trace", "prune", lonely]).expect_code(2);
+    }
 }
 
 #[test]

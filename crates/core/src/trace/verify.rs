@@ -105,6 +105,8 @@ pub enum FindingKind {
     NoIntent,
     /// Lines after the run's end.
     AfterEnd,
+    /// The journal is of another run than its name says.
+    AnotherRun,
     /// A content is not where it was kept.
     ArtifactMissing,
     /// A content is not what its name says.
@@ -159,6 +161,8 @@ pub struct Verifier {
     artifacts: BTreeMap<String, u64>,
     ended: Option<u64>,
     after_end: Option<u64>,
+    /// The run that the journal says it is of, and on which line.
+    run: Option<(u64, String)>,
 }
 
 impl Verifier {
@@ -181,6 +185,7 @@ impl Verifier {
                 self.artifacts.entry(hash.clone()).or_insert(line);
             }
             Body::RunEnd { .. } => self.ended = Some(line),
+            Body::RunStart(start) => self.run = Some((line, start.run_id.to_string())),
             _ => {}
         }
     }
@@ -229,6 +234,13 @@ impl Verifier {
             is_fault: true,
             what: "it comes after the run's end, after which nothing is written".to_owned(),
             next: None,
+        }));
+        findings.extend(self.run.as_ref().filter(|(_, its)| its != run).map(|(line, its)| Finding {
+            line: Some(*line),
+            kind: FindingKind::AnotherRun,
+            is_fault: true,
+            what: format!("it is of the run `{its}`: the journal was copied or renamed"),
+            next: Some("move a copy out of the folder of sessions, or give the file its run's name again".to_owned()),
         }));
         for (hash, line) in &self.artifacts {
             findings.extend(lost(hash, *line, artifact(hash)));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use adjutant_core::trace::pack::{
     ARTIFACTS, Check, HASHES, JOURNAL, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PROGRAM, PROGRAM_TEXT, RedactedChain,
 };
+use adjutant_core::trace::read::read_bytes;
 use adjutant_core::trace::verify::{Artifact, Finding, Report, Verdict};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -60,8 +61,12 @@ pub fn verify_pack(path: &Path) -> io::Result<PackReport> {
         findings: Vec::new(),
         notes: Vec::new(),
     };
-    let checked = if fs::metadata(path)?.is_dir() {
+    let found = fs::metadata(path)?;
+    let checked = if found.is_dir() {
         check(&mut Folder::list(path)?, &mut report)
+    } else if !found.is_file() {
+        // A pipe would be waited for.
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is neither a file nor a folder"));
     } else {
         let file = File::open(path)?;
         let bytes = file.metadata()?.len();
@@ -158,11 +163,14 @@ fn journal(from: &mut impl Read, manifest: &Manifest, report: &mut PackReport) -
 
 fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mut PackReport) -> io::Result<()> {
     let mut chain = RedactedChain::new(hashes).map_err(io::Error::other)?;
+    let mut other = None;
     each_line(from, |line| {
         chain.line(line);
+        other = other.take().or_else(|| run_named_in(line)).filter(|run| *run != manifest.run);
         Ok(())
     })?;
     let found = chain.finish();
+    report.faults.extend(other.map(|run| format!("the journal is of the run `{}`", run.escape_debug())));
     report.unchanged_lines = found.unchanged;
     report.findings = found.findings;
     report.notes.push(
@@ -170,6 +178,14 @@ fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mu
     );
     compare(report, manifest, found.lines, found.last_seq, found.last_hash);
     Ok(())
+}
+
+/// The run that a line says the journal is of.
+fn run_named_in(line: &[u8]) -> Option<String> {
+    memchr::memmem::find(line, br#""type":"run_start""#)?;
+    let trace = read_bytes(line);
+    let start = trace.lines.first().filter(|line| line.kind == "run_start")?;
+    start.fields.text("run_id").map(std::borrow::Cow::into_owned)
 }
 
 fn compare(report: &mut PackReport, manifest: &Manifest, lines: u64, last_seq: Option<u64>, last_hash: Option<String>) {

@@ -1,6 +1,6 @@
-"""Checks an evidence pack of Adjutant in the folder that this file is in. Python 3.8, nothing else.
+"""Checks an evidence pack of Adjutant: the folder that is given, else the one that this file is in.
 
-Exit code 0 if nothing is wrong, 1 otherwise. Writes nothing.
+Python 3.8, nothing else. Exit code 0 if nothing is wrong, 1 if something is, 2 for wrong usage. Writes nothing.
 """
 
 import hashlib
@@ -20,10 +20,12 @@ HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def files_below(folder):
-    """Every file by its name in the pack; what is no plain file is named too."""
+    """Every file by its name in the pack; what is no plain file is named too, and a folder that holds nothing."""
     found = set()
     for here, folders, names in os.walk(folder):
-        for name in names + [name for name in folders if os.path.islink(os.path.join(here, name))]:
+        links = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        empty = [name for name in folders if name not in links and not os.listdir(os.path.join(here, name))]
+        for name in names + links + empty:
             found.add(os.path.relpath(os.path.join(here, name), folder).replace(os.sep, "/"))
     return found
 
@@ -47,8 +49,12 @@ def check_file(folder, name, facts):
     return None
 
 
-def check_journal(folder, facts):
-    """The lines: how many, their numbers, and their links as far as they can be checked."""
+def check_journal(folder, manifest):
+    """The lines: how many, their numbers, their run, what they name, and their links as far as they can be checked."""
+    facts, packed = manifest["journal"], set(manifest["files"])
+    left_out = {one.get("hash") for one in manifest["left_out"]}
+    if facts["faults"]:
+        yield f"journal.ndjson: {facts['faults']} faults were found in it when it was packed"
     hashes = None
     if facts["redacted"]:
         with open(os.path.join(folder, "hashes.txt"), encoding="ascii") as file:
@@ -70,6 +76,12 @@ def check_journal(folder, facts):
             expected = event["seq"] + 1 if isinstance(event.get("seq"), int) else expected + 1
             if before is not None and event.get("prev") != before:
                 yield f"line {number}: it does not name the line before"
+            artifact = event.get("artifact") if event.get("type") == "tool_result" else None
+            if isinstance(artifact, str) and HASH.fullmatch(artifact):
+                if f"artifacts/{artifact}" not in packed and artifact not in left_out:
+                    yield f"line {number}: the content {artifact} is not in the pack"
+            if event.get("type") == "run_start" and event.get("run_id") != manifest["run"]:
+                yield f"line {number}: it is of another run than the manifest says"
             if hashes is not None:
                 before = hashes[number - 1][:16] if number <= len(hashes) else None
                 is_marked = b"[redacted: " in text or b"redacted_bytes" in text or b"unreadable_line" in text
@@ -98,17 +110,21 @@ def check(folder):
     if not faults:
         faults = [fault for fault in (check_file(folder, name, named[name]) for name in sorted(named)) if fault]
     if not faults:
-        faults = list(check_journal(folder, manifest["journal"]))
+        faults = list(check_journal(folder, manifest))
     left_out = len(manifest["left_out"])
     print(f"run {manifest['run']}: {len(named)} files, {manifest['journal']['lines']} lines, {left_out} left out")
     return faults
 
 
 def main():
+    if len(sys.argv) > 2 or (len(sys.argv) == 2 and not os.path.isdir(sys.argv[1])):
+        print("usage: verify.py [FOLDER]: the folder of an unpacked evidence pack", file=sys.stderr)
+        return 2
+    folder = sys.argv[1] if len(sys.argv) == 2 else os.path.dirname(os.path.abspath(__file__))
     if blake3 is None:
         print("note: the module `blake3` is not installed, so the links between lines are not checked")
     try:
-        faults = check(os.path.dirname(os.path.abspath(__file__)))
+        faults = check(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         faults = [f"the pack can't be read: {error!r}"]
     for fault in faults:
