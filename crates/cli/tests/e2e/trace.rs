@@ -196,6 +196,8 @@ fn a_collector_gets_the_same_over_http() {
             ("200 OK", "{}"),
             ("200 OK", r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}"#),
             ("503 Service Unavailable", "full"),
+            ("307 Temporary Redirect\r\nlocation: /elsewhere", ""),
+            ("200 OK", "<html>log in first</html>"),
         ];
         for (status, body) in answers {
             let (mut stream, _) = listener.accept().expect("a connection");
@@ -216,6 +218,8 @@ fn a_collector_gets_the_same_over_http() {
     assert_eq!(sent, exported(&home, &[]).1);
     home.run(&args).expect_code(1).expect_text("refused 2 spans: too old");
     home.run(&args).expect_code(1).expect_text("status 503: full");
+    home.run(&args).expect_code(1).expect_text("status 307");
+    home.run(&args).expect_code(1).expect_text("no answer of a collector: <html>");
     let said = with_headers(&home, &args, "authorization:sesame");
     assert!(!said.expect_code(2).expect_text("entry 1 has no `=`").stderr.contains("sesame"));
 }

@@ -196,6 +196,7 @@ pub struct HttpClient {
     client: reqwest::Client,
     hosts: Arc<Hosts>,
     proxies: Proxies,
+    follows: bool,
 }
 
 /// The client could not be made; says why, with causes.
@@ -271,7 +272,13 @@ impl HttpClient {
         for proxy in proxies.for_client()? {
             building = building.proxy(proxy);
         }
-        Ok(Self { client: spoken(building).build()?, hosts, proxies })
+        Ok(Self { client: spoken(building).build()?, hosts, proxies, follows: true })
+    }
+
+    /// The same, to which a redirect is an answer like any other: what is sent goes to nobody else.
+    #[must_use]
+    pub fn without_redirects(self) -> Self {
+        Self { follows: false, ..self }
     }
 
     /// Sends bytes to `url`, under the same guards; follows no redirect. Returns the host with an answer of which the
@@ -319,7 +326,8 @@ impl HttpClient {
         let mut hop = Hop::first(request)?;
         for _ in 0..=REDIRECTS_MAX {
             let (host, mut response) = self.send(&hop).await?;
-            if let Some(location) = redirect(response.status(), response.headers()) {
+            let location = redirect(response.status(), response.headers()).filter(|_| self.follows);
+            if let Some(location) = location {
                 let next = hop.url.join(&location).map_err(|_| {
                     FetchError::Redirects(format!("a redirect to `{location}`, which is no web address"))
                 })?;

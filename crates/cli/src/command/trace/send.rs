@@ -28,7 +28,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// Posts the traces as JSON.
 pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
-    let client = HttpClient::new(hosts(endpoint)?)?;
+    let client = HttpClient::new(hosts(endpoint)?)?.without_redirects();
     let url = address(endpoint, PATH);
     let mut headers = headers::from_environment()?;
     headers.insert("content-type".to_owned(), "application/json".to_owned());
@@ -50,6 +50,12 @@ pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
             return Err(Failure::ending(Ending::Failed, what).into());
         }
         let answer: Value = serde_json::from_str(&said).unwrap_or_default();
+        if !(answer.is_object() || said.trim().is_empty()) {
+            let said: String = said.trim().chars().take(200).collect();
+            return Err(Failure::ending(Ending::Failed, format!("this is no answer of a collector: {said}"))
+                .hint("is that its address, and its port for OTLP over HTTP?")
+                .into());
+        }
         let partial = &answer["partialSuccess"];
         let count = &partial["rejectedSpans"];
         let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).unwrap_or(0);
