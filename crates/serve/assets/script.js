@@ -27,7 +27,11 @@
       throw new Error("the dashboard does not answer: is it still running?");
     }
     const said = await response.json().catch(() => ({ error: "the answer can't be read" }));
-    if (!response.ok) throw new Error(said.hint ? `${said.error}: ${said.hint}` : said.error);
+    if (!response.ok) {
+      const error = new Error(said.hint ? `${said.error}: ${said.hint}` : said.error);
+      error.status = response.status;
+      throw error;
+    }
     return said;
   };
 
@@ -35,6 +39,12 @@
     const came = form.querySelector(".came");
     came.classList.toggle("refused", Boolean(refused));
     came.textContent = text;
+    // What had the focus was switched off meanwhile: whoever goes by keys goes on from what came of it.
+    if (document.activeElement === document.body) {
+      came.tabIndex = -1;
+      came.focus();
+    }
+    if (came.offsetParent === null) announce(text);
   };
 
   const busy = (form, is) => {
@@ -59,7 +69,10 @@
         tell(form, came[0].said, lost.length > 0);
       } else {
         const late = lost.map((one) => `${one.id}: ${one.said}`).join("; ");
-        tell(form, `${came.length - lost.length} of ${came.length} answered${late ? `; ${late}` : ""}`, lost.length > 0);
+        const first = came.find((one) => one.is_ours && one.said.includes("; "));
+        const then = first ? `; the first: ${first.said}` : "";
+        const count = `${came.length - lost.length} of ${came.length} answered`;
+        tell(form, `${count}${late ? `; ${late}` : then}`, lost.length > 0);
       }
       form.dataset.done = "true";
     } catch (error) {
@@ -73,10 +86,10 @@
     try {
       tell(form, (await post(`/runs/${encodeURIComponent(form.dataset.run)}/say`, body)).said);
       if (body.what === "steer") form.querySelector("textarea").value = "";
-    } catch (error) {
-      tell(form, error.message, true);
-    } finally {
       busy(form, false);
+    } catch (error) {
+      busy(form, false);
+      tell(form, error.message, true);
     }
   };
 
@@ -93,16 +106,34 @@
 
   // Applying and removing a profile: what was shown, and nothing else.
   const profile = document.querySelector("form.profile");
+  const CAME = "adjutant-came";
+  // The page is made anew, since nothing on it is as it was, and says what came of it.
+  const reload = (text, refused) => {
+    try {
+      sessionStorage.setItem(CAME, JSON.stringify({ text, refused, path: location.pathname }));
+    } catch {
+      // Then the new page says it by what it shows.
+    }
+    location.reload();
+  };
   const change = async (act, body) => {
     busy(profile, true);
     try {
-      tell(profile, (await post(`/profile/${encodeURIComponent(profile.dataset.project)}/${act}`, body)).said);
+      reload((await post(`/profile/${encodeURIComponent(profile.dataset.project)}/${act}`, body)).said, false);
     } catch (error) {
+      if (error.status === 409) return reload(error.message, true);
       busy(profile, false);
       tell(profile, error.message, true);
     }
   };
   if (profile) {
+    try {
+      const came = JSON.parse(sessionStorage.getItem(CAME));
+      sessionStorage.removeItem(CAME);
+      if (came && came.path === location.pathname) tell(profile, came.text, came.refused);
+    } catch {
+      // There is nothing to say.
+    }
     profile.addEventListener("submit", (event) => {
       event.preventDefault();
       change("apply", { mark: profile.dataset.mark, as_of: profile.dataset.asOf });
@@ -147,6 +178,25 @@
     let last = list.dataset.after;
     let over = false;
     let fresh = 0;
+    let stood = null;
+    let saidAt = 0;
+    let missing = null;
+    const lost = document.getElementById("lost");
+
+    // A server that is gone is noticed by its silence: the browser tries again, and says nothing.
+    const reached = () => {
+      clearTimeout(missing);
+      missing = null;
+      if (!lost.hidden) announce("The dashboard answers again");
+      lost.hidden = true;
+    };
+    const unreached = () => {
+      if (missing !== null) return;
+      missing = setTimeout(() => {
+        lost.hidden = false;
+        announce(lost.textContent);
+      }, 3000);
+    };
 
     const isAtEnd = () => list.getBoundingClientRect().bottom <= window.innerHeight + 80;
 
@@ -159,7 +209,7 @@
       item.classList.add("fresh");
       list.append(content);
       while (list.children.length > MOMENTS_MAX) list.firstElementChild.remove();
-      fresh += 1;
+      if (item.offsetParent !== null) fresh += 1;
       if (!stay) item.scrollIntoView({ block: "nearest" });
     };
 
@@ -184,17 +234,25 @@
         }
       }
       document.getElementById("waits").hidden = open.size === 0;
+      document.getElementById("counted").replaceChildren(made(head.counted));
+      const state = document.querySelector("#status .state")?.textContent;
+      // What is urgent is said at once, what only goes on every ten seconds.
+      const urgent = asked > 0 || (stood !== null && state !== stood);
+      stood = state;
+      if (!urgent && (!fresh || Date.now() - saidAt < 10000)) return;
       const news = [];
-      if (fresh) news.push(`${fresh} new events`);
+      if (fresh) news.push(`${fresh} new event${fresh > 1 ? "s" : ""}`);
       if (asked) news.push(`${asked} new question${asked > 1 ? "s" : ""}`);
-      const state = document.querySelector("#status .state");
-      if (news.length && state) announce(`${news.join(", ")}; ${state.textContent}`);
+      announce([...news, state].join("; "));
+      saidAt = Date.now();
       fresh = 0;
     };
 
     const stop = () => {
       if (source) source.close();
       source = null;
+      clearTimeout(missing);
+      missing = null;
     };
 
     const begin = () => {
@@ -206,12 +264,17 @@
         over = true;
         stop();
         button.hidden = true;
+        // A dialog in a section that is hidden would hold the page.
+        document.getElementById("sure")?.close("no");
         const section = document.getElementById("say");
+        if (section?.contains(document.activeElement)) document.getElementById("main").focus();
         if (section) section.hidden = true;
         announce("The run is over");
       });
       source.addEventListener("replaced", () => location.reload());
+      source.addEventListener("open", reached);
       source.addEventListener("error", () => {
+        if (source && source.readyState === EventSource.CONNECTING) unreached();
         // The browser tries again by itself, unless it was refused.
         if (source && source.readyState === EventSource.CLOSED) {
           stop();

@@ -20,13 +20,14 @@ fn a_profile_is_applied_as_it_was_shown_and_removed_once_that_is_meant() {
     for part in ["detector destructive", "loose", "budget execute", "it is doing its job", "0.9 (0.62 to 0.98)"] {
         assert!(text.contains(part), "no {part}: {text}");
     }
-    // What was applied since is not what was shown.
+    // What was applied since is not what was shown: the page is made anew, says so, and goes on from there.
     home.write(path, before.replace("11.5", "11"));
     browser.click("form.profile button[type=submit]");
     browser.until("document.querySelector('.came.refused').textContent.includes('not what was shown')");
-    home.write(path, &before);
     browser.click("form.profile button[type=submit]");
     browser.until("document.querySelector('.came:not(.refused)')?.textContent.startsWith('applied')");
+    browser.until("document.activeElement === document.querySelector('.came')");
+    browser.until("document.querySelector('form.profile button[type=submit]').textContent === 'Apply it again'");
     assert!(!home.read(path).contains("11.5"), "what no run teaches any more is gone");
 
     browser.goto(&served.page("profile/orchard"));
@@ -37,5 +38,6 @@ fn a_profile_is_applied_as_it_was_shown_and_removed_once_that_is_meant() {
     browser.click("#reset");
     browser.click("dialog button[value=reset]");
     browser.until("document.querySelector('.came').textContent.startsWith('removed')");
+    browser.until("!document.getElementById('reset')");
     assert!(!home.path(path).exists());
 }

@@ -125,9 +125,24 @@ impl Browser {
              if (is) done({{is}}); else if (Date.now() - begun > {}) done(null); else setTimeout(look, 20); }}; look();",
             WAIT_MS - 5_000
         );
-        let found = self.run_async(&body);
+        let found = self.look(&body);
         assert!(!found.is_null(), "never came: {condition}\n{}", self.text());
         found["is"].clone()
+    }
+
+    /// Runs a script that only looks: if the page is loaded anew meanwhile, which ends what runs on it, it looks again.
+    fn look(&self, script: &str) -> Value {
+        const PAGES_MAX: usize = 5;
+        let script = format!("const done = arguments[arguments.length - 1]; {script}");
+        let body = json!({ "script": script, "args": [] });
+        for _ in 0..PAGES_MAX {
+            let (status, answer) = request(self.port, "POST", &format!("{}/execute/async", self.session), &body);
+            if status == 200 {
+                let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no JSON: {answer}"));
+                return answer["value"].clone();
+            }
+        }
+        panic!("the page is loaded again and again, or the browser is gone: {}", self.text());
     }
 
     /// The text of the page.

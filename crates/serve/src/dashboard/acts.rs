@@ -149,8 +149,7 @@ pub(super) async fn say(
     Path(name): Path<String>,
     Json(word): Json<Word>,
 ) -> Result<Json<Told>, Fault> {
-    let run_id = run_named(&name)?;
-    aside(move || tell(&hall, &run_id, word).map(Json)).await
+    aside(move || tell(&hall, &hall.look.run(&name)?, word).map(Json)).await
 }
 
 fn tell(hall: &Hall, run_id: &RunId, word: Word) -> Result<Told, Fault> {

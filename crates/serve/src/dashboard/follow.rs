@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use super::Hall;
 use super::fault::Fault;
 use super::guard::check_stream;
-use super::look::{aside, run_named};
+use super::look::aside;
 use super::pages::run::{head, moment, question};
 
 /// How many events wait for a slow browser; then the journal waits, not the memory.
@@ -50,7 +50,6 @@ pub(super) async fn follow(
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Fault> {
     check_stream(&headers)?;
-    let run_id = run_named(&name)?;
     let place = hall.follows.clone().try_acquire_owned().map_err(|_| {
         Fault::new(StatusCode::SERVICE_UNAVAILABLE, "Too many runs are followed at once").hint("close some windows")
     })?;
@@ -59,7 +58,11 @@ pub(super) async fn follow(
     let mut following = {
         let hall = hall.clone();
         let after = last.or(from.after);
-        aside(move || Following::begin(hall, run_id, after)).await?
+        aside(move || {
+            let run_id = hall.look.run(&name)?;
+            Following::begin(hall, run_id, after)
+        })
+        .await?
     };
     let (sender, mut receiver) = mpsc::channel(WAITING_MAX);
     tokio::spawn(async move {
@@ -202,14 +205,15 @@ impl Following {
         let hall = &self.hall;
         let read = || -> Result<(String, bool), Fault> {
             let lines = hall.look.journal(&self.run_id)?;
-            let head = head(hall, &self.run_id, &lines.trace())?;
+            let head = head(hall, &self.run_id, &lines, &lines.trace())?;
             let mut questions = Vec::new();
             for row in &head.questions {
                 let answered = row.answered.is_some();
                 let html = question(&hall.base, row)?;
                 questions.push(json!({ "id": row.short, "answered": answered, "html": html }));
             }
-            let data = json!({ "status": head.status, "questions": questions, "over": head.is_over });
+            let data =
+                json!({ "status": head.status, "counted": head.counted, "questions": questions, "over": head.is_over });
             Ok((data.to_string(), head.is_over))
         };
         match read() {

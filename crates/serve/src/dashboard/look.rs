@@ -14,7 +14,7 @@ use adjutant_runtime::waiting::Waiting;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Catalogue, Catalogued, Found, Identity, Listed};
 use adjutant_store::scan::{self, Use};
-use adjutant_store::{Home, MemoryStore, Owner};
+use adjutant_store::{Home, MemoryStore, Owner, chain};
 use axum::http::StatusCode;
 use jiff::Timestamp;
 
@@ -42,6 +42,11 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// How many lines of a journal of ours don't carry the hash of the line before.
+    pub(super) fn breaks(&self) -> u64 {
+        chain::breaks(self.lines.iter().map(|(_, line)| line.as_bytes()))
+    }
+
     pub(super) fn trace(&self) -> Trace<'_> {
         let mut trace = read::read_lines(self.lines.iter().map(|(number, line)| (*number, line.as_str())));
         trace.damaged.extend(&self.unusable);
@@ -96,6 +101,14 @@ impl Look {
         match runs::named(&self.home, name) {
             Ok(found) => found.ok_or_else(no_such_run),
             Err(error) => Err(Fault::failed(format!("can't read the folder of sessions: {error}"))),
+        }
+    }
+
+    /// The run of ours of exactly this name: nothing is said to one that was never begun, or that is the peer's.
+    pub(super) fn run(&self, name: &str) -> Result<RunId, Fault> {
+        match self.named(name)? {
+            Found::Run(run_id) => Ok(run_id),
+            Found::Peer(_) => Err(no_such_run()),
         }
     }
 

@@ -169,6 +169,7 @@ fn router(hall: &Arc<Hall>) -> Router {
         .route(&at(""), get(pages::front))
         .route(&at("/"), get(pages::front))
         .route(&at("/runs"), get(pages::runs::page))
+        .route(&at("/runs/"), get(pages::front))
         .route(&at("/runs/{run}"), get(pages::run::page))
         .route(&at("/runs/{run}/events"), get(follow::follow))
         .route(&at("/runs/{run}/say"), post(acts::say))

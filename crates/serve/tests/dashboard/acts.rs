@@ -126,7 +126,7 @@ async fn a_run_is_told_what_it_can_be_told() {
         ("B", json!({"what": "stop"}), StatusCode::OK, "once it is driven: adjutant resume 2026-01-01-B"),
         ("B", json!({"what": "pause"}), StatusCode::OK, "no worker goes on with it"),
         ("C", json!({"what": "stop"}), StatusCode::CONFLICT, "is over"),
-        ("Z", json!({"what": "stop"}), StatusCode::NOT_FOUND, "no run"),
+        ("Z", json!({"what": "stop"}), StatusCode::NOT_FOUND, "no such run"),
         ("A", json!({"what": "amend"}), StatusCode::UNPROCESSABLE_ENTITY, ""),
     ] {
         let got = say(run, word.clone()).await;

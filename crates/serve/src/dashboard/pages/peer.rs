@@ -1,14 +1,12 @@
 //! A session of the peer: to look at only.
 
 use adjutant_core::trace::read::Trace;
-use adjutant_core::view::cost::Cost;
-use adjutant_core::view::detectors::{self, DetectorCount};
 use adjutant_core::view::peer_session::{self, Approval, PeerMessage, PeerSession};
 use adjutant_core::view::summary;
 use adjutant_store::runs::PeerFiles;
 use askama::Template;
 
-use super::run::{Moments, Window};
+use super::run::{CountedPart, Moments, Window};
 use super::{Shell, clock};
 use crate::dashboard::Hall;
 use crate::dashboard::fault::Fault;
@@ -38,8 +36,7 @@ pub(super) struct Page {
     moments: Moments,
     /// Nobody follows it.
     follow_after: Option<u64>,
-    cost: Cost,
-    detectors: Vec<DetectorCount>,
+    counted: String,
 }
 
 /// The page of the session `name`: its session file, its transcript and its trace, whichever there are.
@@ -81,8 +78,7 @@ pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fau
         shown,
         moments: Moments::of(&trace, window)?,
         follow_after: None,
-        cost: hall.look.cost(&trace),
-        detectors: detectors::of(&trace).detectors,
+        counted: CountedPart::of(hall, &trace)?,
     })
 }
 

@@ -29,6 +29,8 @@ struct Page {
     candidate: Contents,
     /// What would change; absent where there was no profile before.
     changes: Option<Vec<Change>>,
+    /// Whether the candidate is more than what is applied, made anew.
+    has_changes: bool,
     is_idle: bool,
     /// Tell this from everything else that could be shown, for who acts on it.
     mark: String,
@@ -73,13 +75,15 @@ pub(in crate::dashboard) async fn page(
             .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))?;
         let applied = shown.applied.as_ref().ok().and_then(Option::as_ref);
         let unusable = shown.applied.as_ref().err();
+        let changes = applied.map(|before| before.changes(&shown.candidate));
         render(&Page {
             shell: Shell::around(&hall, "profile"),
             project: project.to_string(),
-            unusable: unusable.map(|error| (error.to_string(), error.hint(&project).unwrap_or_default())),
+            unusable: unusable.map(|error| (why(error), error.hint(&project).unwrap_or_default())),
             applied: applied.map(|profile| Contents::of("applied", profile)),
             candidate: Contents::of("candidate", &shown.candidate),
-            changes: applied.map(|before| before.changes(&shown.candidate)),
+            has_changes: changes.as_ref().is_none_or(|changes| !changes.is_empty()),
+            changes,
             is_idle: shown.candidate.is_idle(),
             mark: shown.mark(),
             applied_mark: shown.applied_mark(),
@@ -88,6 +92,12 @@ pub(in crate::dashboard) async fn page(
         })
     })
     .await
+}
+
+/// What is wrong, with its causes.
+fn why(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Now, to what a page can say of it: it comes back with what is applied.

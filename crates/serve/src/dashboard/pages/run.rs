@@ -21,7 +21,7 @@ use super::inbox::QuestionPart;
 use super::{Shell, clock, render};
 use crate::dashboard::Hall;
 use crate::dashboard::fault::Fault;
-use crate::dashboard::look::aside;
+use crate::dashboard::look::{Lines, aside};
 
 /// How many moments are on a page: a journal may have a hundred thousand.
 const MOMENTS_PER_PAGE: usize = 200;
@@ -30,10 +30,10 @@ const MOMENTS_PER_PAGE: usize = 200;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::dashboard) struct Window {
-    /// Those before this one.
-    before: Option<u64>,
+    /// Those before this one. What is no number is none, here and below.
+    before: String,
     /// Those after this one.
-    after: Option<u64>,
+    after: String,
     /// Whether those are shown too that the program notes for itself.
     details: Option<String>,
 }
@@ -49,8 +49,22 @@ struct Page {
     /// The last that is shown, where what follows is to be followed.
     follow_after: Option<u64>,
     moments: Moments,
+    counted: String,
+}
+
+/// What was counted: replaced as it goes on.
+#[derive(Template)]
+#[template(path = "counted.html")]
+pub(super) struct CountedPart {
     cost: Cost,
     detectors: Vec<DetectorCount>,
+}
+
+impl CountedPart {
+    pub(super) fn of(hall: &Hall, trace: &Trace<'_>) -> Result<String, Fault> {
+        let part = Self { cost: hall.look.cost(trace), detectors: detectors::of(trace).detectors };
+        part.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+    }
 }
 
 /// The moments on a page.
@@ -72,6 +86,9 @@ pub(super) struct Moments {
 #[derive(Template)]
 #[template(path = "status.html")]
 struct StatusPart<'a> {
+    run_id: &'a RunId,
+    /// How many lines don't carry the hash of the line before.
+    breaks: u64,
     summary: &'a Summary,
     state: RunState,
     cost: String,
@@ -93,6 +110,8 @@ struct MomentPart<'a> {
 pub(in crate::dashboard) struct Head {
     /// Where it stands, as a part of the page.
     pub(in crate::dashboard) status: String,
+    /// What it cost and which detectors fired, as a part of the page.
+    pub(in crate::dashboard) counted: String,
     /// What it asks.
     pub(in crate::dashboard) questions: Vec<Row>,
     /// Whether it is over.
@@ -114,7 +133,7 @@ pub(in crate::dashboard) async fn page(
 fn run(hall: &Hall, run_id: &RunId, window: &Window) -> Result<Page, Fault> {
     let lines = hall.look.journal(run_id)?;
     let trace = lines.trace();
-    let head = head(hall, run_id, &trace)?;
+    let head = head(hall, run_id, &lines, &trace)?;
     let moments = Moments::of(&trace, window)?;
     Ok(Page {
         shell: Shell::around(hall, "runs"),
@@ -124,8 +143,7 @@ fn run(hall: &Hall, run_id: &RunId, window: &Window) -> Result<Page, Fault> {
         questions: head.questions.iter().map(|row| question(&hall.base, row)).collect::<Result<_, Fault>>()?,
         follow_after: (!moments.has_newer && !head.is_over).then_some(moments.last),
         moments,
-        cost: hall.look.cost(&trace),
-        detectors: detectors::of(&trace).detectors,
+        counted: head.counted,
     })
 }
 
@@ -134,7 +152,8 @@ impl Moments {
     pub(super) fn of(trace: &Trace<'_>, window: &Window) -> Result<Self, Fault> {
         let total = trace.lines.len();
         // Places grow from line to line, but for damage.
-        let (begin, end) = match (window.before, window.after) {
+        let number = |text: &str| text.parse::<u64>().ok();
+        let (begin, end) = match (number(&window.before), number(&window.after)) {
             (Some(before), _) => {
                 let end = trace.lines.partition_point(|line| place(line) < before);
                 (end.saturating_sub(MOMENTS_PER_PAGE), end)
@@ -163,7 +182,7 @@ impl Moments {
 }
 
 /// Where a run stands and what it asks.
-pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, trace: &Trace<'_>) -> Result<Head, Fault> {
+pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, lines: &Lines, trace: &Trace<'_>) -> Result<Head, Fault> {
     let waiting = hall.look.waiting_of(run_id)?;
     let summary = summary::of(trace);
     let is_driven = say::is_driven(&hall.look.home, run_id);
@@ -173,9 +192,11 @@ pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, trace: &Trace<'_>)
     let cost = hall.look.cost(trace).in_short();
     let at = |at: &Option<String>| at.as_deref().map_or_else(|| "-".to_owned(), clock);
     let (started, updated) = (at(&summary.started_at), at(&summary.updated_at));
-    let status = StatusPart { summary: &summary, state, cost, started, updated, is_driven };
+    let breaks = if trace.is_ours() { lines.breaks() } else { 0 };
+    let status = StatusPart { run_id, breaks, summary: &summary, state, cost, started, updated, is_driven };
     let status = status.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))?;
-    Ok(Head { status, questions: waiting.rows, is_over: summary.outcome.is_some() })
+    let counted = CountedPart::of(hall, trace)?;
+    Ok(Head { status, counted, questions: waiting.rows, is_over: summary.outcome.is_some() })
 }
 
 /// One moment as a part of the page.
