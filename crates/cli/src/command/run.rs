@@ -11,6 +11,7 @@ use adjutant_core::id::BriefId;
 use adjutant_core::price;
 use adjutant_core::procedure::Part;
 use adjutant_core::role::{BadRoleName, Role, RoleName};
+use adjutant_core::session::detect::Detector;
 use adjutant_core::session::{Mode, standing_orders};
 use adjutant_core::trace::{Body, Entry, RunStart, TRACE_VERSION, Versions};
 use adjutant_core::view::visible_text;
@@ -338,7 +339,11 @@ fn of_learned(learned: &Learned) -> Vec<Body> {
 fn taken_lines(settings: &Settings) -> Vec<String> {
     let Some(from) = settings.learned.source() else { return Vec::new() };
     let detectors = settings.detectors.iter().filter(|(_, set)| set.from == from);
-    let detectors = detectors.map(|(name, set)| (format!("detector {name}"), set.value.clone()));
+    let detectors = detectors.map(|(name, set)| {
+        let is_held = set.value == "disabled" && name.parse().is_ok_and(Detector::is_safety_critical);
+        let value = if is_held { "default, since nothing disables it".to_owned() } else { set.value.clone() };
+        (format!("detector {name}"), value)
+    });
     let all = detectors.chain(settings.learned_limits());
     all.map(|(what, value)| format!("{what}: {value} (from {from})")).collect()
 }

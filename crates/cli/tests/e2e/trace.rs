@@ -390,6 +390,6 @@ fn what_has_ended_and_is_old_goes_and_nothing_else() {
     assert!(!home.path(&format!("home/rescue/{RUN}")).exists());
     assert_eq!(home.journal(&waiting), before);
     home.run(&["trace", "verify", "--all"]).expect_code(0).expect_text("1 verified, 0 not whole");
-    home.run(&["resume", &format!("{RUN}-r1")]).expect_code(1).expect_text("there is no run");
+    home.run(&["resume", &format!("{RUN}-r1")]).expect_code(1).expect_text("was pruned at ");
     home.run(&["trace", "prune", "--older-than", "0", "--yes"]).expect_code(0).expect_text("nothing to remove");
 }

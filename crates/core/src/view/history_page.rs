@@ -38,8 +38,9 @@ pub fn plots(history: &History) -> Vec<Plot> {
         .map(|row| (row.phase.as_str(), row.p50, row.p90, row.max as f64))
         .collect();
     if !phases.is_empty() {
-        let title = "Tool calls of a session, by phase: median, nine of ten, most";
-        plots.push(Plot { title, svg: plot::spreads(title, &phases) });
+        let title = "Tool calls of a session, by phase: a mark at the median, a bar to nine of ten, a line to the most";
+        let say = |p50, p90, max| format!("median {p50}, nine of ten {p90}, most {max}");
+        plots.push(Plot { title, svg: plot::spreads(title, &phases, say) });
     }
     let detectors: Vec<(&str, f64, f64, f64)> = (history.detectors.iter())
         .filter_map(|row| {
@@ -48,8 +49,10 @@ pub fn plots(history: &History) -> Vec<Plot> {
         })
         .collect();
     if !detectors.is_empty() {
-        let title = "False positives by detector: rate, and what it lies between";
-        plots.push(Plot { title, svg: plot::spreads(title, &detectors) });
+        let title =
+            "False positives by detector: a bar to the rate, which lies between the mark and the end of the line";
+        let say = |low, rate, high| format!("rate {rate}, between {low} and {high}");
+        plots.push(Plot { title, svg: plot::spreads(title, &detectors, say) });
     }
     plots
 }
@@ -62,6 +65,7 @@ body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)
 pre{overflow-x:auto;font:13px/1.45 ui-monospace,monospace}\
 figure{margin:1.5rem 0}figcaption{color:var(--soft)}\
 .plot{width:100%;height:auto}.plot text{font:12px system-ui,sans-serif;fill:var(--soft)}\
+@media(max-width:44rem){.plot text{font-size:18px}}\
 .bar{fill:var(--bar)}.good,.mark{fill:var(--good)}.reach{fill:var(--soft)}.axis{stroke:var(--line)}";
 
 /// The page.

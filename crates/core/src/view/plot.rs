@@ -39,7 +39,11 @@ pub fn columns(title: &str, names: &[&str], values: &[(u64, u64)]) -> String {
     let most = values.iter().map(|(value, _)| *value).max().unwrap_or(0).max(1);
     let first = names.first().copied().unwrap_or("-");
     let last = names.last().copied().unwrap_or("-");
-    let mut svg = opened(title, &format!("{} values from {first} to {last}, the highest {most}", values.len()));
+    let said = match values.len() {
+        1 => format!("one value, of {first}: {most}"),
+        count => format!("{count} values from {first} to {last}, the highest {most}"),
+    };
+    let mut svg = opened(title, &said);
     scale(&mut svg, most);
     let count = u32::try_from(values.len().max(1)).unwrap_or(u32::MAX);
     for (place, ((value, good), name)) in values.iter().zip(names).enumerate() {
@@ -60,37 +64,38 @@ pub fn columns(title: &str, names: &[&str], values: &[(u64, u64)]) -> String {
         }
     }
     label(&mut svg, LEFT, HEIGHT + BELOW - 8, "start", first);
-    label(&mut svg, WIDTH, HEIGHT + BELOW - 8, "end", last);
+    if values.len() > 1 {
+        label(&mut svg, WIDTH, HEIGHT + BELOW - 8, "end", last);
+    }
     svg.push_str("</svg>");
     svg
 }
 
-/// One line for each row: its name, a bar to the second number, a thinner one to the third, a mark at the first.
+/// One line for each row: its name, a bar to the second number, a thinner one to the third, a mark at the first. `say`
+/// puts the three into words, for whoever can't see them.
 #[must_use]
-pub fn spreads(title: &str, rows: &[(&str, f64, f64, f64)]) -> String {
+pub fn spreads(title: &str, rows: &[(&str, f64, f64, f64)], say: impl Fn(f64, f64, f64) -> String) -> String {
     const ROW: u32 = 28;
     const NAMES: u32 = 150;
     let most = rows.iter().fold(1.0_f64, |most, row| most.max(row.3));
     let height = ROW * u32::try_from(rows.len()).unwrap_or(0) + BELOW;
-    let words: Vec<String> = rows
-        .iter()
-        .map(|(name, p50, p90, max)| format!("{name}: median {p50}, nine of ten {p90}, most {max}"))
-        .collect();
+    let words: Vec<String> =
+        rows.iter().map(|(name, mark, bar, line)| format!("{name}: {}", say(*mark, *bar, *line))).collect();
     let mut svg = String::new();
     open(&mut svg, title, &words.join("; "), height);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a plot")]
     let at = |value: f64| NAMES + (f64::from(WIDTH - NAMES - 8) * (value / most).clamp(0.0, 1.0)).round() as u32;
-    for (place, (name, p50, p90, max)) in rows.iter().enumerate() {
+    for (place, (name, mark, bar, line)) in rows.iter().enumerate() {
         let top = ROW * u32::try_from(place).unwrap_or(0);
         label(&mut svg, NAMES - 8, top + 18, "end", name);
         let _ = write!(
             svg,
             r#"<rect class="reach" x="{NAMES}" y="{}" width="{}" height="2"/><rect class="bar" x="{NAMES}" y="{}" width="{}" height="12"/><rect class="mark" x="{}" y="{}" width="3" height="18"/>"#,
             top + 13,
-            at(*max) - NAMES,
+            at(*line) - NAMES,
             top + 8,
-            at(*p90) - NAMES,
-            at(*p50),
+            at(*bar) - NAMES,
+            at(*mark),
             top + 5
         );
     }
@@ -137,7 +142,9 @@ mod tests {
     #[test]
     fn names_can_not_break_out() {
         let nasty = "</svg><script>\u{202e}\"'&";
-        for svg in [columns(nasty, &[nasty], &[(3, 1)]), spreads(nasty, &[(nasty, 1.0, 2.0, 3.0)])] {
+        for svg in
+            [columns(nasty, &[nasty], &[(3, 1)]), spreads(nasty, &[(nasty, 1.0, 2.0, 3.0)], |_, _, _| nasty.to_owned())]
+        {
             assert!(
                 !svg.contains("<script") && svg.matches("</svg>").count() == 1 && !svg.contains('\u{202e}'),
                 "{svg}"

@@ -4,10 +4,13 @@ use std::io;
 
 use adjutant_core::id::RunId;
 use adjutant_core::nearest::{nearest, question};
+use adjutant_core::trace::wire;
+use jiff::Timestamp;
 use thiserror::Error;
 
 use super::{Files, names, run_number, summary, unbegun};
 use crate::home::Home;
+use crate::prune::Note;
 
 /// What was found under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,14 @@ pub enum FindError {
         given: String,
         /// Names that may have been meant.
         nearest: Vec<String>,
+    },
+    /// There was one, and it was pruned.
+    #[error("the run `{given}` was pruned at {}", wire::timestamp(*at))]
+    Pruned {
+        /// What was typed.
+        given: String,
+        /// When.
+        at: Timestamp,
     },
     /// Runs of several briefs begin like that.
     #[error("`{given}` may mean any of {}", candidates.join(", "))]
@@ -50,6 +61,7 @@ impl FindError {
             Self::Unknown { nearest, .. } => {
                 question(nearest).or_else(|| Some("`adjutant list` shows all runs".into()))
             }
+            Self::Pruned { .. } => Some("an evidence pack that was exported before has all of it".into()),
             Self::Ambiguous { .. } => Some("type more of the name".into()),
             Self::Unreadable(_) => None,
         }
@@ -105,6 +117,10 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     let begun: Vec<&Candidate> = candidates.iter().filter(|run| begins(&run.name, given)).collect();
     match begun.as_slice() {
         [] => {
+            let pruned = [Some(given), first_of].into_iter().flatten().find_map(|name| pruned_at(home, name));
+            if let Some(at) = pruned {
+                return Err(FindError::Pruned { given: shown(given), at });
+            }
             let near = nearest(given, all.keys().map(String::as_str));
             Err(FindError::Unknown { given: shown(given), nearest: near.into_iter().map(str::to_owned).collect() })
         }
@@ -146,6 +162,12 @@ fn found(candidate: &Candidate) -> Result<Found, FindError> {
         Ok(run_id) if !candidate.is_peers => Ok(Found::Run(run_id)),
         _ => Ok(Found::Peer(candidate.name.clone())),
     }
+}
+
+/// When the run of this name was pruned, if it was.
+fn pruned_at(home: &Home, given: &str) -> Option<Timestamp> {
+    let note = std::fs::read(home.pruned(&given.parse().ok()?)).ok()?;
+    serde_json::from_slice::<Note>(&note).ok().filter(|note| note.run_id.as_str() == given).map(|note| note.pruned_at)
 }
 
 /// What was typed, cut to a length that can be shown.

@@ -53,13 +53,13 @@ pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fau
         }
     };
     if !trace.damaged.is_empty() {
-        problems.push(format!("{} lines of the trace are damaged and left out.", trace.damaged.len()));
+        problems.push(left_out(trace.damaged.len(), "trace"));
     }
     let facts = Facts::of(session.as_ref(), &trace);
     let session = session.unwrap_or_default();
     let (kept, unreadable) = files.transcript.as_deref().map(peer_session::read_transcript).unwrap_or_default();
     if !unreadable.is_empty() {
-        problems.push(format!("{} lines of the transcript are damaged and left out.", unreadable.len()));
+        problems.push(left_out(unreadable.len(), "transcript"));
     }
     let said = if kept.is_empty() { session.messages } else { kept };
     let shown = said[said.len().saturating_sub(MESSAGES_SHOWN_MAX)..].to_vec();
@@ -103,6 +103,11 @@ impl Facts {
             updated_at: summary.updated_at,
         }
     }
+}
+
+fn left_out(lines: usize, of: &str) -> String {
+    let are = if lines == 1 { "line" } else { "lines" };
+    format!("{lines} {are} of the {of} can't be read, and {} left out.", if lines == 1 { "is" } else { "are" })
 }
 
 fn or_dash(text: Option<String>) -> String {
