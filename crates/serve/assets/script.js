@@ -280,6 +280,7 @@
           stop();
           button.setAttribute("aria-pressed", "false");
           button.textContent = "Follow";
+          lost.hidden = true;
           announce("The run is not followed any more");
         }
       });

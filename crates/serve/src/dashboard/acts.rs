@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Hall;
 use super::fault::Fault;
-use super::look::{aside, run_named};
+use super::look::aside;
 use super::pages::past::project_named;
 
 /// Whence, as it is put on record.
@@ -50,8 +50,9 @@ pub(super) struct Said {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Word {
-    Pause,
-    Stop,
+    // With braces, since what has none takes any field besides.
+    Pause {},
+    Stop {},
     Steer { text: String },
 }
 
@@ -74,7 +75,7 @@ fn give(hall: &Hall, answer: &Answer) -> Result<Vec<Said>, Fault> {
         return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "Name the questions that are answered"));
     }
     let waiting = match answer.ids.as_slice() {
-        [id] => hall.look.waiting_of(&run_of(id)?)?,
+        [id] => hall.look.waiting_of(&hall.look.run(run_of(id))?)?,
         _ => hall.look.waiting()?,
     };
     let row = |id: &String| waiting.rows.iter().find(|row| row.id == *id);
@@ -105,8 +106,8 @@ fn give(hall: &Hall, answer: &Answer) -> Result<Vec<Said>, Fault> {
 }
 
 /// The run that a question's name begins with.
-fn run_of(id: &str) -> Result<RunId, Fault> {
-    run_named(id.split(':').next().unwrap_or_default())
+fn run_of(id: &str) -> &str {
+    id.split(':').next().unwrap_or_default()
 }
 
 /// The answer as it would be typed to a question.
@@ -157,8 +158,8 @@ fn tell(hall: &Hall, run_id: &RunId, word: Word) -> Result<Told, Fault> {
     say::unfinished(home, run_id).map_err(not_told)?;
     let (message, then, undriven) = match word {
         // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
-        Word::Pause => (Message::Interrupt, "it stands still", "no worker goes on with it until then"),
-        Word::Stop => (Message::Stop, "it is stopped", "once it is driven"),
+        Word::Pause {} => (Message::Interrupt, "it stands still", "no worker goes on with it until then"),
+        Word::Stop {} => (Message::Stop, "it is stopped", "once it is driven"),
         Word::Steer { text } => {
             let text = text.trim().to_owned();
             if text.is_empty() {

@@ -147,11 +147,6 @@ impl Look {
     }
 }
 
-/// The run of that name, as an address has it.
-pub(super) fn run_named(name: &str) -> Result<RunId, Fault> {
-    name.parse().map_err(|_| no_such_run())
-}
-
 fn no_such_run() -> Fault {
     Fault::new(StatusCode::NOT_FOUND, "There is no such run").hint("the list of runs shows all that there are")
 }

@@ -3,10 +3,10 @@
 use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
 use adjutant_core::procedure::{Slot, What};
 use adjutant_core::trace::{Body, Outcome};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Got, World, may_delete};
+use crate::world::{Got, World, may_delete, set};
 
 fn id(run: &str, number: u32) -> String {
     format!("{run}:ask/{number}.1")
@@ -128,6 +128,8 @@ async fn a_run_is_told_what_it_can_be_told() {
         ("C", json!({"what": "stop"}), StatusCode::CONFLICT, "is over"),
         ("Z", json!({"what": "stop"}), StatusCode::NOT_FOUND, "no such run"),
         ("A", json!({"what": "amend"}), StatusCode::UNPROCESSABLE_ENTITY, ""),
+        ("A", json!({"what": "pause", "x": 1}), StatusCode::UNPROCESSABLE_ENTITY, ""),
+        ("A", json!({"what": "stop", "text": "now"}), StatusCode::UNPROCESSABLE_ENTITY, ""),
     ] {
         let got = say(run, word.clone()).await;
         assert_eq!(got.status, status, "{run} {word}: {}", got.text);
@@ -138,4 +140,25 @@ async fn a_run_is_told_what_it_can_be_told() {
     assert_eq!(world.letters("2026-01-01-B")[0]["whence"], "dashboard");
     assert!(world.letters("2026-01-01-C").is_empty());
     drop(driven);
+}
+
+#[tokio::test]
+async fn what_never_began_is_no_run_and_nothing_is_put_down_for_it() {
+    let world = World::open().await;
+    let run = "2026-05-01-EMPTY";
+    drop(world.run("2026-01-01-A", "orchard", "b", Vec::new()));
+    for begun in ["", "{\"seq\":0,\"at\":\"2026"] {
+        std::fs::write(world.home.sessions().join(format!("{run}.trace.ndjson")), begun).expect("written");
+        assert_eq!(world.get(&format!("/runs/{run}")).await.status, StatusCode::NOT_FOUND);
+        let mut follow = world.request(Method::GET, &format!("{}/runs/{run}/events", world.base));
+        set(&mut follow, "sec-fetch-site", "same-origin");
+        assert_eq!(world.send(follow).await.status, StatusCode::NOT_FOUND);
+        for word in [json!({"what": "stop"}), json!({"what": "pause"}), json!({"what": "steer", "text": "on"})] {
+            let got = world.send(world.act(&format!("/runs/{run}/say"), &word)).await;
+            assert_eq!(got.status, StatusCode::NOT_FOUND, "{word}: {}", got.text);
+        }
+        assert_eq!(answer(&world, json!({"ids": [id(run, 1)], "choice": "deny"})).await.status, StatusCode::NOT_FOUND);
+    }
+    // A mailbox that is there would be that of the next run of this name.
+    assert!(!world.home.mailbox(&run.parse().expect("a name")).exists());
 }

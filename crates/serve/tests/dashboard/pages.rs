@@ -270,21 +270,6 @@ async fn a_session_of_the_peer_is_shown_and_nothing_can_be_said_to_it() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_never_begun_has_no_page_and_hears_nothing() {
-    let world = World::open().await;
-    fs::create_dir_all(world.home.sessions()).expect("a folder");
-    fs::write(world.home.sessions().join("2026-05-01-EMPTY.trace.ndjson"), "").expect("written");
-    assert_eq!(world.get("/runs/2026-05-01-EMPTY").await.status, 404);
-    for word in [json!({"what": "stop"}), json!({"what": "pause"}), json!({"what": "steer", "text": "on"})] {
-        let told = world.send(world.act("/runs/2026-05-01-EMPTY/say", &word)).await;
-        assert_eq!(told.status, 404, "{}", told.text);
-    }
-    // The next run of that name must not find an order in its mailbox.
-    let files = fs::read_dir(world.home.sessions()).expect("read").count();
-    assert_eq!(files, 1);
-}
-
-#[tokio::test]
 async fn a_journal_that_was_changed_is_shown_with_a_warning() {
     let world = World::open().await;
     drop(world.run("2026-05-01-RUN", "orchard", "b", vec![warning("as it was"), may_delete(1, "May it?")]));
