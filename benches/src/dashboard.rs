@@ -14,6 +14,7 @@ use anyhow::{Context, ensure};
 use jiff::Timestamp;
 
 use crate::figure::{Amount, Figure, median};
+use crate::history::timed;
 use crate::world::{self, Unflushed};
 
 const RUNS: usize = 10_000;
@@ -22,7 +23,7 @@ const ROUNDS: usize = 5;
 /// How often the same dashboard is asked again.
 const AGAIN: usize = 5;
 const BUDGET: Amount = Amount::Time(Duration::from_millis(300));
-/// A run of so many turns leaves a journal of some thirty kilobytes.
+/// A run of so many turns leaves a journal of some fifty kilobytes.
 const TURNS: u32 = 12;
 
 /// The list in the browser's eyes, from the request to the last byte, beside `cat` of the same journals.
@@ -31,7 +32,7 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let (journals, bytes) = write_home(&home)?;
     let (mut cats, mut firsts, mut agains) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        cats.push(cat(&journals)?);
+        cats.push(timed(Command::new("cat").args(&journals))?);
         let dashboard = Dashboard::start(adjutant, home.root())?;
         firsts.push(dashboard.list()?);
         for _ in 0..AGAIN {
@@ -67,13 +68,6 @@ fn write_home(home: &Home) -> anyhow::Result<(Vec<PathBuf>, u64)> {
         paths.push(path);
     }
     Ok((paths, model.len() as u64))
-}
-
-fn cat(paths: &[PathBuf]) -> anyhow::Result<Duration> {
-    let began = Instant::now();
-    let status = Command::new("cat").args(paths).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
-    ensure!(status.success(), "cat ended with {status}");
-    Ok(began.elapsed())
 }
 
 /// A dashboard that has let this browser in.

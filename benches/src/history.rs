@@ -76,7 +76,8 @@ fn history(adjutant: &Path, home: &Path) -> Command {
     command
 }
 
-fn timed(command: &mut Command) -> anyhow::Result<Duration> {
+/// How long a command takes.
+pub fn timed(command: &mut Command) -> anyhow::Result<Duration> {
     let began = Instant::now();
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
     let took = began.elapsed();

@@ -14,6 +14,7 @@ pub mod trace;
 pub mod id;
 pub mod role;
 pub mod nearest;
+pub mod moment;
 pub mod brief;
 pub mod budget;
 pub mod session;

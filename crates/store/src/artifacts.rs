@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use adjutant_core::trace::verify::Artifact;
 
-use crate::home::{Home, make_folder};
+use crate::home::make_folder;
 
 /// The longest content that stays in its line, in bytes; anything longer is kept here (design section 4).
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
@@ -22,31 +22,13 @@ pub const NAMED_WITHIN: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct Artifacts {
     folder: PathBuf,
-    /// Whether the journals that name contents lie in another folder than the home's own.
-    is_named_elsewhere: bool,
 }
-
-/// The file which says that journals in another folder of sessions name contents of this one. Nobody knows where that
-/// folder is once it is not looked at, so nothing is removed from then on.
-const ELSEWHERE: &str = "named-elsewhere";
 
 impl Artifacts {
     /// The contents in `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), is_named_elsewhere: false }
-    }
-
-    /// The contents of a home.
-    #[must_use]
-    pub fn of(home: &Home) -> Self {
-        Self { is_named_elsewhere: home.has_sessions_elsewhere(), ..Self::new(home.artifacts()) }
-    }
-
-    /// Whether journals may name contents that are not in the home's own folder of sessions.
-    #[must_use]
-    pub fn may_be_named_elsewhere(&self) -> bool {
-        self.is_named_elsewhere || self.folder.join(ELSEWHERE).exists()
+        Self { folder: folder.into() }
     }
 
     /// Keeps `content` and returns its hash, 64 hexadecimal digits. When this returns it is on the disk,
@@ -60,9 +42,6 @@ impl Artifacts {
         let path = self.path(&hash);
         let folder = path.parent().unwrap_or(&self.folder);
         make_folder(folder)?;
-        if self.is_named_elsewhere {
-            File::options().create(true).append(true).open(self.folder.join(ELSEWHERE))?;
-        }
         // Whoever prunes holds it while they look and remove: what is found stays long enough to be named.
         let _lock = lock(folder)?;
         let touch = || File::options().append(true).open(&path)?.set_modified(SystemTime::now());
@@ -107,11 +86,17 @@ impl Artifacts {
         Some((path, found.len()))
     }
 
-    /// Whether [`Artifacts::remove`] would leave the content at `path` for now.
-    #[must_use]
-    pub fn is_fresh(path: &Path) -> bool {
-        let changed = path.symlink_metadata().and_then(|found| found.modified());
-        changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < NAMED_WITHIN))
+    /// Whether somebody kept the content at `path` within the last [`NAMED_WITHIN`]; not if it is gone.
+    ///
+    /// # Errors
+    ///
+    /// If nobody can tell.
+    pub fn is_fresh(path: &Path) -> io::Result<bool> {
+        match path.symlink_metadata() {
+            Ok(found) => Ok(found.modified()?.elapsed().is_ok_and(|age| age < NAMED_WITHIN)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Removes the content that was kept under `hash`, unless somebody kept it within the last [`NAMED_WITHIN`]: a line
@@ -124,16 +109,13 @@ impl Artifacts {
         let Some((path, _)) = self.find(hash) else { return Ok(true) };
         let folder = path.parent().unwrap_or(&self.folder);
         let _lock = lock(folder)?;
-        let modified = match path.symlink_metadata() {
-            Ok(found) => found.modified()?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-            Err(error) => return Err(error),
-        };
-        if modified.elapsed().is_ok_and(|age| age < NAMED_WITHIN) {
+        if Self::is_fresh(&path)? {
             return Ok(false);
         }
-        fs::remove_file(&path)?;
-        Ok(true)
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(true),
+        }
     }
 
     fn path(&self, hash: &str) -> PathBuf {

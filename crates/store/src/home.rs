@@ -57,6 +57,13 @@ impl Home {
         self.sessions != self.root.join("sessions")
     }
 
+    /// The file which says that journals elsewhere share the rest of this home. It is never removed: nobody knows
+    /// whether they are still there.
+    #[must_use]
+    pub fn shared_mark(&self) -> PathBuf {
+        self.root.join("sessions-elsewhere")
+    }
+
     /// The folder of contents that are named by their hash.
     #[must_use]
     pub fn artifacts(&self) -> PathBuf {

@@ -6,7 +6,7 @@
 //! is `core`'s.
 //!
 //! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
-//! [`recover`] what a journal still holds after a crash or a fault, [`verify`] whether it is what was written, [`pack`]
+//! [`recover`] what a journal still holds after a crash or a fault, [`chain`] whether its lines fit, [`verify`] whether it is what was written, [`pack`]
 //! puts it up for a third party, [`prune`] removes what is old, [`runs`] says which runs there are,
 //! [`scan`] reads any file of lines in bounded memory, [`history`] walks
 //! over all traces of a project, [`config`] reads what an operator set, [`keys`] the keys
@@ -25,6 +25,7 @@ pub mod disk;
 pub mod artifacts;
 pub mod runs;
 pub mod prune;
+mod shared;
 pub mod scan;
 pub mod history;
 pub mod config;
@@ -36,7 +37,7 @@ pub mod mailbox;
 pub mod notices;
 pub mod profiles;
 mod own_lines;
-mod plain_file;
+pub mod plain_file;
 pub mod trust;
 
 pub use artifacts::Artifacts;

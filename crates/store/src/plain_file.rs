@@ -10,7 +10,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// The system's error; also for what is no plain file.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     Ok(open_with_metadata(path)?.0)
 }
 

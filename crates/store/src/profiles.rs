@@ -33,6 +33,8 @@ pub enum ProfileError {
     Bad {
         /// The file.
         path: PathBuf,
+        /// What is in it.
+        text: String,
         /// What is wrong.
         source: BadProfile,
     },
@@ -82,7 +84,7 @@ pub fn read_file(path: PathBuf) -> Result<Option<Profile>, ProfileError> {
         return Err(failed(io::Error::other("it is no file of a profile's size")));
     }
     let text = fs::read_to_string(&path).map_err(failed)?;
-    Profile::read(&text).map(Some).map_err(|source| ProfileError::Bad { path, source })
+    Profile::read(&text).map(Some).map_err(|source| ProfileError::Bad { path, text, source })
 }
 
 /// Puts a profile in the place of the one before, all of it or nothing.

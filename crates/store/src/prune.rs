@@ -14,19 +14,21 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::learn::PeerFacts;
+use adjutant_core::trace::verify::Verdict;
 use adjutant_core::trace::{Body, Outcome};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::artifacts::{Artifacts, sync_folder};
-use crate::chain;
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::journal::{self, Damage, FileJournal, OpenError};
 use crate::lease::Owner;
-use crate::plain_file::{self, open_for_append};
+use crate::plain_file::open_for_append;
 use crate::runs::{self, Listed, PeerFiles};
+use crate::shared;
+use crate::verify::verify;
 
 /// How much of a journal is read at once, in bytes.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -39,6 +41,8 @@ pub struct Pruning {
     named: BTreeMap<String, u64>,
     /// Whether every journal that may name a content was read.
     is_sure: bool,
+    /// Whether journals that are not looked at share contents and what is kept for undo.
+    is_shared: bool,
     /// Held while something may be removed.
     _lock: Option<File>,
 }
@@ -56,6 +60,8 @@ pub struct Survey {
     pub unfinished: Vec<RunId>,
     /// Whether contents stay, since journals that can't be looked at may name them.
     pub contents_stay: bool,
+    /// Whether what is kept for undo stays, since it may be that of a run of the same name elsewhere.
+    pub undo_stays: bool,
 }
 
 /// Something that may be removed.
@@ -96,10 +102,12 @@ impl Whose {
 pub enum Kept {
     /// It has not ended: it goes on, waits, or was killed.
     NotEnded,
-    /// Its journal is damaged, or was changed after it was written: somebody should look at it.
+    /// Something of it is not as it was written, as [`verify`](crate::verify) has it: somebody should look at it.
     Damaged,
     /// It can't be read.
     Unreadable(String),
+    /// It is the peer's, and a session that has not ended may write to its trace.
+    InUse,
     /// It is the peer's, and nothing says that it is old.
     NoTime,
 }
@@ -202,8 +210,8 @@ impl Pruning {
     }
 
     fn of(home: &Home, lock: Option<File>) -> Self {
-        let is_sure = !Artifacts::of(home).may_be_named_elsewhere();
-        Self { home: home.clone(), named: BTreeMap::new(), is_sure, _lock: lock }
+        let is_shared = shared::is(home);
+        Self { home: home.clone(), named: BTreeMap::new(), is_sure: !is_shared, is_shared, _lock: lock }
     }
 
     fn survey(&mut self, seer: &Owner, now: Timestamp, elsewhere: impl Fn(&RunId) -> PathBuf) -> io::Result<Survey> {
@@ -224,9 +232,10 @@ impl Pruning {
             }
             of_run.insert(listed.name().to_owned(), hashes);
         }
-        let artifacts = Artifacts::of(&self.home);
+        let artifacts = Artifacts::new(self.home.artifacts());
         let in_use = in_use(&self.home, &all);
-        let mut survey = Survey { contents_stay: !self.is_sure, ..Survey::default() };
+        let (contents_stay, undo_stays) = (!self.is_sure, self.is_shared);
+        let mut survey = Survey { contents_stay, undo_stays, ..Survey::default() };
         for listed in all {
             let kept = |kept, survey: &mut Survey, bytes: u64| {
                 survey.kept.push((listed.name().to_owned(), kept));
@@ -240,8 +249,9 @@ impl Pruning {
                     let files: Vec<PathBuf> = peer.session.iter().chain(&peer.trace).cloned().collect();
                     let bytes = files.iter().map(|file| bytes_of(file)).sum();
                     match peer.updated_at {
-                        _ if peer.phase.as_deref() != Some(PEER_DONE) || in_use.contains(&peer.name) => {
-                            kept(Kept::NotEnded, &mut survey, bytes);
+                        _ if peer.phase.as_deref() != Some(PEER_DONE) => kept(Kept::NotEnded, &mut survey, bytes),
+                        _ if in_use.as_ref().is_none_or(|in_use| in_use.contains(&peer.name)) => {
+                            kept(Kept::InUse, &mut survey, bytes);
                         }
                         Some(updated_at) => survey.prunable.push(Ended {
                             whose: Whose::Peer(peer.name.clone(), files),
@@ -257,9 +267,14 @@ impl Pruning {
                     let mine = mine.filter(|hash| self.is_sure && self.named.get(*hash) == Some(&1));
                     // What was kept just now may be about to be named, and stays for this time.
                     let found = mine.filter_map(|hash| artifacts.find(hash));
-                    let found: Vec<u64> =
-                        found.filter(|(path, _)| !Artifacts::is_fresh(path)).map(|(_, bytes)| bytes).collect();
-                    let mut bytes = found.iter().sum::<u64>() + bytes_of(&elsewhere(&run.run_id));
+                    let found: Vec<u64> = found
+                        .filter(|(path, _)| !Artifacts::is_fresh(path).unwrap_or(true))
+                        .map(|(_, bytes)| bytes)
+                        .collect();
+                    let mut bytes = found.iter().sum::<u64>();
+                    if !self.is_shared {
+                        bytes += bytes_of(&elsewhere(&run.run_id));
+                    }
                     let beside = beside(&self.home, &run.run_id)?;
                     bytes += beside.iter().map(|file| bytes_of(file)).sum::<u64>();
                     bytes += bytes_of(&self.home.journal(&run.run_id));
@@ -267,7 +282,7 @@ impl Pruning {
                         kept(Kept::Damaged, &mut survey, bytes);
                     } else if run.outcome.is_none() || run.driver_alive {
                         kept(Kept::NotEnded, &mut survey, bytes);
-                    } else if is_changed(&self.home.journal(&run.run_id)) {
+                    } else if !is_whole(&self.home, &run.run_id, seer, now) {
                         kept(Kept::Damaged, &mut survey, bytes);
                     } else {
                         survey.prunable.push(Ended {
@@ -282,10 +297,15 @@ impl Pruning {
         }
         for name in runs::pruned(&self.home)? {
             let Ok(run_id) = name.parse::<RunId>() else { continue };
+            let Some(note) = note(&self.home, &run_id) else {
+                survey
+                    .kept
+                    .push((name, Kept::Unreadable("what is noted of its pruning is not of this run".to_owned())));
+                continue;
+            };
             // Of contents that stay nothing can be finished.
-            let is_left = self.note(&run_id).is_some_and(|note| {
-                !note.is_done && (self.is_sure || note.artifacts.is_empty() || exists(&self.home.lease(&run_id)))
-            });
+            let is_left =
+                !note.is_done && (self.is_sure || note.artifacts.is_empty() || exists(&self.home.lease(&run_id)));
             if is_left && !exists(&self.home.journal(&run_id)) {
                 survey.unfinished.push(run_id);
             }
@@ -362,7 +382,7 @@ impl Pruning {
     ///
     /// [`PruneError::Io`] if something can't be removed: it can be tried again.
     pub fn finish(&mut self, run_id: &RunId, elsewhere: &Path) -> Result<(), PruneError> {
-        match self.note(run_id) {
+        match note(&self.home, run_id) {
             Some(note) if !exists(&self.home.journal(run_id)) => self.rest(note, elsewhere, &mut |_| Ok(())),
             _ => Ok(()),
         }
@@ -392,9 +412,11 @@ impl Pruning {
             gone(fs::remove_file(file))?;
         }
         before(Step::Elsewhere)?;
-        gone(fs::remove_dir_all(elsewhere))?;
+        if !self.is_shared {
+            gone(fs::remove_dir_all(elsewhere))?;
+        }
         before(Step::Artifacts)?;
-        let artifacts = Artifacts::of(&self.home);
+        let artifacts = Artifacts::new(self.home.artifacts());
         let mut left = Vec::new();
         for hash in std::mem::take(&mut note.artifacts) {
             let is_named = self.named.get(&hash).is_some_and(|count| *count > 0);
@@ -411,12 +433,6 @@ impl Pruning {
         Ok(())
     }
 
-    fn note(&self, run_id: &RunId) -> Option<Note> {
-        let note: Note = serde_json::from_slice(&fs::read(self.home.pruned(run_id)).ok()?).ok()?;
-        // A note that was put in the place of another must not cost another run its files.
-        (note.run_id == *run_id).then_some(note)
-    }
-
     fn put(&self, note: &Note) -> io::Result<()> {
         let folder = self.home.sessions();
         let mut file = tempfile::Builder::new().prefix(".pruned-").tempfile_in(folder)?;
@@ -428,30 +444,33 @@ impl Pruning {
     }
 }
 
+/// The note that is left of the run `run_id`, if it was pruned.
+pub(crate) fn note(home: &Home, run_id: &RunId) -> Option<Note> {
+    let note: Note = serde_json::from_slice(&fs::read(home.pruned(run_id)).ok()?).ok()?;
+    // A note that was put in the place of another must not cost another run its files.
+    (note.run_id == *run_id).then_some(note)
+}
+
+/// Whether everything of a run is as it was written, as `trace verify` says.
+fn is_whole(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> bool {
+    verify(home, run_id, seer, now).is_ok_and(|report| report.verdict == Verdict::Whole)
+}
+
 /// The peer's word for a session that is over.
 const PEER_DONE: &str = "done";
 
-/// The names of the traces that sessions of the peer still write to: any number of sessions may name one.
-fn in_use(home: &Home, all: &[Listed]) -> BTreeSet<String> {
+/// The names of the traces that sessions of the peer still write to: any number of sessions may name one. `None` if one
+/// of them does not say which, so that it may be any.
+fn in_use(home: &Home, all: &[Listed]) -> Option<BTreeSet<String>> {
     let unfinished = all.iter().filter_map(|listed| match listed {
-        Listed::Peer(peer) if peer.phase.as_deref() != Some(PEER_DONE) => Some(peer),
+        Listed::Peer(peer) if peer.session.is_some() && peer.phase.as_deref() != Some(PEER_DONE) => Some(peer),
         _ => None,
     });
-    let files = unfinished.filter_map(|peer| PeerFiles::read(home, &peer.name).ok()?.session);
-    files.filter_map(|session| PeerFacts::read(&session)).map(|facts| facts.trace_name()).collect()
-}
-
-/// Whether a journal was changed after it was written, or can't be read to tell.
-fn is_changed(path: &Path) -> bool {
-    let Ok(journal) = plain_file::open(path).and_then(|mut file| {
-        let mut journal = Vec::new();
-        file.read_to_end(&mut journal)?;
-        Ok(journal)
-    }) else {
-        return true;
-    };
-    let whole = memchr::memrchr(b'\n', &journal).map_or(&[][..], |end| &journal[..end]);
-    chain::breaks(whole.split(|byte| *byte == b'\n')) > 0
+    let named = unfinished.map(|peer| {
+        let session = PeerFiles::session(home, &peer.name).ok().flatten()?;
+        Some(PeerFacts::read(&session)?.trace_name())
+    });
+    named.collect()
 }
 
 fn artifact_of(event: &adjutant_core::trace::Event) -> Option<&str> {

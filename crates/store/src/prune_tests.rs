@@ -36,8 +36,18 @@ impl Place {
         for (number, content) in (1..).zip(contents) {
             let hash = journal.keep(content.as_bytes()).expect("kept");
             self.age(&hash);
+            let slot = Slot::first(What::Call, number);
+            bodies.push(Body::ToolCall {
+                slot,
+                call_id: "c".into(),
+                name: "read_file".into(),
+                args: serde_json::json!({}),
+                auth_decision: "allow".into(),
+                changes: Vec::new(),
+                network: false,
+            });
             bodies.push(Body::ToolResult {
-                slot: Slot::first(What::Call, number),
+                slot,
                 call_id: "c".into(),
                 success: true,
                 duration_ms: 1,
@@ -241,19 +251,22 @@ fn a_content_is_found_wherever_a_piece_ends() {
 }
 
 #[test]
-fn contents_stay_where_another_folder_of_sessions_may_name_them() {
+fn what_a_run_of_another_folder_of_sessions_may_need_stays() {
     let place = Place::new();
     let other = Home::new(place.home.root(), Some(place.home.root().join("other-sessions")));
     let away = Place { home: other, ..Place::new() };
     let here = place.run("here", &["shared"], Some(Outcome::Completed));
     let there = away.run("there", &["shared"], Some(Outcome::Completed));
+    // A run of the same name waits in the other folder; what is kept for its undo lies in the same place.
+    let both = away.run("here", &["more"], None);
+    assert_eq!((&both, place.elsewhere(&here)), (&here, away.elsewhere(&both)));
     for (pruned, run_id) in [(&place, &here), (&away, &there)] {
         let (mut pruning, survey) = pruned.begin();
-        assert!(survey.contents_stay);
+        assert!(survey.contents_stay && survey.undo_stays);
         assert_eq!(survey.prunable[0].artifacts, 0, "none of its contents goes");
         pruning.remove(run_id, &pruned.elsewhere(run_id), &Owner::current(), at(9)).expect("removed");
         drop(pruning);
-        assert!(place.has("shared"), "{run_id}");
+        assert!(place.has("shared") && exists(&pruned.elsewhere(run_id)), "{run_id}");
         assert_eq!(pruned.begin().1.unfinished, [], "nothing can be finished of it");
     }
 }
@@ -274,6 +287,7 @@ fn a_note_under_another_name_costs_no_run_its_files() {
     fs::write(&forged, serde_json::to_string(&note).expect("JSON")).expect("written");
     let (mut pruning, survey) = place.begin();
     assert_eq!(survey.unfinished, []);
+    assert!(matches!(&survey.kept[..], [_, (name, Kept::Unreadable(_))] if name == "forged"), "{survey:?}");
     let before = place.rest(&waits);
     pruning.finish(&"forged".parse().expect("a name"), &place.elsewhere(&waits)).expect("nothing to do");
     assert_eq!(place.rest(&waits), before);
@@ -286,8 +300,28 @@ fn a_journal_that_was_changed_stays_and_looking_writes_nothing() {
     let path = place.home.journal(&run_id);
     let written = fs::read_to_string(&path).expect("read");
     fs::write(&path, written.replacen("\"brief_id\":\"changed\"", "\"brief_id\":\"chanted\"", 1)).expect("written");
-    let survey = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
-    assert_eq!((survey.prunable.len(), survey.kept.as_slice()), (0, &[("changed".to_owned(), Kept::Damaged)][..]));
+    let survey =
+        || Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    let is_kept = || {
+        assert_eq!(
+            (survey().prunable.len(), survey().kept.as_slice()),
+            (0, &[("changed".to_owned(), Kept::Damaged)][..])
+        )
+    };
+    is_kept();
+    // The last line has nothing behind it that would show it; the lease does.
+    fs::write(&path, written.replace("\"outcome\":\"completed\"", "\"outcome\":\"stopped\"")).expect("written");
+    is_kept();
+    // A content that is not what its name says.
+    fs::write(&path, &written).expect("written");
+    let (content, _) =
+        Artifacts::new(place.home.artifacts()).find(blake3::hash(b"own").to_hex().as_str()).expect("there");
+    let own = fs::read(&content).expect("read");
+    fs::write(&content, "other").expect("written");
+    is_kept();
+    fs::write(&content, own).expect("written");
+    place.age(blake3::hash(b"own").to_hex().as_str());
+    assert_eq!(survey().prunable.len(), 1, "it is whole again");
     assert!(!place.home.root().join("prune.lock").exists());
 }
 
@@ -310,6 +344,10 @@ fn a_trace_stays_while_any_session_of_the_peer_uses_it() {
 
     let other = place.home.sessions().join("other.json");
     fs::write(&other, session("execute")).expect("written");
+    let used = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    assert!(used.prunable.is_empty() && used.kept.contains(&("P".to_owned(), Kept::InUse)), "{used:?}");
+    // One that does not say which trace it uses may use any.
+    fs::write(&other, "{\"meta\":{\"brief_id\":\"P\"").expect("written");
     let used = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
     assert!(used.prunable.is_empty(), "{used:?}");
 

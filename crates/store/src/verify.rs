@@ -75,7 +75,9 @@ pub fn verify_bytes(
 ///
 /// If it can't be read.
 pub fn verify_peer(name: &str, trace: &Path) -> std::io::Result<Report> {
-    Ok(Report::of_peer(name, &read_bytes(&std::fs::read(trace)?)))
+    let mut bytes = Vec::new();
+    crate::plain_file::open(trace)?.read_to_end(&mut bytes)?;
+    Ok(Report::of_peer(name, &read_bytes(&bytes)))
 }
 
 fn facts(reading: Reading, sealed: &Sealed) -> Facts {

@@ -83,7 +83,7 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
     }
     let (before, incomparable) = match profiles::read(&home, &args.project) {
         Ok(before) => (before, None),
-        Err(error) if args.compat.is_some() && !args.apply && peer_takes(&home, &args.project) => (None, Some(error)),
+        Err(error) if args.compat.is_some() && !args.apply && peer_takes(&error) => (None, Some(error)),
         Err(error) => return unusable(args, &error),
     };
     let candidate = candidate(args, &home)?;
@@ -129,9 +129,8 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
 }
 
 /// Whether the peer makes do with a profile that we can't use.
-fn peer_takes(home: &Home, project: &Slug) -> bool {
-    let text = std::fs::read(profiles::path(home, project));
-    text.is_ok_and(|text| takes_as_profile(&String::from_utf8_lossy(&text)))
+fn peer_takes(error: &profiles::ProfileError) -> bool {
+    matches!(error, profiles::ProfileError::Bad { text, .. } if takes_as_profile(text))
 }
 
 fn tell_changes(changes: Option<&[Change]>, candidate: &Profile) {

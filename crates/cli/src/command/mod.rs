@@ -49,12 +49,12 @@ pub fn config_failure(error: &ConfigError) -> Failure {
 
 /// Reads a time as a person types it: a day, which begins at midnight UTC, or a time.
 fn parse_time(text: &str) -> Result<Timestamp, String> {
-    adjutant_core::memory::since(text).ok_or_else(no_time)
+    adjutant_core::moment::since(text).ok_or_else(no_time)
 }
 
 /// The same for the end of something: a day is over when it is.
 fn parse_end(text: &str) -> Result<Timestamp, String> {
-    adjutant_core::memory::until(text).ok_or_else(no_time)
+    adjutant_core::moment::until(text).ok_or_else(no_time)
 }
 
 fn no_time() -> String {

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::{ROOT, Said, TestHome, copy};
 use crate::loopback;
@@ -358,6 +358,23 @@ fn a_journal_under_another_name_is_not_whole() {
     rustix::fs::mknodat(rustix::fs::CWD, home.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .expect("a pipe");
     let pipe = home.path("pipe").display().to_string();
+    // In the place of a journal a pipe is not waited for, and a link not followed.
+    let journal = home.journal_path(RUN);
+    fs::rename(&journal, home.path("away")).expect("moved");
+    for is_link in [false, true] {
+        if is_link {
+            std::os::unix::fs::symlink(home.path("away"), &journal).expect("a link");
+        } else {
+            fs::rename(home.path("pipe"), &journal).expect("moved");
+        }
+        for format in ["ndjson", "otlp-json"] {
+            let said = home.run(&["trace", "export", RUN, "--format", format]);
+            assert!(said.expect_code(1).stdout.is_empty(), "{format}");
+        }
+        fs::rename(&journal, home.path("pipe")).expect("moved");
+    }
+    fs::remove_file(home.path("pipe")).expect("removed");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
     home.run(&["trace", "verify", "--pack", &pipe]).expect_code(1).expect_text("neither a file nor a folder");
     for lonely in ["--yes", "--json", "--peer", "--dry-run"] {
         home.run(&["trace", "prune", lonely]).expect_code(2);
@@ -392,4 +409,28 @@ fn what_has_ended_and_is_old_goes_and_nothing_else() {
     home.run(&["trace", "verify", "--all"]).expect_code(0).expect_text("1 verified, 0 not whole");
     home.run(&["resume", &format!("{RUN}-r1")]).expect_code(1).expect_text("was pruned at ");
     home.run(&["trace", "prune", "--older-than", "0", "--yes"]).expect_code(0).expect_text("nothing to remove");
+}
+
+#[test]
+fn what_is_the_peers_goes_only_when_asked_for_and_when_no_session_may_use_it() {
+    let home = TestHome::new();
+    let session = |phase: &str| {
+        let meta = json!({
+            "brief_id": "P", "project": "orchard", "phase": phase, "updated_at": "2026-01-01T00:00:00.000Z",
+        });
+        json!({ "schema_version": 3, "meta": meta }).to_string()
+    };
+    let file = |name: &str| home.path("home/sessions").join(name);
+    fs::create_dir_all(home.path("home/sessions")).expect("a folder");
+    fs::write(file("P.json"), session("done")).expect("written");
+    fs::write(file("P.trace.ndjson"), "{\"type\":\"phase_enter\",\"phase\":\"done\"}\n").expect("written");
+    let prune = ["trace", "prune", "--older-than", "0", "--yes"];
+    let with_peers = [&prune[..], &["--peer"]].concat();
+    home.run(&prune).expect_code(0).expect_text("nothing to remove");
+    fs::write(file("other.json"), session("execute")).expect("written");
+    home.run(&with_peers).expect_code(0).expect_text("stays: P: a session that has not ended may write to its trace");
+    fs::remove_file(file("other.json")).expect("removed");
+    assert!(file("P.json").exists() && file("P.trace.ndjson").exists());
+    home.run(&with_peers).expect_code(0);
+    assert!(!file("P.json").exists() && !file("P.trace.ndjson").exists());
 }

@@ -1,12 +1,9 @@
 //! Reads what an operator typed as a choice. The words are the peer's, so that a habit or a script
 //! written for it keeps its meaning; what adds to them is named below.
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-
 use super::question::{Choice, QuestionKind};
 use crate::budget::is_amount;
+use crate::moment::day_end;
 
 /// The whole replies that accept a confirmation summary (the peer's list).
 pub const ACCEPTING: &[&str] = &[
@@ -178,13 +175,6 @@ fn permission(typed: &str, word: &str) -> Reply {
         // What was said instead may help the agent; it is no yes.
         None => Reply::with(Choice::Deny, typed),
     }
-}
-
-/// The end of a day in UTC, written `YYYY-MM-DD`; `None` if there is no such day.
-#[must_use]
-pub fn day_end(day: &str) -> Option<Timestamp> {
-    let day: Date = day.parse().ok()?;
-    TimeZone::UTC.to_timestamp(day.tomorrow().ok()?.at(0, 0, 0, 0)).ok()
 }
 
 #[cfg(test)]

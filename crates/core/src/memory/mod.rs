@@ -20,6 +20,6 @@ pub use contradiction::{Contradiction, Rule, contradictions};
 pub use draft::{BadDraft, Draft, ENTRY_BYTES_MAX};
 pub use inherited::{INHERITED_BYTES_MAX, INHERITED_MAX, Inherited};
 pub use log::{Damaged, Log};
-pub use query::{Found, LIMIT_MAX, Query, since, until};
+pub use query::{Found, LIMIT_MAX, Query};
 pub use record::{BadRecordId, MemoryCategory, Record, RecordId, Said};
 pub use render::{View, block};

@@ -1,8 +1,6 @@
 //! What of a memory is asked for: filters first, then the limit.
 
-use jiff::civil::{Date, Time};
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::log::Log;
 use super::record::{Record, RecordId};
@@ -62,41 +60,11 @@ impl Query {
     }
 }
 
-/// How a day is written: `2026-01-31`.
-const DAY_LENGTH: usize = 10;
-
-/// The moment that a text means: a time with its zone, or a day, which begins at midnight UTC. A time without a zone
-/// could be anybody's, and is none.
-#[must_use]
-pub fn since(text: &str) -> Option<Timestamp> {
-    match day(text) {
-        Some(day) => midnight(day),
-        None => text.parse().ok(),
-    }
-}
-
-/// The last moment that a text means: a time with its zone, or the end of a day.
-#[must_use]
-pub fn until(text: &str) -> Option<Timestamp> {
-    match day(text) {
-        Some(day) => midnight(day.tomorrow().ok()?)?.checked_sub(SignedDuration::from_millis(1)).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-fn day(text: &str) -> Option<Date> {
-    // The parser takes a time for its day, and what is wrong with the time for nothing.
-    (text.len() == DAY_LENGTH).then(|| text.parse().ok()).flatten()
-}
-
-fn midnight(day: Date) -> Option<Timestamp> {
-    TimeZone::UTC.to_timestamp(day.to_datetime(Time::midnight())).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::record::MemoryCategory;
     use super::*;
+    use crate::moment::since;
 
     fn log(category: MemoryCategory) -> Log {
         let field = if category == MemoryCategory::Knowledge { "content" } else { "rule" };
@@ -143,23 +111,5 @@ mod tests {
         let found = Query::default().find(&logs.iter().collect::<Vec<_>>());
         let ids: Vec<&str> = found.records.iter().map(|record| record.id.as_str()).collect();
         assert_eq!(ids, ["c3", "r3", "c2", "r2", "c1", "r1"]);
-    }
-
-    #[test]
-    fn a_time_or_a_day_is_a_moment() {
-        for (text, expected) in [
-            ("2024-05-06", Some("2024-05-06T00:00:00Z")),
-            ("2024-05-06T01:00:00+01:00", Some("2024-05-06T00:00:00Z")),
-            ("yesterday", None),
-            ("", None),
-            ("2024-13-01", None),
-            ("2024-05-06T01:00:00", None),
-            ("2024-05-06 01:00", None),
-        ] {
-            assert_eq!(since(text), expected.map(|at| at.parse().expect("a time")), "{text}");
-            let is_day = text.len() == 10;
-            let end = expected.map(|at| if is_day { "2024-05-06T23:59:59.999Z" } else { at }.parse().expect("a time"));
-            assert_eq!(until(text), end, "{text}");
-        }
     }
 }

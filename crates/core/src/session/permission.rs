@@ -13,7 +13,8 @@ use super::state::{Call, same_call};
 use crate::gate::grant::Subject;
 use crate::gate::permission::PermissionRequest;
 use crate::gate::{Grant, Lasts};
-use crate::inbox::{Choice, QuestionKind, reply};
+use crate::inbox::{Choice, QuestionKind};
+use crate::moment::day_end;
 use crate::procedure::{Next, Part};
 use crate::trace::{Body, Bound, Event, Rejection};
 
@@ -166,7 +167,7 @@ impl Session {
             });
         };
         let lasts = wanted.min(request.longest(self.setup.scope_locked));
-        let until = text.filter(|_| choice == Choice::Persistent).and_then(reply::day_end);
+        let until = text.filter(|_| choice == Choice::Persistent).and_then(day_end);
         let grant = request.granted(grant_id.to_owned(), lasts, until, now);
         self.record(Body::PermissionGranted {
             grant_id: grant_id.to_owned(),

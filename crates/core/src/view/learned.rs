@@ -257,31 +257,31 @@ pub struct Rests {
 /// What each recommendation of a profile rests on; nothing for profiles of the peer.
 #[must_use]
 pub fn evidence(profile: &Profile) -> Vec<Rests> {
-    let detectors = profile
-        .detector_overrides
-        .iter()
-        .filter_map(|(name, row)| Some((format!("detector {name}"), row.evidence.as_ref()?)));
-    let phases =
-        profile.phase_budgets.iter().filter_map(|(name, row)| Some((format!("budget {name}"), row.evidence.as_ref()?)));
-    let roles =
-        profile.role_budgets.iter().filter_map(|(name, row)| Some((format!("role {name}"), row.evidence.as_ref()?)));
-    let tools = profile
-        .tool_usage
-        .iter()
-        .filter_map(|(name, tool)| Some((format!("tool {name} dead"), tool.evidence.as_ref()?)));
-    let rests = |(what, evidence): (String, &Evidence)| Rests {
-        weighted_sample: evidence.weighted_sample.to_string(),
-        figures: match (evidence.rate, evidence.interval) {
-            (Some(_), Some((_, high))) if what.starts_with("tool ") => Some(format!("used in at most {high} of runs")),
-            (Some(rate), Some((low, high))) => Some(format!("rate {rate} ({low} to {high})")),
-            (None, Some((low, high))) => Some(format!("p90 between {low} and {high}")),
-            _ => None,
-        },
-        expires_at: evidence.expires_at.clone(),
-        runs: evidence.runs.clone(),
-        what,
+    type Says = fn(&Evidence) -> Option<String>;
+    let rate: Says = |evidence| {
+        evidence.rate.zip(evidence.interval).map(|(rate, (low, high))| format!("rate {rate} ({low} to {high})"))
     };
-    detectors.chain(phases).chain(roles).chain(tools).map(rests).collect()
+    let percentile: Says = |evidence| evidence.interval.map(|(low, high)| format!("p90 between {low} and {high}"));
+    let unused: Says = |evidence| evidence.interval.map(|(_, high)| format!("used in at most {high} of runs"));
+    let rests = |(what, evidence, says): (String, Option<&Evidence>, Says)| {
+        let evidence = evidence?;
+        Some(Rests {
+            what,
+            weighted_sample: evidence.weighted_sample.to_string(),
+            figures: says(evidence),
+            expires_at: evidence.expires_at.clone(),
+            runs: evidence.runs.clone(),
+        })
+    };
+    let detectors =
+        profile.detector_overrides.iter().map(|(name, row)| (format!("detector {name}"), row.evidence.as_ref(), rate));
+    let phases =
+        profile.phase_budgets.iter().map(|(name, row)| (format!("budget {name}"), row.evidence.as_ref(), percentile));
+    let roles =
+        profile.role_budgets.iter().map(|(name, row)| (format!("role {name}"), row.evidence.as_ref(), percentile));
+    let tools =
+        profile.tool_usage.iter().map(|(name, row)| (format!("tool {name} dead"), row.evidence.as_ref(), unused));
+    detectors.chain(phases).chain(roles).chain(tools).filter_map(rests).collect()
 }
 
 fn push_evidence(text: &mut String, profile: &Profile) {

@@ -98,10 +98,7 @@ impl Look {
 
     /// What has exactly this name, as an address has it.
     pub(super) fn named(&self, name: &str) -> Result<Found, Fault> {
-        match runs::named(&self.home, name) {
-            Ok(found) => found.ok_or_else(no_such_run),
-            Err(error) => Err(Fault::failed(format!("can't read the folder of sessions: {error}"))),
-        }
+        runs::named(&self.home, name).ok_or_else(no_such_run)
     }
 
     /// The run of ours of exactly this name: nothing is said to one that was never begun, or that is the peer's.

@@ -20,6 +20,7 @@ use crate::lease::{LeaseError, Owner, Seal, Vacancy};
 use crate::plain_file::{self, open_for_append};
 use crate::recover::{self, DamagedLine, Foreign, Loss, ReadError, Reading, Tail, UnknownLine};
 use crate::runs::{self, unbegun};
+use crate::shared;
 
 impl FileJournal {
     /// Begins a run under the next free name for `brief_id`: the brief's own, then with `-r2`, `-r3`. The
@@ -56,6 +57,7 @@ impl FileJournal {
         let path = home.journal(run_id);
         let unwritable = |source| CreateError::Unwritable { path: path.clone(), source };
         make_folder(home.sessions()).map_err(unwritable)?;
+        shared::mark(home).map_err(unwritable)?;
         // Names that differ only in case are different files: the folder's lock makes looking and making one act.
         let folder = File::open(home.sessions()).map_err(unwritable)?;
         lock(&folder).map_err(unwritable)?;
@@ -80,7 +82,7 @@ impl FileJournal {
         let lease = Vacancy::look(&lease_path, owner, now)?.take(owner, now, None)?;
         disk.set_len(0).map_err(unwritable)?;
         Disk::unlock(&disk).map_err(unwritable)?;
-        let place = Place { path: path.clone(), artifacts: Artifacts::of(home), named: false };
+        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
         Ok(Self {
             disk,
             place,
@@ -125,6 +127,7 @@ impl FileJournal {
             return Err(OpenError::NoSuchRun { run_id: run_id.clone() });
         }
         let vacancy = Vacancy::look(&home.lease(run_id), owner, now)?;
+        shared::mark(home).map_err(unusable)?;
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
         let mut file = plain_file::open(&path).map_err(unusable)?;
         let reading =
@@ -139,7 +142,7 @@ impl FileJournal {
         Disk::unlock(&disk).map_err(unusable)?;
 
         let whole = reading.whole_bytes + u64::from(reading.tail == Tail::Unterminated);
-        let place = Place { path: path.clone(), artifacts: Artifacts::of(home), named: false };
+        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
         let journal = Self {
             disk,
             place,

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{Files, names, run_number, summary, unbegun};
 use crate::home::Home;
-use crate::prune::Note;
+use crate::prune;
 
 /// What was found under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,19 +133,15 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     }
 }
 
-/// What has exactly the name `name`; `None` if nothing has.
-///
-/// # Errors
-///
-/// If there is a folder of sessions and it can't be read.
-pub fn named(home: &Home, name: &str) -> io::Result<Option<Found>> {
-    let all = names(home)?;
-    let Some(files) = all.get(name).filter(|files| !unbegun::are(files)) else { return Ok(None) };
+/// What has exactly the name `name`; `None` if nothing has. Only its own files are looked at.
+#[must_use]
+pub fn named(home: &Home, name: &str) -> Option<Found> {
+    let files = Files::of(home, name).filter(|files| !unbegun::are(files))?;
     let brief_id = files.trace.as_deref().and_then(summary::brief_id);
-    Ok(Some(match name.parse() {
-        Ok(run_id) if !is_peers(name, files, brief_id.as_deref()) => Found::Run(run_id),
+    Some(match name.parse() {
+        Ok(run_id) if !is_peers(name, &files, brief_id.as_deref()) => Found::Run(run_id),
         _ => Found::Peer(name.to_owned()),
-    }))
+    })
 }
 
 /// Whether these are files of the peer: no header of ours, and a session file or a name that we don't give.
@@ -166,8 +162,7 @@ fn found(candidate: &Candidate) -> Result<Found, FindError> {
 
 /// When the run of this name was pruned, if it was.
 fn pruned_at(home: &Home, given: &str) -> Option<Timestamp> {
-    let note = std::fs::read(home.pruned(&given.parse().ok()?)).ok()?;
-    serde_json::from_slice::<Note>(&note).ok().filter(|note| note.run_id.as_str() == given).map(|note| note.pruned_at)
+    prune::note(home, &given.parse().ok()?).map(|note| note.pruned_at)
 }
 
 /// What was typed, cut to a length that can be shown.

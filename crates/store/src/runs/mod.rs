@@ -145,6 +145,21 @@ pub(crate) struct Files {
     pub(crate) session: Option<PathBuf>,
 }
 
+impl Files {
+    /// Those of exactly this name; `None` if there are none, or it is no name of a file.
+    fn of(home: &Home, name: &str) -> Option<Self> {
+        if name.is_empty() || name.contains('/') {
+            return None;
+        }
+        let file = |ending: &str| {
+            let path = home.sessions().join(format!("{name}{ending}"));
+            path.symlink_metadata().is_ok().then_some(path)
+        };
+        let files = Self { trace: file(JOURNAL_ENDING), session: file(".json") };
+        (files.trace.is_some() || files.session.is_some()).then_some(files)
+    }
+}
+
 /// All names in the folder of sessions, with their files.
 pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     let mut names: BTreeMap<String, Files> = BTreeMap::new();

@@ -115,7 +115,7 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
             }
         };
         let sittings = sittings(&journal);
-        let (asking, letters) = asking(home, run_id, fold(&journal), seer, now);
+        let (asking, letters) = asking(home, run_id, &journal, fold(&journal), seer, now);
         let outlook = sittings.outlook(&asking.questions, &letters.messages, let_go, now);
         all.runs.push(Idle { asking, began: sittings.began(), outlook });
     }
@@ -135,12 +135,7 @@ fn asking_at(home: &Home, run_id: RunId, path: &Path, seer: &Owner, now: Timesta
     let Some(journal) = unfinished(path)? else { return Ok(None) };
     let fold = fold(&journal);
     let open = fold.open().next().is_some();
-    Ok(open.then(|| {
-        let mut asking = asking(home, run_id, fold, seer, now).0;
-        let whole = memchr::memrchr(b'\n', &journal).map_or(&[][..], |end| &journal[..end]);
-        asking.breaks = chain::breaks(whole.split(|byte| *byte == b'\n'));
-        asking
-    }))
+    Ok(open.then(|| asking(home, run_id, &journal, fold, seer, now).0))
 }
 
 /// The journal at `path`, unless its run is over.
@@ -153,7 +148,15 @@ fn unfinished(path: &Path) -> io::Result<Option<Vec<u8>>> {
     part(&file, 0, bytes).map(Some)
 }
 
-fn asking(home: &Home, run_id: RunId, fold: OpenQuestions, seer: &Owner, now: Timestamp) -> (Asking, Letters) {
+fn asking(
+    home: &Home,
+    run_id: RunId,
+    journal: &[u8],
+    fold: OpenQuestions,
+    seer: &Owner,
+    now: Timestamp,
+) -> (Asking, Letters) {
+    let whole = memchr::memrchr(b'\n', journal).map_or(&[][..], |end| &journal[..end]);
     let (mut letters, mailbox_fault) = match Mailbox::of(home, &run_id).read() {
         Ok(letters) => (letters, None),
         Err(fault) => (Letters::default(), Some(fault)),
@@ -167,7 +170,7 @@ fn asking(home: &Home, run_id: RunId, fold: OpenQuestions, seer: &Owner, now: Ti
         run_id,
         project: fold.project,
         brief: fold.brief,
-        breaks: 0,
+        breaks: chain::breaks(whole.split(|byte| *byte == b'\n')),
         skipped: std::mem::take(&mut letters.skipped),
         mailbox_fault,
     };

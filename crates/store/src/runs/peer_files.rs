@@ -22,8 +22,17 @@ impl PeerFiles {
     ///
     /// If one is there and can't be read, or is no plain file; the message names it.
     pub fn read(home: &Home, name: &str) -> io::Result<Self> {
-        let file = |ending: &str| read_if_there(&home.sessions().join(format!("{name}{ending}")));
-        Ok(Self { session: file(".json")?, transcript: file(".transcript.jsonl")? })
+        let transcript = read_if_there(&home.sessions().join(format!("{name}.transcript.jsonl")))?;
+        Ok(Self { session: Self::session(home, name)?, transcript })
+    }
+
+    /// The session file alone.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn session(home: &Home, name: &str) -> io::Result<Option<String>> {
+        read_if_there(&home.sessions().join(format!("{name}.json")))
     }
 }
 

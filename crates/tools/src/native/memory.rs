@@ -10,6 +10,7 @@ use std::sync::Arc;
 use adjutant_core::gate::secrets::{SecretSet, mask_value_with};
 use adjutant_core::id::Slug;
 use adjutant_core::memory::{self, Draft, Found, LIMIT_MAX, Log, MemoryCategory, Query, Record, RecordId};
+use adjutant_core::moment;
 use adjutant_core::tool::ToolOutput;
 use adjutant_core::trace::wire;
 use adjutant_ports::{Clock, Memory, NotWritten, Written};
@@ -162,7 +163,7 @@ fn since(tool: &str, given: Option<&str>) -> Result<Option<Timestamp>, ToolOutpu
     let Some(given) = filter(given) else { return Ok(None) };
     let wrong =
         || args::invalid(tool, "`since` must be a day such as 2026-01-31, or a time such as 2026-01-31T08:00:00Z");
-    memory::since(given).map(Some).ok_or_else(wrong)
+    moment::since(given).map(Some).ok_or_else(wrong)
 }
 
 /// 0 means as many as there may be (the peer's meaning).

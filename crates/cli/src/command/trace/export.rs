@@ -9,6 +9,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::trace::otlp::{Content, Projection, Traces, to_json};
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{self, Packed, Packing};
+use adjutant_store::plain_file;
 use adjutant_store::recover::{self, Loss};
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Home, OpenError};
@@ -99,7 +100,7 @@ fn check(args: &ExportArgs) -> anyhow::Result<()> {
 
 fn lines(args: &ExportArgs, path: &Path) -> anyhow::Result<()> {
     let unreadable = || format!("can't read `{}`", path.display());
-    let file = File::open(path).with_context(unreadable)?;
+    let file = plain_file::open(path).with_context(unreadable)?;
     // A driver may append meanwhile: what is there now is written.
     let length = file.metadata().with_context(unreadable)?.len();
     let mut from = BufReader::with_capacity(256 * 1024, file).take(length);
@@ -136,7 +137,9 @@ fn taken(path: &Path, error: io::Error) -> anyhow::Error {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Failure::usage(format!("`{}` is there already", path.display())).hint("give another name").into();
     }
-    anyhow::Error::new(error).context(format!("can't make `{}`", path.display()))
+    Failure::ending(Ending::Failed, format!("can't make `{}`: {error}", path.display()))
+        .hint("give a name in a folder that you may write to")
+        .into()
 }
 
 fn packed(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> {
@@ -182,7 +185,7 @@ fn traces(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> 
 
 fn projected(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<Traces> {
     let path = home.journal(run_id);
-    let file = File::open(&path).with_context(|| format!("can't read `{}`", path.display()))?;
+    let file = plain_file::open(&path).with_context(|| format!("can't read `{}`", path.display()))?;
     let content = if args.with_content { Content::Included } else { Content::LeftOut };
     let mut projection = Projection::new(run_id.as_str(), content);
     let reading = recover::read_each(file, None, Loss::MayBe, |_, event| projection.event(&event))

@@ -208,7 +208,8 @@ fn kept_for_undo(ended: &Ended, root: &Path) -> (usize, Vec<String>) {
 fn why(kept: &Kept) -> String {
     match kept {
         Kept::NotEnded => "it has not ended".to_owned(),
-        Kept::Damaged => "it is damaged, or was changed after it was written".to_owned(),
+        Kept::Damaged => "it is not whole; `adjutant trace verify` says where".to_owned(),
+        Kept::InUse => "a session that has not ended may write to its trace".to_owned(),
         Kept::Unreadable(why) => format!("it can't be read: {why}"),
         Kept::NoTime => "nothing says how old it is".to_owned(),
     }
@@ -228,11 +229,15 @@ fn text(survey: &Survey, chosen: &[&Ended], root: &Path) -> String {
             writeln!(text, "  a ref stays in your repository: {}", visible_line(&reference)).unwrap_or_default();
         }
     }
-    for (name, kept) in survey.kept.iter().filter(|(_, kept)| matches!(kept, Kept::Damaged | Kept::Unreadable(_))) {
+    for (name, kept) in
+        survey.kept.iter().filter(|(_, kept)| matches!(kept, Kept::Damaged | Kept::InUse | Kept::Unreadable(_)))
+    {
         writeln!(text, "stays: {}: {}", visible_line(name), visible_line(&why(kept))).unwrap_or_default();
     }
-    if survey.contents_stay && !chosen.is_empty() {
-        text.push_str("contents stay: journals that are not looked at here may name them\n");
+    for (stays, what) in [(survey.contents_stay, "contents"), (survey.undo_stays, "what is kept for undo")] {
+        if stays && !chosen.is_empty() {
+            let _ = writeln!(text, "stays: {what}: journals that are not looked at may need it");
+        }
     }
     for run_id in &survey.unfinished {
         writeln!(text, "goes: what an earlier pruning left of {run_id}").unwrap_or_default();

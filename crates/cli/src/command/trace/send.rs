@@ -46,8 +46,9 @@ pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
         let said = String::from_utf8_lossy(&response.body).into_owned();
         if !(200..300).contains(&response.status) {
             let said: String = said.trim().chars().take(200).collect();
-            let what = format!("the collector answers with status {}: {said}", response.status);
-            return Err(Failure::ending(Ending::Failed, what).into());
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            let what = format!("the collector answers with status {}{said}", response.status);
+            return Err(Failure::ending(Ending::Failed, what).hint("is that its address?").into());
         }
         let answer: Value = serde_json::from_str(&said).unwrap_or_default();
         if !(answer.is_object() || said.trim().is_empty()) {

@@ -106,8 +106,8 @@ impl Facts {
 }
 
 fn left_out(lines: usize, of: &str) -> String {
-    let are = if lines == 1 { "line" } else { "lines" };
-    format!("{lines} {are} of the {of} can't be read, and {} left out.", if lines == 1 { "is" } else { "are" })
+    let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+    format!("Without {lines} of the {of} that can't be read.")
 }
 
 fn or_dash(text: Option<String>) -> String {

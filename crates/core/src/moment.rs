@@ -1,0 +1,66 @@
+//! Moments as people write them: a time with its zone, or a day, which is one of UTC.
+//!
+//! A time without a zone could be anybody's, and is none.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+/// How long a day is as it is written, `2026-01-31`. The parser takes a time for its day, and what is wrong with the
+/// time for nothing.
+const DAY_LENGTH: usize = 10;
+
+/// The moment that a text means; a day means its beginning.
+#[must_use]
+pub fn since(text: &str) -> Option<Timestamp> {
+    match day(text) {
+        Some(day) => midnight(day),
+        None => text.parse().ok(),
+    }
+}
+
+/// The last moment that a text means, to the millisecond; a day means its end.
+#[must_use]
+pub fn until(text: &str) -> Option<Timestamp> {
+    match day_end(text) {
+        Some(end) => end.checked_sub(SignedDuration::from_millis(1)).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// When a day is over: the beginning of the next; `None` if there is no such day.
+#[must_use]
+pub fn day_end(text: &str) -> Option<Timestamp> {
+    midnight(day(text)?.tomorrow().ok()?)
+}
+
+fn day(text: &str) -> Option<Date> {
+    (text.len() == DAY_LENGTH).then(|| text.parse().ok()).flatten()
+}
+
+fn midnight(day: Date) -> Option<Timestamp> {
+    TimeZone::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_or_a_day_is_a_moment() {
+        for (text, from, to) in [
+            ("2024-05-06", Some("2024-05-06T00:00:00Z"), Some("2024-05-06T23:59:59.999Z")),
+            ("2024-05-06T01:00:00+01:00", Some("2024-05-06T00:00:00Z"), Some("2024-05-06T00:00:00Z")),
+            ("yesterday", None, None),
+            ("", None, None),
+            ("2024-13-01", None, None),
+            ("2024-05-06T01:00:00", None, None),
+            ("2024-05-06 01:00", None, None),
+        ] {
+            let at = |at: Option<&str>| at.map(|at| at.parse::<Timestamp>().expect("a time"));
+            assert_eq!((since(text), until(text)), (at(from), at(to)), "{text}");
+        }
+        assert_eq!(day_end("2024-05-06"), since("2024-05-07"));
+        assert_eq!(day_end("2024-05-06T01:00:00Z"), None, "a time is no day");
+    }
+}
