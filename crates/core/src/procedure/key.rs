@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// Where in a run something belongs: segments with `/` between them; the root is empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Part(Arc<str>);
+pub struct Part(Option<Arc<str>>);
 
 impl Part {
     /// The run itself.
@@ -19,44 +19,48 @@ impl Part {
     }
 
     pub(crate) fn from_checked(text: &str) -> Self {
-        Self(text.into())
+        Self((!text.is_empty()).then(|| text.into()))
     }
 
     /// Whether this is the run itself.
     #[must_use]
     pub fn is_root(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// The part that this one calls `segment`.
     #[must_use]
     pub fn child(&self, segment: &str) -> Self {
-        if self.is_root() { Self(segment.into()) } else { Self(format!("{}/{segment}", self.0).into()) }
+        match &self.0 {
+            None => Self::from_checked(segment),
+            Some(part) => Self::from_checked(&format!("{part}/{segment}")),
+        }
     }
 
     /// What is left of this part below `segment`, if it lies there.
     #[must_use]
     pub fn below(&self, segment: &str) -> Option<Self> {
-        let rest = self.0.strip_prefix(segment)?;
+        let rest = self.as_str().strip_prefix(segment)?;
         if rest.is_empty() { Some(Self::root()) } else { rest.strip_prefix('/').map(Self::from_checked) }
     }
 
     /// Whether this part is `other` or lies under it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
-        other.is_root() || self.below(&other.0).is_some()
+        let rest = self.as_str().strip_prefix(other.as_str());
+        other.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 

@@ -6,6 +6,8 @@
 //! are never parted: nothing is left out but where a turn is due, and a cut lies before something that the
 //! runtime or the operator said.
 
+use std::fmt::{self, Write as _};
+
 use crate::tool::ToolCall;
 use crate::trace::{Body, MessageRole, Usage};
 
@@ -228,7 +230,20 @@ fn input(usage: Usage) -> Option<u64> {
 }
 
 fn bytes(call: &ToolCall) -> u64 {
-    (call.name.len() + call.args.to_string().len()) as u64
+    let mut counted = Counted(call.name.len() as u64);
+    // It takes whatever it is given.
+    let _ = write!(counted, "{}", call.args);
+    counted.0
+}
+
+/// How many bytes were written to it.
+struct Counted(u64);
+
+impl fmt::Write for Counted {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.0 += part.len() as u64;
+        Ok(())
+    }
 }
 
 /// About how many tokens `bytes` of text have.

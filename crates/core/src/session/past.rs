@@ -1,6 +1,8 @@
 //! What must not be lost when messages are left out: the confirmed summary, the operator's words, and in a line
 //! each what the agent has done.
 
+use std::fmt::{self, Write as _};
+
 use crate::tool::ToolCall;
 use crate::trace::MessageKind;
 
@@ -63,7 +65,7 @@ impl Past {
     pub(super) fn take(&mut self, number: u32, text: &str, first: u32, calls: &[ToolCall]) {
         let call = |(number, call): (u32, &ToolCall)| PastCall {
             number,
-            what: format!("{} {}", call.name, shortened(&call.args.to_string(), ARGS_CHARS_MAX)),
+            what: format!("{} {}", call.name, shortened(&call.args, ARGS_CHARS_MAX)),
             came: "no answer yet",
         };
         let calls = (first..).zip(calls).map(call).collect();
@@ -79,11 +81,64 @@ impl Past {
     }
 }
 
-/// The beginning of a text, on one line.
-fn shortened(text: &str, chars_max: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(chars_max) {
-        Some((cut, _)) => format!("{}\u{2026}", &line[..cut]),
-        None => line,
+/// The beginning of a text, on one line. No more of it is written out than is kept.
+fn shortened(text: impl fmt::Display, chars_max: usize) -> String {
+    let mut line = Line { text: String::new(), left: chars_max, owes_space: false };
+    // What stops it is the end of the room.
+    let _ = write!(line, "{text}");
+    line.text
+}
+
+/// A line with room for so many characters: takes what is written to it until it is full.
+struct Line {
+    text: String,
+    left: usize,
+    owes_space: bool,
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        for c in part.chars() {
+            if c.is_whitespace() {
+                self.owes_space = !self.text.is_empty();
+                continue;
+            }
+            let space = std::mem::take(&mut self.owes_space).then_some(' ');
+            for c in space.into_iter().chain([c]) {
+                if self.left == 0 {
+                    self.text.push('\u{2026}');
+                    return Err(fmt::Error);
+                }
+                self.text.push(c);
+                self.left -= 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_where_the_room_ends_and_a_short_one_is_whole() {
+        for (text, expected) in [
+            ("", ""),
+            ("  one\n\ttwo ", "one two"),
+            ("1234567890", "1234567890"),
+            ("1234567890  \n", "1234567890"),
+            ("12345678901", "1234567890\u{2026}"),
+            ("1234567890 1", "1234567890\u{2026}"),
+            ("123456789 1", "123456789 \u{2026}"),
+            (
+                "\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}",
+                "\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{2026}",
+            ),
+        ] {
+            assert_eq!(shortened(text, 10), expected, "{text}");
+        }
+        let args = serde_json::json!({"path": "a  b", "content": "x".repeat(1 << 20)});
+        assert_eq!(shortened(&args, 22), "{\"path\":\"a b\",\"content\u{2026}");
     }
 }

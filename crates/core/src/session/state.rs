@@ -723,12 +723,13 @@ impl State {
         self.past.came(number, came.as_str());
         let Some(call) = self.call_mut(number) else { return };
         call.progress = Progress::Finished;
-        let same = same_call(&call.call);
+        let call = call.call.clone();
         match came {
+            Came::Well if self.failures.is_empty() => {}
             Came::Well => {
-                self.failures.remove(&same);
+                self.failures.remove(&same_call(&call));
             }
-            Came::Failed => *self.failures.entry(same).or_default() += 1,
+            Came::Failed => *self.failures.entry(same_call(&call)).or_default() += 1,
             Came::Cancelled | Came::NotMade => {}
         }
     }
