@@ -84,7 +84,7 @@ pub enum Why {
     },
     /// It does not carry the hash of the line before.
     BrokenLink,
-    /// It is the last line, and not the one that was written last.
+    /// It has the number that the last driver says it wrote last, and is another line.
     NotAsWritten,
     /// Lines were written from here on, and are gone.
     Missing {
@@ -101,7 +101,7 @@ impl fmt::Display for Why {
             Self::BrokenLink => {
                 f.write_str("its `prev` is not the hash of the line before: one of the two was changed, or lines between them are gone")
             }
-            Self::NotAsWritten => f.write_str("it is not the line that was written last: it was changed"),
+            Self::NotAsWritten => f.write_str("it is not the line that its driver wrote: it was changed"),
             Self::Missing { written } => write!(f, "the lines up to `seq` {written} were written and are gone"),
         }
     }
@@ -185,7 +185,7 @@ pub fn read_each(
     each: impl FnMut(u64, Event),
 ) -> Result<Reading, ReadError> {
     let mut batches = Batches::new(from);
-    let mut fold = Fold { reading: Reading::default(), line: 0, accepted: Vec::new(), each };
+    let mut fold = Fold { reading: Reading::default(), line: 0, accepted: Vec::new(), seal, unsealed: None, each };
     while let Some(batch) = batches.next()? {
         if fold.line == 0 {
             check_header(&batch)?;
@@ -202,11 +202,11 @@ pub fn read_each(
                 fold.reading.whole_bytes += line.bytes + 1;
                 fold.line(passed_over(&line));
             }
-            Batch::TooLong(line) => fold.rest(passed_over(&line), line.bytes, seal),
-            Batch::Rest(rest) => fold.rest(decode(rest), rest.len() as u64, seal),
+            Batch::TooLong(line) => fold.rest(passed_over(&line), line.bytes),
+            Batch::Rest(rest) => fold.rest(decode(rest), rest.len() as u64),
         }
     }
-    Ok(fold.end(seal, loss))
+    Ok(fold.end(loss))
 }
 
 /// The lines in `bytes`, which ends with a line feed, each without it.
@@ -297,14 +297,18 @@ fn decode_text(line: &[u8]) -> Result<Line, Unreadable> {
 }
 
 /// Puts decoded lines together in their order.
-struct Fold<E> {
+struct Fold<'s, E> {
     reading: Reading,
     line: u64,
     accepted: Vec<u64>,
+    seal: Option<&'s Seal>,
+    /// The line that has the number of the seal and another hash. It need not be the last: a driver that died between a
+    /// line and its seal leaves the seal behind, and whoever adds lines may have changed those before.
+    unsealed: Option<u64>,
     each: E,
 }
 
-impl<E: FnMut(u64, Event)> Fold<E> {
+impl<E: FnMut(u64, Event)> Fold<'_, E> {
     fn line(&mut self, decoded: Decoded<'_>) {
         self.line += 1;
         if let Some(why) = self.why_damaged(&decoded) {
@@ -314,6 +318,9 @@ impl<E: FnMut(u64, Event)> Fold<E> {
             Ok(Line::Event(Event { seq, .. }) | Line::Unknown { seq, .. }) => *seq,
             Err(unreadable) => unreadable.seq.unwrap_or(self.reading.next_seq),
         };
+        if self.seal.is_some_and(|seal| seal.seq == seq && seal.hash != decoded.hash) {
+            self.unsealed = Some(self.line);
+        }
         self.reading.next_seq = seq.saturating_add(1);
         self.reading.last_hash = Some(decoded.hash);
         match decoded.line {
@@ -344,8 +351,8 @@ impl<E: FnMut(u64, Event)> Fold<E> {
 
     /// What has no line feed. Written whole, or cut: a line is written with its line feed in one call, so
     /// that what lacks it was torn, unless it is exactly the line that should follow.
-    fn rest(&mut self, last: Decoded<'_>, bytes: u64, seal: Option<&Seal>) {
-        let sealed = seal.is_some_and(|seal| seal.hash == last.hash);
+    fn rest(&mut self, last: Decoded<'_>, bytes: u64) {
+        let sealed = self.seal.is_some_and(|seal| seal.hash == last.hash);
         if last.line.is_ok() && (sealed || self.why_damaged(&last).is_none()) {
             self.reading.tail = Tail::Unterminated;
             self.reading.whole_bytes += bytes;
@@ -355,11 +362,9 @@ impl<E: FnMut(u64, Event)> Fold<E> {
         }
     }
 
-    fn end(mut self, seal: Option<&Seal>, loss: Loss) -> Reading {
-        if let Some(why) = seal.and_then(|seal| self.why_not_as_sealed(seal, loss)) {
-            let line = if matches!(why, Why::Missing { .. }) { self.line + 1 } else { self.line };
-            self.reading.damaged.push(DamagedLine { line, why });
-        }
+    fn end(mut self, loss: Loss) -> Reading {
+        self.reading.damaged.extend(self.not_as_sealed(loss));
+        self.reading.damaged.sort_by_key(|damaged| damaged.line);
         self.reading.lines = self.line;
         let accepted = self.accepted;
         self.reading.damaged.retain(|damaged| {
@@ -372,15 +377,15 @@ impl<E: FnMut(u64, Event)> Fold<E> {
         self.reading
     }
 
-    fn why_not_as_sealed(&self, seal: &Seal, loss: Loss) -> Option<Why> {
-        let after = seal.seq.saturating_add(1);
-        if self.reading.next_seq < after {
-            return (loss == Loss::CantBe).then_some(Why::Missing { written: seal.seq });
+    fn not_as_sealed(&self, loss: Loss) -> Option<DamagedLine> {
+        let seal = self.seal?;
+        if self.reading.next_seq <= seal.seq {
+            let why = Why::Missing { written: seal.seq };
+            return (loss == Loss::CantBe).then_some(DamagedLine { line: self.line + 1, why });
         }
-        // A driver that died between a line and its seal leaves the seal behind.
-        let changed = self.reading.next_seq == after && self.reading.last_hash.as_ref() != Some(&seal.hash);
-        let told = self.reading.damaged.last().is_some_and(|damaged| damaged.line == self.line);
-        (changed && !told).then_some(Why::NotAsWritten)
+        let line = self.unsealed?;
+        let is_told = self.reading.damaged.iter().any(|damaged| damaged.line == line);
+        (!is_told).then_some(DamagedLine { line, why: Why::NotAsWritten })
     }
 }
 

@@ -26,14 +26,8 @@ use crate::recover::{self, Loss, ReadError, Reading, Tail, Why};
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
 pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Result<Report, OpenError> {
     let path = home.journal(run_id);
-    // Before the journal: a driver writes a line first and then says so, so that what was said by now is there.
-    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    let sealed = Sealed::of(home, run_id, seer, now);
     let file = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
-    let sealed = Sealed {
-        seal: lease.as_ref().and_then(Content::seal),
-        is_rebooted: lease.as_ref().is_some_and(|lease| lease.owner.boot_id != seer.boot_id),
-        driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
-    };
     let artifacts = Artifacts::new(home.artifacts());
     verify_bytes(run_id.as_str(), file, &sealed, |hash| artifacts.state(hash))
         .map_err(|error| OpenError::unread(&path, error))
@@ -48,6 +42,19 @@ pub struct Sealed {
     pub is_rebooted: bool,
     /// Whether a process is writing it now.
     pub driver_alive: bool,
+}
+
+impl Sealed {
+    /// What the lease of `run_id` says. To be asked before the journal is opened: a driver writes a line first and then
+    /// says so, so that what was said by now is there.
+    pub(crate) fn of(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Self {
+        let lease = Content::read(&home.lease(run_id)).ok().flatten();
+        Self {
+            seal: lease.as_ref().and_then(Content::seal),
+            is_rebooted: lease.as_ref().is_some_and(|lease| lease.owner.boot_id != seer.boot_id),
+            driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
+        }
+    }
 }
 
 /// What is known of the journal `from`. `artifact` says what is left of a content.
@@ -80,7 +87,8 @@ pub fn verify_peer(name: &str, trace: &Path) -> std::io::Result<Report> {
     Ok(Report::of_peer(name, &read_bytes(&bytes)))
 }
 
-fn facts(reading: Reading, sealed: &Sealed) -> Facts {
+/// What reading found, as core wants to know it.
+pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
     let damaged = reading.damaged.into_iter().map(|damaged| {
         let kind = match damaged.why {
             Why::Unreadable(_) => FindingKind::Unreadable,
@@ -110,7 +118,7 @@ fn facts(reading: Reading, sealed: &Sealed) -> Facts {
 mod tests {
     use adjutant_core::procedure::Part;
     use adjutant_core::trace::verify::{Length, Verdict};
-    use adjutant_core::trace::{Body, Entry, Outcome, PhaseName, TRACE_VERSION, wire};
+    use adjutant_core::trace::{Body, Entry, Line, Outcome, PhaseName, TRACE_VERSION, wire};
     use proptest::prelude::*;
 
     use super::*;
@@ -189,6 +197,30 @@ mod tests {
             assert_eq!(report.verdict == Verdict::Whole, is_between, "cut at {cut}: {report:?}");
             assert_eq!(report.length, Length::Unknown, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_forgery_that_is_longer_than_the_lease_says_is_found() {
+        let (lines, sealed) = journal();
+        for changed in [1, 20, 38, 39] {
+            let mut forged: Vec<Vec<u8>> = Vec::new();
+            for (at, line) in lines.iter().chain([&lines[1]]).enumerate() {
+                let line = String::from_utf8(line.clone()).expect("text");
+                let Ok(Line::Event(mut event)) = wire::decode(&line) else { panic!("{line}") };
+                event.seq = at as u64;
+                if at == changed {
+                    event.body = Body::Warning { text: "forged".into() };
+                }
+                let prev = forged.last().map(|line| wire::line_hash(line));
+                forged.push(wire::encode(&event, prev.as_deref()).into_bytes());
+            }
+            let report = verify_bytes("r", &*joined(&forged), &sealed, |_| Artifact::Whole).expect("ours");
+            let found = report.findings.iter().find(|finding| finding.kind == FindingKind::LastLineChanged);
+            assert_eq!(found.and_then(|finding| finding.line), Some(40), "{changed}: {report:?}");
+        }
+        // A driver that was killed between a line and its seal leaves the seal behind, and that is all right.
+        let behind = Sealed { seal: Some(Seal { seq: 38, hash: wire::line_hash(&lines[38]) }), ..Sealed::default() };
+        assert_eq!(verdict(&joined(&lines), &behind), Some(Verdict::Whole));
     }
 
     proptest! {

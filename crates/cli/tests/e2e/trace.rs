@@ -338,7 +338,21 @@ fn a_pack_is_verified_where_there_is_no_home_and_by_python() {
             python(1);
             home.run(&["trace", "verify", "--pack", &folder]).expect_code(1);
         }
-        fs::write(&manifest, text).expect("written");
+        // What readers may disagree on is no manifest.
+        let twice = text.replacen("\"version\"", "\"version\": 1,\n  \"version\"", 1);
+        for changed in [twice, "[".repeat(100_000), text.replacen("\"VERIFY.md\"", "\"other\"", 1)] {
+            fs::write(&manifest, changed).expect("written");
+            python(1);
+            home.run(&["trace", "verify", "--pack", &folder]).expect_code(1);
+        }
+        fs::write(&manifest, &text).expect("written");
+        fs::rename(&manifest, home.path("manifest")).expect("moved");
+        std::os::unix::fs::symlink(home.path("manifest"), &manifest).expect("a link");
+        python(1);
+        home.run(&["trace", "verify", "--pack", &folder]).expect_code(1);
+        fs::remove_file(&manifest).expect("removed");
+        fs::rename(home.path("manifest"), &manifest).expect("moved");
+        python(0);
         fs::write(home.path(name).join("more"), "x").expect("written");
         python(1);
         home.run(&["trace", "verify", "--pack", &folder]).expect_code(1).expect_text("was added");
@@ -373,9 +387,21 @@ fn a_journal_under_another_name_is_not_whole() {
         }
         fs::rename(&journal, home.path("pipe")).expect("moved");
     }
+    // A journal whose end is gone is written, and what nobody could see in it is said.
+    let whole = fs::read_to_string(home.path("away")).expect("read");
+    let cut: String = whole.split_inclusive('\n').take(whole.lines().count() - 1).collect();
+    fs::write(&journal, cut).expect("written");
+    for format in ["ndjson", "otlp-json"] {
+        home.run(&["trace", "export", RUN, "--format", format, "--output", "-"])
+            .expect_code(0)
+            .expect_text("not whole");
+    }
     fs::remove_file(home.path("pipe")).expect("removed");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
     home.run(&["trace", "verify", "--pack", &pipe]).expect_code(1).expect_text("neither a file nor a folder");
+    home.run(&["trace", "verify", "--json"]).expect_code(2);
+    home.run(&["trace", "verify", RUN, "--all"]).expect_code(2);
+    home.run(&["trace", "verify", "--all", "--pack", &pipe]).expect_code(2);
     for lonely in ["--yes", "--json", "--peer", "--dry-run"] {
         home.run(&["trace", "prune", lonely]).expect_code(2);
     }

@@ -163,14 +163,20 @@ fn journal(from: &mut impl Read, manifest: &Manifest, report: &mut PackReport) -
 
 fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mut PackReport) -> io::Result<()> {
     let mut chain = RedactedChain::new(hashes).map_err(io::Error::other)?;
-    let mut other = None;
+    let (mut other, mut lost) = (None, None);
+    let is_told =
+        |hash: &String| manifest.left_out.iter().any(|left_out| left_out.hash.as_deref() == Some(hash.as_str()));
     each_line(from, |line| {
         chain.line(line);
-        other = other.take().or_else(|| run_named_in(line)).filter(|run| *run != manifest.run);
+        other = other.take().or_else(|| named_in(line, "run_start", "run_id")).filter(|run| *run != manifest.run);
+        lost = lost.take().or_else(|| named_in(line, "tool_result", "artifact").filter(|hash| !is_told(hash)));
         Ok(())
     })?;
     let found = chain.finish();
     report.faults.extend(other.map(|run| format!("the journal is of the run `{}`", run.escape_debug())));
+    report.faults.extend(lost.map(|hash| {
+        format!("the journal names the content {}, which is not said to be left out", hash.escape_debug())
+    }));
     report.unchanged_lines = found.unchanged;
     report.findings = found.findings;
     report.notes.push(
@@ -180,12 +186,12 @@ fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mu
     Ok(())
 }
 
-/// The run that a line says the journal is of.
-fn run_named_in(line: &[u8]) -> Option<String> {
-    memchr::memmem::find(line, br#""type":"run_start""#)?;
+/// What a line of the type `kind` has in the field `field`.
+fn named_in(line: &[u8], kind: &str, field: &str) -> Option<String> {
+    memchr::memmem::find(line, format!(r#""type":"{kind}""#).as_bytes())?;
     let trace = read_bytes(line);
-    let start = trace.lines.first().filter(|line| line.kind == "run_start")?;
-    start.fields.text("run_id").map(std::borrow::Cow::into_owned)
+    let found = trace.lines.first().filter(|line| line.kind == kind)?;
+    found.fields.text(field).map(std::borrow::Cow::into_owned)
 }
 
 fn compare(report: &mut PackReport, manifest: &Manifest, lines: u64, last_seq: Option<u64>, last_hash: Option<String>) {

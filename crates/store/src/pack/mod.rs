@@ -13,7 +13,7 @@ mod tests;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use adjutant_core::id::RunId;
@@ -23,6 +23,7 @@ use adjutant_core::trace::pack::{
 };
 use adjutant_core::trace::redact::redact_line;
 use adjutant_core::trace::verify::{Artifact, Verifier};
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 pub use check::{PackReport, verify_pack};
@@ -30,7 +31,9 @@ pub use check::{PackReport, verify_pack};
 use crate::artifacts::Artifacts;
 use crate::home::Home;
 use crate::journal::OpenError;
+use crate::lease::Owner;
 use crate::recover::{self, Loss, Tail};
+use crate::verify::{self, Sealed};
 
 /// What a pack is to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,19 +64,21 @@ pub struct Packed {
 }
 
 impl Packing {
-    /// A pack of `run_id` as its journal stands.
+    /// A pack of `run_id` as its journal stands. `seer` and `now` are for telling whether its driver is alive.
     ///
     /// # Errors
     ///
     /// [`OpenError`] if the journal is not there, can't be read, or is not one of ours.
-    pub fn of(home: &Home, run_id: &RunId, content: Content) -> Result<Self, OpenError> {
+    pub fn of(home: &Home, run_id: &RunId, content: Content, seer: &Owner, now: Timestamp) -> Result<Self, OpenError> {
         let path = home.journal(run_id);
+        let sealed = Sealed::of(home, run_id, seer, now);
         let unusable = |source| OpenError::Unusable { path: path.clone(), source };
         let mut journal = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
         // A driver may append meanwhile: what is there now is packed.
         let length = journal.metadata().map_err(unusable)?.len();
         let mut verifier = Verifier::default();
-        let reading = recover::read_each((&mut journal).take(length), None, Loss::MayBe, |line, event| {
+        let seal = sealed.seal.as_ref();
+        let reading = recover::read_each((&mut journal).take(length), seal, Loss::CantBe, |line, event| {
             verifier.event(line, &event);
         })
         .map_err(|error| OpenError::unread(&path, error))?;
@@ -81,7 +86,6 @@ impl Packing {
         let artifacts = Artifacts::new(home.artifacts());
         let mut files = std::collections::BTreeMap::new();
         let mut left_out = Vec::new();
-        let mut faults = (reading.damaged.len() + reading.accepted_before.len()) as u64;
         for (hash, _) in verifier.artifacts() {
             let missing = match (content, artifacts.state(hash)) {
                 (Content::Redacted, _) => "it is content",
@@ -97,7 +101,6 @@ impl Packing {
                 }
                 (Content::Whole, _) => "it was gone or changed when the pack was made",
             };
-            faults += u64::from(content == Content::Whole);
             left_out.push(LeftOut { what: "artifact".into(), hash: Some(hash.to_owned()), why: missing.into() });
         }
         if content == Content::Redacted {
@@ -114,6 +117,14 @@ impl Packing {
                 why: "they are no whole line".into(),
             });
         }
+        let whole_bytes = reading.whole_bytes;
+        let state = |hash: &str| match content {
+            Content::Redacted => Artifact::LeftOut,
+            Content::Whole if files.contains_key(&format!("{ARTIFACTS}{hash}")) => Artifact::Whole,
+            Content::Whole => Artifact::Missing,
+        };
+        let report = verifier.report(run_id.as_str(), verify::facts(reading, &sealed), state);
+        let faults = report.findings.iter().filter(|finding| finding.is_fault).count() as u64;
         let mut packing = Self {
             manifest: Manifest {
                 format: FORMAT.to_owned(),
@@ -122,9 +133,9 @@ impl Packing {
                 adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
                 journal: JournalFacts {
                     redacted: content == Content::Redacted,
-                    lines: reading.lines,
-                    last_seq: reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1)),
-                    last_hash: reading.last_hash,
+                    lines: report.lines,
+                    last_seq: report.last_seq,
+                    last_hash: report.last_hash,
                     faults,
                 },
                 files,
@@ -132,7 +143,7 @@ impl Packing {
             },
             content,
             journal,
-            whole_bytes: reading.whole_bytes,
+            whole_bytes,
             artifacts,
         };
         let mut made =
@@ -170,22 +181,29 @@ impl Packing {
         Ok(self.packed())
     }
 
-    /// Writes the pack as a folder, which is made and must not be there.
+    /// Writes the pack as a folder, which is made and must not be there. What could not be written whole is removed
+    /// again.
     ///
     /// # Errors
     ///
     /// As [`Self::write_tar`].
     pub fn write_folder(mut self, folder: &Path) -> io::Result<Packed> {
-        fs::create_dir(folder)?;
-        if self.manifest.files.keys().any(|name| name.starts_with(ARTIFACTS)) {
-            fs::create_dir(folder.join(ARTIFACTS))?;
+        let make = |folder: &Path| fs::DirBuilder::new().mode(0o700).create(folder);
+        make(folder)?;
+        let has_contents = self.manifest.files.keys().any(|name| name.starts_with(ARTIFACTS));
+        let made = if has_contents { make(&folder.join(ARTIFACTS)) } else { Ok(()) };
+        let written = made.and_then(|()| {
+            self.write_each(|packing, name, _| {
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(name))?;
+                let mut file = BufWriter::new(file);
+                packing.write(name, &mut file)?;
+                file.flush()
+            })
+        });
+        if let Err(error) = written {
+            fs::remove_dir_all(folder).ok();
+            return Err(error);
         }
-        self.write_each(|packing, name, _| {
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(folder.join(name))?;
-            let mut file = BufWriter::new(file);
-            packing.write(name, &mut file)?;
-            file.flush()
-        })?;
         Ok(self.packed())
     }
 

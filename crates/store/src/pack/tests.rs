@@ -62,9 +62,13 @@ impl Place {
         Self { temp, home, run_id }
     }
 
+    fn packing(&self, content: Content) -> Packing {
+        Packing::of(&self.home, &self.run_id, content, &Owner::current(), at(9)).expect("packed")
+    }
+
     fn tar(&self, content: Content) -> Vec<u8> {
         let mut tar = Vec::new();
-        Packing::of(&self.home, &self.run_id, content).expect("packed").write_tar(&mut tar).expect("written");
+        self.packing(content).write_tar(&mut tar).expect("written");
         tar
     }
 
@@ -111,7 +115,7 @@ fn a_pack_is_whole_the_same_each_time_and_writes_nothing_when_it_is_verified() {
         assert_eq!((report.redacted, report.unchanged_lines), (is_redacted, if is_redacted { 3 } else { 5 }));
         assert_eq!(memchr::memmem::find(&tar, b"SECRET").is_none(), is_redacted);
         assert_eq!(memchr::memmem::find(&tar, b"a content").is_none(), is_redacted);
-        let told = Packing::of(&place.home, &place.run_id, content).expect("packed").packed();
+        let told = place.packing(content).packed();
         assert_eq!(report.manifest_sha256, Some(told.manifest_sha256));
         assert_eq!(told.files as usize, files(&tar).len());
     }
@@ -126,7 +130,7 @@ fn a_folder_is_as_good_as_a_file_and_what_is_no_plain_file_in_it_is_refused() {
     let place = Place::new();
     let folder = place.temp.path().join("pack");
     for (content, name) in [(Content::Whole, "pack"), (Content::Redacted, "redacted")] {
-        let packing = Packing::of(&place.home, &place.run_id, content).expect("packed");
+        let packing = place.packing(content);
         packing.write_folder(&place.temp.path().join(name)).expect("written");
         let report = verify_pack(&place.temp.path().join(name)).expect("readable");
         assert_eq!(report.verdict, Verdict::Whole, "{report:?}");
@@ -251,6 +255,54 @@ fn what_is_no_plain_file_of_ours_is_refused_before_it_is_read() {
 }
 
 #[test]
+fn what_the_lease_shows_of_a_journal_its_pack_says_too() {
+    let place = Place::new();
+    let path = place.home.journal(&place.run_id);
+    let written = fs::read_to_string(&path).expect("read");
+    let lines: Vec<&str> = written.split_inclusive('\n').collect();
+    for (what, changed) in [
+        ("lines are gone", lines[..lines.len() - 1].concat()),
+        ("the last is another", written.replace("completed", "declined")),
+        ("the last is torn", written[..written.len() - 20].to_owned()),
+    ] {
+        assert_ne!(changed, written, "{what}");
+        fs::write(&path, changed).expect("written");
+        for content in [Content::Whole, Content::Redacted] {
+            let report = place.verify(&place.tar(content));
+            assert_eq!(report.verdict, Verdict::NotWhole, "{what}, {content:?}");
+        }
+    }
+    fs::write(&path, written).expect("written");
+    assert_eq!(place.verify(&place.tar(Content::Whole)).verdict, Verdict::Whole);
+}
+
+#[test]
+fn a_redacted_pack_says_of_every_content_that_it_was_left_out() {
+    let place = Place::new();
+    let tar = place.tar(Content::Redacted);
+    let hash = blake3::hash(b"a content").to_hex().to_string();
+    let mut files = files(&tar);
+    let manifest = files.iter_mut().find(|(name, _)| name == MANIFEST).expect("a manifest");
+    let text = String::from_utf8(manifest.1.clone()).expect("text");
+    let other = text.replace(&format!("\"hash\": \"{hash}\""), &format!("\"hash\": \"{}\"", "0".repeat(64)));
+    assert_ne!(other, text);
+    manifest.1 = other.into_bytes();
+    let report = place.verify(&joined(&files));
+    assert!(report.faults.concat().contains("not said to be left out"), "{report:?}");
+}
+
+#[test]
+fn a_folder_that_could_not_be_written_whole_is_not_there() {
+    let place = Place::new();
+    let folder = place.temp.path().join("half");
+    let packing = place.packing(Content::Whole);
+    let hash = blake3::hash(b"a content").to_hex().to_string();
+    fs::remove_file(Artifacts::new(place.home.artifacts()).find(&hash).expect("there").0).expect("removed");
+    packing.write_folder(&folder).expect_err("a content is gone");
+    assert!(!folder.exists());
+}
+
+#[test]
 fn a_journal_that_is_not_whole_or_lacks_a_content_says_so() {
     let place = Place::new();
     let hash = blake3::hash(b"a content").to_hex().to_string();
@@ -264,7 +316,7 @@ fn a_journal_that_is_not_whole_or_lacks_a_content_says_so() {
     let mut bytes = fs::read(&path).expect("read");
     bytes.extend(b"{\"torn");
     fs::write(&path, bytes).expect("written");
-    let manifest = Packing::of(&place.home, &place.run_id, Content::Redacted).expect("packed").manifest().clone();
+    let manifest = place.packing(Content::Redacted).manifest().clone();
     assert!(manifest.left_out.iter().any(|left_out| left_out.what.contains("6 bytes")));
     assert_eq!(place.verify(&place.tar(Content::Redacted)).lines, 5);
 }

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::trace::otlp::{Content, Projection, Traces, to_json};
+use adjutant_core::trace::verify::Verdict;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{self, Packed, Packing};
 use adjutant_store::plain_file;
 use adjutant_store::recover::{self, Loss};
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Home, OpenError};
+use adjutant_store::{Home, OpenError, Owner, verify};
 use anyhow::Context as _;
+use jiff::Timestamp;
 
 use super::send;
 use crate::command::not_found;
@@ -39,7 +41,7 @@ pub(super) struct ExportArgs {
     /// Put prompts, replies, arguments and results into the traces
     #[arg(long)]
     with_content: bool,
-    /// Where to, instead of stdout: a new file; for a pack also a new folder, with a `/` at the end
+    /// Where to, instead of stdout (`-`): a new file; for a pack also a new folder, with a `/` at the end
     #[arg(long, value_name = "FILE", conflicts_with = "endpoint")]
     output: Option<PathBuf>,
     /// Send the traces to the collector at this address, such as http://localhost:4318, or :4317 for `otlp-grpc`
@@ -64,7 +66,11 @@ pub(super) fn run(args: &ExportArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let found = runs::find(&home, &args.run).map_err(not_found)?;
     match (args.format, found) {
-        (Format::Ndjson, Found::Run(run_id)) => lines(args, &home.journal(&run_id)),
+        (Format::Ndjson, Found::Run(run_id)) => {
+            lines(args, &home.journal(&run_id))?;
+            warn(&home, &run_id);
+            Ok(())
+        }
         (Format::Ndjson, Found::Peer(name)) => lines(args, &home.sessions().join(format!("{name}{JOURNAL_ENDING}"))),
         (_, Found::Peer(name)) => {
             return Err(Failure::usage(format!(
@@ -79,6 +85,21 @@ pub(super) fn run(args: &ExportArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
+impl ExportArgs {
+    /// The file; none for stdout, which is `-` too.
+    fn output(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+}
+
+/// Says that a run's journal is not whole, if it is not: of what is exported that can't be seen.
+fn warn(home: &Home, run_id: &RunId) {
+    let report = verify::verify(home, run_id, &Owner::current(), Timestamp::now());
+    if report.is_ok_and(|report| report.verdict == Verdict::NotWhole) {
+        tell!("warning: the journal is not whole; `adjutant trace verify {run_id}` says what is wrong");
+    }
+}
+
 /// What doesn't go together is said before anything is read.
 fn check(args: &ExportArgs) -> anyhow::Result<()> {
     let is_otlp = matches!(args.format, Format::OtlpJson | Format::OtlpGrpc);
@@ -90,7 +111,7 @@ fn check(args: &ExportArgs) -> anyhow::Result<()> {
         Some(("`--endpoint` is for traces", "give `--format otlp-json` or `otlp-grpc`"))
     } else if args.format == Format::OtlpGrpc && args.endpoint.is_none() {
         Some(("`otlp-grpc` needs an `--endpoint`", "collectors listen for it at http://localhost:4317"))
-    } else if args.format == Format::Pack && args.output.is_none() {
+    } else if args.format == Format::Pack && args.output().is_none() {
         Some(("a pack needs an `--output`", "give a file, such as run.tar, or a folder with `/` at the end"))
     } else {
         None
@@ -104,7 +125,7 @@ fn lines(args: &ExportArgs, path: &Path) -> anyhow::Result<()> {
     // A driver may append meanwhile: what is there now is written.
     let length = file.metadata().with_context(unreadable)?.len();
     let mut from = BufReader::with_capacity(256 * 1024, file).take(length);
-    write(args.output.as_deref(), |to| {
+    write(args.output(), |to| {
         if args.redact {
             pack::each_line(&mut from, |line| if line.is_empty() { Ok(()) } else { pack::redact_bytes(line, to) })
         } else {
@@ -143,9 +164,9 @@ fn taken(path: &Path, error: io::Error) -> anyhow::Error {
 }
 
 fn packed(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> {
-    let Some(path) = &args.output else { return Ok(()) };
+    let Some(path) = args.output() else { return Ok(()) };
     let content = if args.redact { pack::Content::Redacted } else { pack::Content::Whole };
-    let packing = Packing::of(home, run_id, content).map_err(unopened)?;
+    let packing = Packing::of(home, run_id, content, &Owner::current(), Timestamp::now()).map_err(unopened)?;
     if packing.manifest().journal.faults > 0 {
         tell!(
             "warning: the journal is not whole, and the pack says so; `adjutant trace verify {run_id}` says what is wrong"
@@ -176,7 +197,7 @@ fn traces(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> 
     match (&args.endpoint, args.format) {
         (Some(endpoint), Format::OtlpGrpc) => send::over_grpc(&traces, endpoint),
         (Some(endpoint), _) => send::over_http(&traces, endpoint),
-        (None, _) => write(args.output.as_deref(), |to| {
+        (None, _) => write(args.output(), |to| {
             to.write_all(to_json(&traces, &traces.spans).as_bytes())?;
             to.write_all(b"\n")
         }),
@@ -188,10 +209,8 @@ fn projected(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<T
     let file = plain_file::open(&path).with_context(|| format!("can't read `{}`", path.display()))?;
     let content = if args.with_content { Content::Included } else { Content::LeftOut };
     let mut projection = Projection::new(run_id.as_str(), content);
-    let reading = recover::read_each(file, None, Loss::MayBe, |_, event| projection.event(&event))
+    recover::read_each(file, None, Loss::MayBe, |_, event| projection.event(&event))
         .with_context(|| format!("can't export `{}`", path.display()))?;
-    if !reading.damaged.is_empty() {
-        tell!("warning: {} lines are damaged: `adjutant trace verify {run_id}` says how", reading.damaged.len());
-    }
+    warn(home, run_id);
     Ok(projection.finish())
 }

@@ -28,16 +28,15 @@ const SHOWN_MAX: usize = 50;
 /// removed, added or moved is told by line, with what to do. Lines that were cut off the end show only where something
 /// says how long the journal was. Exit code 0 if everything is whole, 1 if something is not. Changes nothing.
 #[derive(Debug, clap::Args)]
-#[group(id = "what", required = true)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["run", "all", "pack"])))]
 pub(super) struct VerifyArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
-    #[arg(group = "what")]
     run: Option<String>,
     /// Every run there is
-    #[arg(long, group = "what")]
+    #[arg(long)]
     all: bool,
     /// An evidence pack, file or folder: needs no home, and unpacks nothing
-    #[arg(long, group = "what", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pack: Option<PathBuf>,
     /// Print what is known as JSON
     #[arg(long)]

@@ -15,6 +15,8 @@ except ImportError:
     blake3 = None
 
 FIXED = {"VERIFY.md", "journal.ndjson", "hashes.txt", "verify.py"}
+ALWAYS = FIXED - {"hashes.txt"}
+MANIFEST_BYTES_MAX = 32 * 1024 * 1024
 ARTIFACT = re.compile(r"artifacts/[0-9a-f]{64}")
 HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -97,15 +99,28 @@ def check_journal(folder, manifest):
         yield "journal.ndjson: its last line is not the one that the manifest names"
 
 
+def each_once(pairs):
+    """An object of which no name is given twice: readers would disagree on what it says."""
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise ValueError("a name is given twice")
+    return dict(pairs)
+
+
 def check(folder):
-    with open(os.path.join(folder, "MANIFEST.json"), "rb") as file:
+    path = os.path.join(folder, "MANIFEST.json")
+    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > MANIFEST_BYTES_MAX:
+        return ["MANIFEST.json: it is not there, no plain file, or too large to be one"]
+    with open(path, "rb") as file:
         text = file.read()
     print("SHA-256 of MANIFEST.json:", hashlib.sha256(text).hexdigest())
-    manifest = json.loads(text)
+    manifest = json.loads(text, object_pairs_hook=each_once)
     if manifest.get("format") != "adjutant-evidence-pack" or manifest.get("version") != 1:
         return ["MANIFEST.json: it is not the manifest of a pack that this program knows"]
     named = manifest["files"]
     faults = [f"{name}: no pack holds a file of that name" for name in named if not (name in FIXED or ARTIFACT.fullmatch(name))]
+    faults += [f"MANIFEST.json: it does not name {name}, which every pack holds" for name in sorted(ALWAYS - set(named))]
+    if ("hashes.txt" in named) != manifest["journal"]["redacted"]:
+        faults.append("MANIFEST.json: hashes.txt belongs to a redacted journal, and to no other")
     faults += [f"{name}: it was added" for name in sorted(files_below(folder) - set(named) - {"MANIFEST.json"})]
     if not faults:
         faults = [fault for fault in (check_file(folder, name, named[name]) for name in sorted(named)) if fault]
@@ -125,7 +140,7 @@ def main():
         print("note: the module `blake3` is not installed, so the links between lines are not checked")
     try:
         faults = check(folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         faults = [f"the pack can't be read: {error!r}"]
     for fault in faults:
         print(ascii(fault)[1:-1])
