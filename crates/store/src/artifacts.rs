@@ -4,13 +4,14 @@
 //! what no longer is what its name says is not handed out.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use adjutant_core::trace::verify::Artifact;
 
 use crate::home::make_folder;
+use crate::plain_file;
 
 /// The longest content that stays in its line, in bytes; anything longer is kept here (design section 4).
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
@@ -64,7 +65,8 @@ impl Artifacts {
         if !is_hash(hash) {
             return None;
         }
-        let content = fs::read(self.path(hash)).ok()?;
+        let mut content = Vec::new();
+        plain_file::open(&self.path(hash)).ok()?.read_to_end(&mut content).ok()?;
         (blake3::hash(&content).to_hex().as_str() == hash).then_some(content)
     }
 

@@ -30,12 +30,22 @@ pub struct Home {
     sessions: PathBuf,
 }
 
+/// The name of a home's own folder of journals.
+const SESSIONS: &str = "sessions";
+
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let parent = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    let as_written = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.canonicalize().ok().or_else(parent).unwrap_or_else(as_written)
+}
+
 impl Home {
     /// The home at `root`; journals lie in `sessions` if it is given, else in a folder of the home.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, sessions: Option<PathBuf>) -> Self {
         let root = root.into();
-        let sessions = sessions.unwrap_or_else(|| root.join("sessions"));
+        let sessions = sessions.unwrap_or_else(|| root.join(SESSIONS));
         Self { root, sessions }
     }
 
@@ -51,16 +61,27 @@ impl Home {
         &self.sessions
     }
 
-    /// Whether journals lie in another folder than the home's own.
+    /// Whether journals lie in another folder than the home's own, however the two are written. A link in the place of
+    /// the home's own is another folder: it may have led elsewhere before.
     #[must_use]
     pub fn has_sessions_elsewhere(&self) -> bool {
-        self.sessions != self.root.join("sessions")
+        let own = self.own_sessions();
+        if self.sessions == own && !self.sessions.is_symlink() {
+            return false;
+        }
+        real(&self.sessions) != real(&self.root).join(SESSIONS)
     }
 
-    /// The file which says that journals elsewhere share the rest of this home. It is never removed: nobody knows
-    /// whether they are still there.
+    /// The home's own folder of journals, which may not be where they lie.
     #[must_use]
-    pub fn shared_mark(&self) -> PathBuf {
+    pub fn own_sessions(&self) -> PathBuf {
+        self.root.join(SESSIONS)
+    }
+
+    /// The folder with the names of runs whose journals lie elsewhere and share the rest of this home: an empty file for
+    /// each. A name is never removed: nobody knows whether its run is still there.
+    #[must_use]
+    pub fn elsewhere(&self) -> PathBuf {
         self.root.join("sessions-elsewhere")
     }
 

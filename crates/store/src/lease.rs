@@ -19,12 +19,20 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::plain_file;
+
 /// How long a lease lives without being renewed, in seconds: long enough that a busy machine does not lose
 /// a run, short enough that a person waits for a dead one.
 pub const LEASE_SECONDS: i64 = 30;
 
 /// How often a lease is renewed, in seconds: two renewals may fail before the third is too late.
 pub const RENEW_SECONDS: i64 = 10;
+
+/// The largest lease that is read, in bytes: far more than one has.
+const LEASE_BYTES_MAX: u64 = 64 * 1024;
+
+/// How the name of a lease begins that is being written.
+pub(crate) const HALF_LEASE: &str = ".lease-";
 
 /// A process, named so that no other process at any time has the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,11 +149,7 @@ impl Content {
     ///
     /// If it can't be read, or is not a lease.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(bytes) = plain_file::read(path, LEASE_BYTES_MAX, "it is no lease")? else { return Ok(None) };
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
@@ -250,7 +254,7 @@ impl Vacancy {
         text.push_str("\"}\n");
 
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".lease-").tempfile_in(folder)?;
+        let mut file = tempfile::Builder::new().prefix(HALF_LEASE).tempfile_in(folder)?;
         file.write_all(text.as_bytes())?;
         let file = file.persist(&self.path)?;
         let metadata = file.metadata()?;

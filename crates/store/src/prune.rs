@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::learn::PeerFacts;
-use adjutant_core::trace::verify::Verdict;
+use adjutant_core::trace::prune::Content;
+use adjutant_core::trace::verify::{Finding, FindingKind, Verdict};
 use adjutant_core::trace::{Body, Outcome};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,14 +25,20 @@ use crate::artifacts::{Artifacts, sync_folder};
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::journal::{self, Damage, FileJournal, OpenError};
-use crate::lease::Owner;
-use crate::plain_file::open_for_append;
+use crate::lease::{HALF_LEASE, Owner};
+use crate::plain_file::{self, open_for_append};
 use crate::runs::{self, Listed, PeerFiles};
 use crate::shared;
 use crate::verify::verify;
 
 /// How much of a journal is read at once, in bytes.
 const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// How the name of a note begins that is being written.
+const HALF_NOTE: &str = ".pruned-";
+
+/// The largest note that is read, in bytes: it names a hundred thousand contents.
+const NOTE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// The right to remove: one process at a time has it.
 #[derive(Debug)]
@@ -41,8 +48,8 @@ pub struct Pruning {
     named: BTreeMap<String, u64>,
     /// Whether every journal that may name a content was read.
     is_sure: bool,
-    /// Whether journals that are not looked at share contents and what is kept for undo.
-    is_shared: bool,
+    /// Where each run has a folder of what is kept for undo.
+    rescues: PathBuf,
     /// Held while something may be removed.
     _lock: Option<File>,
 }
@@ -52,16 +59,16 @@ pub struct Pruning {
 pub struct Survey {
     /// Runs that have ended, and sessions of the peer, each with what goes with it.
     pub prunable: Vec<Ended>,
+    /// The contents that go with the last journal that names them.
+    pub contents: Vec<Content>,
     /// What is not touched, by name, with why.
     pub kept: Vec<(String, Kept)>,
-    /// How many bytes that takes.
-    pub kept_bytes: u64,
-    /// Runs whose removal was broken off.
-    pub unfinished: Vec<RunId>,
+    /// How many bytes all else takes: what is not touched, and contents that nothing removes.
+    pub other_bytes: u64,
+    /// What removals that were broken off have left.
+    pub unfinished: Vec<Leftover>,
     /// Whether contents stay, since journals that can't be looked at may name them.
     pub contents_stay: bool,
-    /// Whether what is kept for undo stays, since it may be that of a run of the same name elsewhere.
-    pub undo_stays: bool,
 }
 
 /// Something that may be removed.
@@ -71,10 +78,21 @@ pub struct Ended {
     pub whose: Whose,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// How many bytes its files take, contents that it alone names among them.
+    /// How many bytes its own files take.
     pub bytes: u64,
-    /// How many contents go with it.
-    pub artifacts: u64,
+    /// The places of the contents that it names among [`Survey::contents`].
+    pub contents: Vec<usize>,
+    /// Whether what is kept for undo stays, since it may be that of a run of the same name elsewhere.
+    pub undo_stays: bool,
+}
+
+/// What a removal that was broken off has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// The run that it was of.
+    pub run_id: RunId,
+    /// How many bytes it takes.
+    pub bytes: u64,
 }
 
 /// Whose something is.
@@ -173,25 +191,24 @@ pub enum Step {
 }
 
 impl Pruning {
-    /// Takes the right to prune `home`, and looks at what is there. `elsewhere` is where a run has a folder of its own
-    /// besides. `seer` and `now` are for telling whether a run's driver is alive.
+    /// Takes the right to prune `home`, and looks at what is there. In `rescues` each run has a folder of what is kept for
+    /// undo. `seer` and `now` are for telling whether a run's driver is alive.
     ///
     /// # Errors
     ///
     /// [`PruneError::Busy`] while another process has it, [`PruneError::Io`] if the home can't be read.
-    pub fn begin(
-        home: &Home,
-        seer: &Owner,
-        now: Timestamp,
-        elsewhere: impl Fn(&RunId) -> PathBuf,
-    ) -> Result<(Self, Survey), PruneError> {
+    pub fn begin(home: &Home, seer: &Owner, now: Timestamp, rescues: &Path) -> Result<(Self, Survey), PruneError> {
         make_folder(home.root())?;
-        let lock = File::options().create(true).append(true).open(home.root().join("prune.lock"))?;
+        let path = home.root().join("prune.lock");
+        let lock = match open_for_append(&path, true) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_for_append(&path, false)?,
+            made => made?,
+        };
         if !Disk::try_lock(&lock)? {
             return Err(PruneError::Busy);
         }
-        let mut pruning = Self::of(home, Some(lock));
-        let survey = pruning.survey(seer, now, elsewhere)?;
+        let mut pruning = Self::of(home, rescues, Some(lock));
+        let survey = pruning.survey(seer, now)?;
         Ok((pruning, survey))
     }
 
@@ -200,28 +217,86 @@ impl Pruning {
     /// # Errors
     ///
     /// If the home can't be read.
-    pub fn look(
-        home: &Home,
+    pub fn look(home: &Home, seer: &Owner, now: Timestamp, rescues: &Path) -> Result<Survey, PruneError> {
+        Ok(Self::of(home, rescues, None).survey(seer, now)?)
+    }
+
+    fn of(home: &Home, rescues: &Path, lock: Option<File>) -> Self {
+        let (named, is_sure) = (BTreeMap::new(), !shared::is(home));
+        Self { home: home.clone(), named, is_sure, rescues: rescues.to_owned(), _lock: lock }
+    }
+
+    fn survey(&mut self, seer: &Owner, now: Timestamp) -> io::Result<Survey> {
+        let all = runs::list(&self.home, seer, now)?;
+        let (named_by_run, whole) = self.read_all(&all, seer, now);
+        let (contents, places) = self.removable_contents()?;
+        let in_use = in_use(&self.home, &all);
+        let mut survey = Survey { contents, contents_stay: !self.is_sure, ..Survey::default() };
+        for listed in all {
+            let kept = match &listed {
+                Listed::Unreadable { why, .. } => Kept::Unreadable(why.clone()),
+                Listed::Peer(peer) => match peer.updated_at {
+                    _ if peer.phase.as_deref() != Some(PEER_DONE) => Kept::NotEnded,
+                    _ if in_use.as_ref().is_none_or(|in_use| in_use.contains(&peer.name)) => Kept::InUse,
+                    Some(updated_at) => {
+                        let files: Vec<PathBuf> = peer.session.iter().chain(&peer.trace).cloned().collect();
+                        survey.prunable.push(Ended {
+                            updated_at,
+                            bytes: files.iter().map(|file| bytes_of(file)).sum(),
+                            whose: Whose::Peer(peer.name.clone(), files),
+                            contents: Vec::new(),
+                            undo_stays: false,
+                        });
+                        continue;
+                    }
+                    None => Kept::NoTime,
+                },
+                Listed::Run(run) if run.damaged > 0 => Kept::Damaged,
+                Listed::Run(run) if run.outcome.is_none() || run.driver_alive => Kept::NotEnded,
+                Listed::Run(run) if !whole.contains(run.run_id.as_str()) => Kept::Damaged,
+                Listed::Run(run) => {
+                    let contents = named_by_run.get(run.run_id.as_str()).into_iter().flatten();
+                    survey.prunable.push(Ended {
+                        updated_at: run.updated_at,
+                        bytes: bytes_of(&self.home.journal(&run.run_id)) + self.bytes_beside(&run.run_id)?,
+                        whose: Whose::Run(run.run_id.clone()),
+                        contents: contents.filter_map(|hash| places.get(hash).copied()).collect(),
+                        undo_stays: shared::has_namesake(&self.home, &run.run_id),
+                    });
+                    continue;
+                }
+            };
+            survey.kept.push((listed.name().to_owned(), kept));
+        }
+        self.look_for_leftovers(&mut survey)?;
+        let everything =
+            [self.home.sessions(), &self.home.artifacts(), &self.rescues].map(bytes_of).iter().sum::<u64>();
+        let goes = survey.prunable.iter().map(|ended| ended.bytes).chain(survey.contents.iter().map(|one| one.bytes));
+        survey.other_bytes = everything.saturating_sub(goes.sum());
+        Ok(survey)
+    }
+
+    /// Reads what every journal names, and whether it can be relied on. Returns the contents by run, and the runs that
+    /// are whole.
+    fn read_all(
+        &mut self,
+        all: &[Listed],
         seer: &Owner,
         now: Timestamp,
-        elsewhere: impl Fn(&RunId) -> PathBuf,
-    ) -> Result<Survey, PruneError> {
-        Ok(Self::of(home, None).survey(seer, now, elsewhere)?)
-    }
-
-    fn of(home: &Home, lock: Option<File>) -> Self {
-        let is_shared = shared::is(home);
-        Self { home: home.clone(), named: BTreeMap::new(), is_sure: !is_shared, is_shared, _lock: lock }
-    }
-
-    fn survey(&mut self, seer: &Owner, now: Timestamp, elsewhere: impl Fn(&RunId) -> PathBuf) -> io::Result<Survey> {
-        let all = runs::list(&self.home, seer, now)?;
-        let mut of_run: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for listed in &all {
+    ) -> (BTreeMap<String, BTreeSet<String>>, BTreeSet<String>) {
+        let (mut named_by_run, mut whole) = (BTreeMap::new(), BTreeSet::new());
+        for listed in all {
             let path = match listed {
                 Listed::Run(run) => self.home.journal(&run.run_id),
-                Listed::Unreadable { path, .. } => path.clone(),
-                Listed::Peer(_) => continue,
+                Listed::Unreadable { path, .. } => {
+                    // What its lines named may be gone with them.
+                    self.is_sure = false;
+                    path.clone()
+                }
+                Listed::Peer(peer) => match &peer.trace {
+                    Some(trace) => trace.clone(),
+                    None => continue,
+                },
             };
             let Ok(hashes) = named_in(&path) else {
                 self.is_sure = false;
@@ -230,108 +305,88 @@ impl Pruning {
             for hash in &hashes {
                 *self.named.entry(hash.clone()).or_default() += 1;
             }
-            of_run.insert(listed.name().to_owned(), hashes);
-        }
-        let artifacts = Artifacts::new(self.home.artifacts());
-        let in_use = in_use(&self.home, &all);
-        let (contents_stay, undo_stays) = (!self.is_sure, self.is_shared);
-        let mut survey = Survey { contents_stay, undo_stays, ..Survey::default() };
-        for listed in all {
-            let kept = |kept, survey: &mut Survey, bytes: u64| {
-                survey.kept.push((listed.name().to_owned(), kept));
-                survey.kept_bytes = survey.kept_bytes.saturating_add(bytes);
-            };
-            match &listed {
-                Listed::Unreadable { path, why, .. } => {
-                    kept(Kept::Unreadable(why.clone()), &mut survey, bytes_of(path));
-                }
-                Listed::Peer(peer) => {
-                    let files: Vec<PathBuf> = peer.session.iter().chain(&peer.trace).cloned().collect();
-                    let bytes = files.iter().map(|file| bytes_of(file)).sum();
-                    match peer.updated_at {
-                        _ if peer.phase.as_deref() != Some(PEER_DONE) => kept(Kept::NotEnded, &mut survey, bytes),
-                        _ if in_use.as_ref().is_none_or(|in_use| in_use.contains(&peer.name)) => {
-                            kept(Kept::InUse, &mut survey, bytes);
-                        }
-                        Some(updated_at) => survey.prunable.push(Ended {
-                            whose: Whose::Peer(peer.name.clone(), files),
-                            updated_at,
-                            bytes,
-                            artifacts: 0,
-                        }),
-                        None => kept(Kept::NoTime, &mut survey, bytes),
-                    }
-                }
-                Listed::Run(run) => {
-                    let mine = of_run.get(run.run_id.as_str()).into_iter().flatten();
-                    let mine = mine.filter(|hash| self.is_sure && self.named.get(*hash) == Some(&1));
-                    // What was kept just now may be about to be named, and stays for this time.
-                    let found = mine.filter_map(|hash| artifacts.find(hash));
-                    let found: Vec<u64> = found
-                        .filter(|(path, _)| !Artifacts::is_fresh(path).unwrap_or(true))
-                        .map(|(_, bytes)| bytes)
-                        .collect();
-                    let mut bytes = found.iter().sum::<u64>();
-                    if !self.is_shared {
-                        bytes += bytes_of(&elsewhere(&run.run_id));
-                    }
-                    let beside = beside(&self.home, &run.run_id)?;
-                    bytes += beside.iter().map(|file| bytes_of(file)).sum::<u64>();
-                    bytes += bytes_of(&self.home.journal(&run.run_id));
-                    if run.damaged > 0 {
-                        kept(Kept::Damaged, &mut survey, bytes);
-                    } else if run.outcome.is_none() || run.driver_alive {
-                        kept(Kept::NotEnded, &mut survey, bytes);
-                    } else if !is_whole(&self.home, &run.run_id, seer, now) {
-                        kept(Kept::Damaged, &mut survey, bytes);
-                    } else {
-                        survey.prunable.push(Ended {
-                            whose: Whose::Run(run.run_id.clone()),
-                            updated_at: run.updated_at,
-                            bytes,
-                            artifacts: found.len() as u64,
-                        });
-                    }
+            named_by_run.insert(listed.name().to_owned(), hashes);
+            if let Listed::Run(run) = listed {
+                let report = verify(&self.home, &run.run_id, seer, now).ok();
+                self.is_sure &= report.as_ref().is_some_and(|report| !report.findings.iter().any(hides_lines));
+                if report.is_some_and(|report| report.verdict == Verdict::Whole) {
+                    whole.insert(run.run_id.to_string());
                 }
             }
         }
+        (named_by_run, whole)
+    }
+
+    /// The contents that may go with the last journal that names them, and their places by hash. What was kept just now
+    /// may be about to be named, and stays for this time.
+    fn removable_contents(&self) -> io::Result<(Vec<Content>, BTreeMap<String, usize>)> {
+        let artifacts = Artifacts::new(self.home.artifacts());
+        let (mut contents, mut places) = (Vec::new(), BTreeMap::new());
+        for (hash, named_by) in self.named.iter().filter(|_| self.is_sure) {
+            let Some((path, bytes)) = artifacts.find(hash) else { continue };
+            if !Artifacts::is_fresh(&path)? {
+                places.insert(hash.clone(), contents.len());
+                contents.push(Content { bytes, named_by: *named_by });
+            }
+        }
+        Ok((contents, places))
+    }
+
+    fn look_for_leftovers(&self, survey: &mut Survey) -> io::Result<()> {
+        let artifacts = Artifacts::new(self.home.artifacts());
         for name in runs::pruned(&self.home)? {
-            let Ok(run_id) = name.parse::<RunId>() else { continue };
+            let Some(run_id) = name.parse::<RunId>().ok().filter(|run_id| !exists(&self.home.journal(run_id))) else {
+                continue;
+            };
             let Some(note) = note(&self.home, &run_id) else {
                 survey
                     .kept
                     .push((name, Kept::Unreadable("what is noted of its pruning is not of this run".to_owned())));
                 continue;
             };
-            // Of contents that stay nothing can be finished.
-            let is_left =
-                !note.is_done && (self.is_sure || note.artifacts.is_empty() || exists(&self.home.lease(&run_id)));
-            if is_left && !exists(&self.home.journal(&run_id)) {
-                survey.unfinished.push(run_id);
+            if note.is_done {
+                continue;
+            }
+            let is_named = |hash: &str| self.named.get(hash).is_some_and(|count| *count > 0);
+            let contents = note.artifacts.iter().filter(|hash| self.is_sure && !is_named(hash));
+            let removable = contents.filter_map(|hash| artifacts.find(hash));
+            let removable: Vec<u64> = removable
+                .filter(|(path, _)| !Artifacts::is_fresh(path).unwrap_or(true))
+                .map(|(_, bytes)| bytes)
+                .collect();
+            let has_files = !beside(&self.home, &run_id)?.is_empty() || self.rescue_of(&run_id).is_some();
+            if has_files || !removable.is_empty() {
+                let bytes = self.bytes_beside(&run_id)? + removable.iter().sum::<u64>();
+                survey.unfinished.push(Leftover { run_id, bytes });
             }
         }
-        Ok(survey)
+        Ok(())
     }
 
-    /// Removes the run `run_id`, and the folder `elsewhere` with it.
+    /// The folder of what is kept for undo of a run, if it is there and the run's alone.
+    fn rescue_of(&self, run_id: &RunId) -> Option<PathBuf> {
+        let folder = self.rescues.join(run_id.as_str());
+        (exists(&folder) && !shared::has_namesake(&self.home, run_id)).then_some(folder)
+    }
+
+    /// How many bytes the files of a run take besides its journal and contents.
+    fn bytes_beside(&self, run_id: &RunId) -> io::Result<u64> {
+        let files = beside(&self.home, run_id)?;
+        Ok(files.iter().chain(&self.rescue_of(run_id)).map(|file| bytes_of(file)).sum())
+    }
+
+    /// Removes the run `run_id`.
     ///
     /// # Errors
     ///
     /// [`PruneError`]; whatever it is, either the run is whole, or it is no run any more and the next pruning finishes.
-    pub fn remove(
-        &mut self,
-        run_id: &RunId,
-        elsewhere: &Path,
-        owner: &Owner,
-        now: Timestamp,
-    ) -> Result<(), PruneError> {
-        self.remove_by(run_id, elsewhere, owner, now, &mut |_| Ok(()))
+    pub fn remove(&mut self, run_id: &RunId, owner: &Owner, now: Timestamp) -> Result<(), PruneError> {
+        self.remove_by(run_id, owner, now, &mut |_| Ok(()))
     }
 
     fn remove_by(
         &mut self,
         run_id: &RunId,
-        elsewhere: &Path,
         owner: &Owner,
         now: Timestamp,
         before: &mut dyn FnMut(Step) -> io::Result<()>,
@@ -370,7 +425,7 @@ impl Pruning {
                 *count = count.saturating_sub(1);
             }
         }
-        let rest = self.rest(note, elsewhere, before);
+        let rest = self.rest(note, before);
         drop(journal);
         drop(held);
         rest
@@ -381,11 +436,36 @@ impl Pruning {
     /// # Errors
     ///
     /// [`PruneError::Io`] if something can't be removed: it can be tried again.
-    pub fn finish(&mut self, run_id: &RunId, elsewhere: &Path) -> Result<(), PruneError> {
+    pub fn finish(&mut self, run_id: &RunId) -> Result<(), PruneError> {
         match note(&self.home, run_id) {
-            Some(note) if !exists(&self.home.journal(run_id)) => self.rest(note, elsewhere, &mut |_| Ok(())),
+            Some(note) if !exists(&self.home.journal(run_id)) => self.rest(note, &mut |_| Ok(())),
             _ => Ok(()),
         }
+    }
+
+    /// Removes files that were being written when their process was killed, and that nobody reads.
+    ///
+    /// # Errors
+    ///
+    /// If one can't be removed.
+    pub fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(self.home.sessions())? {
+            let entry = entry?;
+            let is_halfway = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| [HALF_NOTE, HALF_LEASE].iter().any(|prefix| name.starts_with(prefix)));
+            if is_halfway && !Artifacts::is_fresh(&entry.path())? {
+                gone(fs::remove_file(entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is no run `run_id` any more.
+    #[must_use]
+    pub fn is_gone(&self, run_id: &RunId) -> bool {
+        !exists(&self.home.journal(run_id))
     }
 
     /// Removes the files of a session of the peer.
@@ -400,20 +480,15 @@ impl Pruning {
         Ok(())
     }
 
-    fn rest(
-        &mut self,
-        mut note: Note,
-        elsewhere: &Path,
-        before: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> Result<(), PruneError> {
+    fn rest(&mut self, mut note: Note, before: &mut dyn FnMut(Step) -> io::Result<()>) -> Result<(), PruneError> {
         before(Step::Mailbox)?;
         let lease = self.home.lease(&note.run_id);
         for file in beside(&self.home, &note.run_id)?.iter().filter(|file| **file != lease) {
             gone(fs::remove_file(file))?;
         }
         before(Step::Elsewhere)?;
-        if !self.is_shared {
-            gone(fs::remove_dir_all(elsewhere))?;
+        if let Some(folder) = self.rescue_of(&note.run_id) {
+            gone(fs::remove_dir_all(folder))?;
         }
         before(Step::Artifacts)?;
         let artifacts = Artifacts::new(self.home.artifacts());
@@ -435,7 +510,7 @@ impl Pruning {
 
     fn put(&self, note: &Note) -> io::Result<()> {
         let folder = self.home.sessions();
-        let mut file = tempfile::Builder::new().prefix(".pruned-").tempfile_in(folder)?;
+        let mut file = tempfile::Builder::new().prefix(HALF_NOTE).tempfile_in(folder)?;
         serde_json::to_writer(&mut file, note)?;
         file.write_all(b"\n")?;
         file.as_file().sync_data()?;
@@ -446,14 +521,22 @@ impl Pruning {
 
 /// The note that is left of the run `run_id`, if it was pruned.
 pub(crate) fn note(home: &Home, run_id: &RunId) -> Option<Note> {
-    let note: Note = serde_json::from_slice(&fs::read(home.pruned(run_id)).ok()?).ok()?;
+    let text = plain_file::read(&home.pruned(run_id), NOTE_BYTES_MAX, "it is no note of a pruning").ok()??;
+    let note: Note = serde_json::from_slice(&text).ok()?;
     // A note that was put in the place of another must not cost another run its files.
     (note.run_id == *run_id).then_some(note)
 }
 
-/// Whether everything of a run is as it was written, as `trace verify` says.
-fn is_whole(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> bool {
-    verify(home, run_id, seer, now).is_ok_and(|report| report.verdict == Verdict::Whole)
+/// Whether what was found means that lines may be gone which named contents.
+fn hides_lines(finding: &Finding) -> bool {
+    matches!(
+        finding.kind,
+        FindingKind::Unreadable
+            | FindingKind::Gap
+            | FindingKind::BrokenLink
+            | FindingKind::LastLineChanged
+            | FindingKind::LinesMissing
+    )
 }
 
 /// The peer's word for a session that is over.

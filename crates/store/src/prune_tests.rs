@@ -1,3 +1,5 @@
+use std::os::unix::ffi::OsStrExt as _;
+
 use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{Entry, TRACE_VERSION};
 use adjutant_ports::{Durability, Journal as _};
@@ -78,11 +80,25 @@ impl Place {
     }
 
     fn elsewhere(&self, run_id: &RunId) -> PathBuf {
-        self.home.root().join("rescue").join(run_id.as_str())
+        self.rescues().join(run_id.as_str())
+    }
+
+    fn rescues(&self) -> PathBuf {
+        self.home.root().join("rescue")
     }
 
     fn begin(&self) -> (Pruning, Survey) {
-        Pruning::begin(&self.home, &Owner::current(), at(9), |run_id| self.elsewhere(run_id)).expect("the right")
+        Pruning::begin(&self.home, &Owner::current(), at(9), &self.rescues()).expect("the right")
+    }
+
+    fn look(&self) -> Survey {
+        Pruning::look(&self.home, &Owner::current(), at(9), &self.rescues()).expect("seen")
+    }
+
+    /// How many contents go with a run, if nothing else goes.
+    fn contents(&self, survey: &Survey, name: &str) -> usize {
+        let ended = survey.prunable.iter().find(|ended| ended.whose.name() == name).expect("it has ended");
+        ended.contents.iter().filter(|place| survey.contents[**place].named_by == 1).count()
     }
 
     fn runs(&self) -> Vec<String> {
@@ -107,12 +123,11 @@ fn a_run_goes_with_all_that_is_its_own_and_its_name_stays_taken() {
     let one = place.run("a", &["own", "shared"], Some(Outcome::Completed));
     let other = place.run("b", &["shared"], Some(Outcome::Failed));
     let (mut pruning, survey) = place.begin();
-    let found = survey.prunable.iter().find(|ended| ended.whose.name() == "a").expect("it has ended");
-    assert_eq!(found.artifacts, 1);
-    pruning.remove(&one, &place.elsewhere(&one), &Owner::current(), at(9)).expect("removed");
+    assert_eq!(place.contents(&survey, "a"), 1);
+    pruning.remove(&one, &Owner::current(), at(9)).expect("removed");
     assert_eq!((place.runs(), place.rest(&one)), (vec!["b".to_owned()], 0));
     assert_eq!((place.has("own"), place.has("shared"), place.rest(&other)), (false, true, 4));
-    pruning.remove(&other, &place.elsewhere(&other), &Owner::current(), at(9)).expect("removed");
+    pruning.remove(&other, &Owner::current(), at(9)).expect("removed");
     assert!(!place.has("shared") && place.runs().is_empty());
     assert_eq!(place.run("a", &[], None).as_str(), "a-r2");
     assert!(matches!(
@@ -129,7 +144,7 @@ fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_
         place.run("b", &["shared"], Some(Outcome::Completed));
         let (mut pruning, _) = place.begin();
         let mut steps = Vec::new();
-        let ended = pruning.remove_by(&run_id, &place.elsewhere(&run_id), &Owner::current(), at(9), &mut |step| {
+        let ended = pruning.remove_by(&run_id, &Owner::current(), at(9), &mut |step| {
             steps.push(step);
             if step == broken { Err(io::Error::other("killed")) } else { Ok(()) }
         });
@@ -148,11 +163,12 @@ fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_
         }
 
         let (mut pruning, survey) = place.begin();
-        assert_eq!(survey.unfinished.is_empty(), is_run, "before {broken:?}");
+        let is_all_gone = broken == Step::Done;
+        assert_eq!(survey.unfinished.is_empty(), is_run || is_all_gone, "before {broken:?}");
         if is_run {
-            pruning.remove(&run_id, &place.elsewhere(&run_id), &Owner::current(), at(9)).expect("removed");
+            pruning.remove(&run_id, &Owner::current(), at(9)).expect("removed");
         } else {
-            pruning.finish(&run_id, &place.elsewhere(&run_id)).expect("finished");
+            pruning.finish(&run_id).expect("finished");
         }
         assert_eq!((place.runs(), place.rest(&run_id)), (vec!["b".to_owned()], 0), "before {broken:?}");
         assert_eq!((place.has("own"), place.has("shared")), (false, true), "before {broken:?}");
@@ -175,16 +191,16 @@ fn what_has_not_ended_is_driven_or_damaged_is_not_touched() {
 
     let (mut pruning, survey) = place.begin();
     let kept: Vec<&str> = survey.kept.iter().map(|(name, _)| name.as_str()).collect();
-    assert!(kept.contains(&"waits") && kept.contains(&"other") && survey.kept_bytes > 0, "{kept:?}");
+    assert!(kept.contains(&"waits") && kept.contains(&"other") && survey.other_bytes > 0, "{kept:?}");
     let driver = FileJournal::take_over(&place.home, &ended, &Owner::current(), at(9), Damage::Refuse).expect("driven");
     for run_id in [&waits, &ended, &damaged] {
-        assert!(pruning.remove(run_id, &place.elsewhere(run_id), &Owner::current(), at(9)).is_err(), "{run_id}");
+        assert!(pruning.remove(run_id, &Owner::current(), at(9)).is_err(), "{run_id}");
         assert!(exists(&place.home.journal(run_id)) && place.rest(run_id) == 4, "{run_id}");
         assert!(!exists(&place.home.pruned(run_id)), "{run_id}");
     }
     assert!(place.has("x"));
     drop(driver);
-    pruning.remove(&ended, &place.elsewhere(&ended), &Owner::current(), at(9)).expect("it is let go");
+    pruning.remove(&ended, &Owner::current(), at(9)).expect("it is let go");
 }
 
 #[test]
@@ -194,7 +210,7 @@ fn whoever_opened_the_journal_before_it_went_finds_no_run() {
     let (mut pruning, _) = place.begin();
     let mut raced = None;
     pruning
-        .remove_by(&run_id, &place.elsewhere(&run_id), &Owner::current(), at(9), &mut |step| {
+        .remove_by(&run_id, &Owner::current(), at(9), &mut |step| {
             // Before the journal is gone and after: neither gets the run.
             if matches!(step, Step::Journal | Step::Lease) {
                 let home = place.home.clone();
@@ -219,13 +235,13 @@ fn contents_kept_a_moment_ago_stay_until_a_later_pruning() {
     let run_id = place.run("a", &["own"], Some(Outcome::Completed));
     Artifacts::new(place.home.artifacts()).keep(b"own").expect("somebody is about to name it");
     let (mut pruning, _) = place.begin();
-    pruning.remove(&run_id, &place.elsewhere(&run_id), &Owner::current(), at(9)).expect("removed");
+    pruning.remove(&run_id, &Owner::current(), at(9)).expect("removed");
     assert!(place.has("own"));
     drop(pruning);
     place.age(blake3::hash(b"own").to_hex().as_str());
     let (mut pruning, survey) = place.begin();
-    assert_eq!(survey.unfinished, std::slice::from_ref(&run_id));
-    pruning.finish(&run_id, &place.elsewhere(&run_id)).expect("finished");
+    assert_eq!(survey.unfinished, [Leftover { run_id: run_id.clone(), bytes: 3 }]);
+    pruning.finish(&run_id).expect("finished");
     assert!(!place.has("own"));
 }
 
@@ -233,7 +249,7 @@ fn contents_kept_a_moment_ago_stay_until_a_later_pruning() {
 fn two_do_not_prune_at_once() {
     let place = Place::new();
     let first = place.begin();
-    let second = Pruning::begin(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id));
+    let second = Pruning::begin(&place.home, &Owner::current(), at(9), &place.rescues());
     assert!(matches!(second, Err(PruneError::Busy)));
     drop(first);
     place.begin();
@@ -257,18 +273,104 @@ fn what_a_run_of_another_folder_of_sessions_may_need_stays() {
     let away = Place { home: other, ..Place::new() };
     let here = place.run("here", &["shared"], Some(Outcome::Completed));
     let there = away.run("there", &["shared"], Some(Outcome::Completed));
-    // A run of the same name waits in the other folder; what is kept for its undo lies in the same place.
-    let both = away.run("here", &["more"], None);
-    assert_eq!((&both, place.elsewhere(&here)), (&here, away.elsewhere(&both)));
+    // What is kept for undo and much else is found by the run's name, so a name is one run's in the whole home.
+    let waits = away.run("here", &["more"], None);
+    assert_eq!(waits.as_str(), "here-r2");
+    assert_eq!(place.run("there", &[], None).as_str(), "there-r2");
     for (pruned, run_id) in [(&place, &here), (&away, &there)] {
         let (mut pruning, survey) = pruned.begin();
-        assert!(survey.contents_stay && survey.undo_stays);
-        assert_eq!(survey.prunable[0].artifacts, 0, "none of its contents goes");
-        pruning.remove(run_id, &pruned.elsewhere(run_id), &Owner::current(), at(9)).expect("removed");
+        assert!(survey.contents_stay && survey.contents.is_empty(), "none of its contents goes");
+        pruning.remove(run_id, &Owner::current(), at(9)).expect("removed");
         drop(pruning);
-        assert!(place.has("shared") && exists(&pruned.elsewhere(run_id)), "{run_id}");
+        assert!(place.has("shared") && !exists(&pruned.elsewhere(run_id)), "{run_id}");
         assert_eq!(pruned.begin().1.unfinished, [], "nothing can be finished of it");
     }
+    assert_eq!((away.rest(&waits), away.run("there", &[], None).as_str()), (4, "there-r3"));
+    // Two of one name, begun before names were kept: what may be either's stays.
+    let both = place.run("both", &[], Some(Outcome::Completed));
+    fs::write(place.home.elsewhere().join("both"), "").expect("written");
+    let (mut pruning, survey) = place.begin();
+    assert!(survey.prunable.iter().any(|ended| ended.whose.name() == "both" && ended.undo_stays), "{survey:?}");
+    pruning.remove(&both, &Owner::current(), at(9)).expect("removed");
+    assert!(exists(&place.elsewhere(&both)));
+}
+
+#[test]
+fn one_folder_is_no_other_however_it_is_written_and_a_link_is() {
+    let place = Place::new();
+    let root = place.home.root();
+    for written in ["sessions", "sessions/", "./sessions", "sessions/../sessions", "sessions/."] {
+        let same = Home::new(root, Some(root.join(written)));
+        FileJournal::create_next(&same, &"a".parse().expect("a name"), &Owner::current(), at(0)).expect("created");
+        assert!(!same.has_sessions_elsewhere() && !root.join("sessions-elsewhere").exists(), "{written}");
+    }
+    fs::rename(root.join("sessions"), root.join("moved")).expect("moved");
+    std::os::unix::fs::symlink(root.join("moved"), root.join("sessions")).expect("a link");
+    assert!(place.home.has_sessions_elsewhere());
+    let run_id = place.run("b", &["own"], Some(Outcome::Completed));
+    fs::remove_file(root.join("sessions")).expect("removed");
+    assert_ne!(place.run("b", &["own"], Some(Outcome::Completed)), run_id);
+    let survey = place.look();
+    assert!(survey.contents_stay && survey.contents.is_empty(), "{survey:?}");
+}
+
+#[test]
+fn contents_stay_while_a_journal_may_have_named_them_on_lines_that_are_gone() {
+    let place = Place::new();
+    let ended = place.run("ended", &["shared"], Some(Outcome::Completed));
+    let killed = place.run("killed", &["shared"], None);
+    assert_eq!(place.look().contents.len(), 1);
+    let path = place.home.journal(&killed);
+    let written = fs::read_to_string(&path).expect("read");
+    let cut: String = written.split_inclusive('\n').take(1).collect();
+    for changed in [cut.as_str(), "garbage\n", "no line"] {
+        fs::write(&path, changed).expect("written");
+        let survey = place.look();
+        assert!(survey.contents_stay && survey.contents.is_empty(), "{changed}: {survey:?}");
+    }
+    // A name that is no text hides none of what it names.
+    let odd = std::ffi::OsStr::from_bytes(b"\xff.trace.ndjson");
+    fs::write(place.home.sessions().join(odd), &written).expect("written");
+    fs::remove_file(&path).expect("removed");
+    let (mut pruning, _) = place.begin();
+    pruning.remove(&ended, &Owner::current(), at(9)).expect("removed");
+    assert!(place.has("shared"));
+}
+
+#[test]
+fn all_bytes_of_a_home_count_and_what_was_left_half_written_is_swept() {
+    let place = Place::new();
+    let one = place.run("one", &["shared", "own"], Some(Outcome::Completed));
+    place.run("two", &["shared"], Some(Outcome::Completed));
+    place.run("waits", &["fresh"], None);
+    Artifacts::new(place.home.artifacts()).keep(b"fresh").expect("kept");
+    let survey = place.look();
+    let total = |survey: &Survey| {
+        let own = survey.prunable.iter().map(|ended| ended.bytes).sum::<u64>();
+        survey.other_bytes + own + survey.contents.iter().map(|content| content.bytes).sum::<u64>()
+    };
+    let everything = || {
+        let folders = [place.home.sessions().to_owned(), place.home.artifacts(), place.rescues()];
+        folders.iter().map(|folder| bytes_of(folder)).sum::<u64>()
+    };
+    assert_eq!(total(&survey), everything());
+    let found = survey.prunable.iter().find(|ended| ended.whose.name() == "one").expect("it has ended");
+    let frees = found.bytes + 3;
+    assert_eq!(place.contents(&survey, "one"), 1);
+    let (mut pruning, _) = place.begin();
+    pruning.remove(&one, &Owner::current(), at(9)).expect("removed");
+    let note = bytes_of(&place.home.pruned(&one));
+    assert_eq!(everything(), total(&survey) - frees + note);
+
+    for (name, is_old) in [(".pruned-abc", true), (".lease-abc", true), (".lease-new", false), (".other", true)] {
+        let file = File::create(place.home.sessions().join(name)).expect("made");
+        if is_old {
+            file.set_modified(std::time::SystemTime::now() - NAMED_WITHIN * 2).expect("aged");
+        }
+    }
+    pruning.sweep().expect("swept");
+    let left = |name: &str| place.home.sessions().join(name).exists();
+    assert_eq!([".pruned-abc", ".lease-abc", ".lease-new", ".other"].map(left), [false, false, true, true]);
 }
 
 #[test]
@@ -289,7 +391,7 @@ fn a_note_under_another_name_costs_no_run_its_files() {
     assert_eq!(survey.unfinished, []);
     assert!(matches!(&survey.kept[..], [_, (name, Kept::Unreadable(_))] if name == "forged"), "{survey:?}");
     let before = place.rest(&waits);
-    pruning.finish(&"forged".parse().expect("a name"), &place.elsewhere(&waits)).expect("nothing to do");
+    pruning.finish(&"forged".parse().expect("a name")).expect("nothing to do");
     assert_eq!(place.rest(&waits), before);
 }
 
@@ -300,8 +402,7 @@ fn a_journal_that_was_changed_stays_and_looking_writes_nothing() {
     let path = place.home.journal(&run_id);
     let written = fs::read_to_string(&path).expect("read");
     fs::write(&path, written.replacen("\"brief_id\":\"changed\"", "\"brief_id\":\"chanted\"", 1)).expect("written");
-    let survey =
-        || Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    let survey = || place.look();
     let is_kept = || {
         assert_eq!(
             (survey().prunable.len(), survey().kept.as_slice()),
@@ -344,11 +445,11 @@ fn a_trace_stays_while_any_session_of_the_peer_uses_it() {
 
     let other = place.home.sessions().join("other.json");
     fs::write(&other, session("execute")).expect("written");
-    let used = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    let used = place.look();
     assert!(used.prunable.is_empty() && used.kept.contains(&("P".to_owned(), Kept::InUse)), "{used:?}");
     // One that does not say which trace it uses may use any.
     fs::write(&other, "{\"meta\":{\"brief_id\":\"P\"").expect("written");
-    let used = Pruning::look(&place.home, &Owner::current(), at(9), |run_id| place.elsewhere(run_id)).expect("seen");
+    let used = place.look();
     assert!(used.prunable.is_empty(), "{used:?}");
 
     fs::remove_file(other).expect("removed");

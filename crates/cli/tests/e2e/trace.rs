@@ -438,6 +438,46 @@ fn what_has_ended_and_is_old_goes_and_nothing_else() {
 }
 
 #[test]
+fn what_could_not_be_removed_is_told_and_nothing_goes_unasked() {
+    let home = ran();
+    // What a removal that was broken off has left goes like a run: shown first, and with a yes.
+    let note = json!({
+        "run_id": "2026-01-15-GONE", "pruned_at": "2026-01-16T00:00:00Z", "outcome": "completed", "lines": 3,
+        "is_done": false,
+    });
+    fs::write(home.path("home/sessions/2026-01-15-GONE.pruned"), note.to_string()).expect("written");
+    let left = home.path("home/rescue/2026-01-15-GONE/call");
+    fs::create_dir_all(&left).expect("a folder");
+    fs::write(left.join("file"), "kept").expect("written");
+    let prune = ["trace", "prune", "--older-than", "9999"];
+    let said =
+        home.run(&prune).expect_code(4).expect_text("goes: what an earlier pruning left of 2026-01-15-GONE  4 bytes");
+    assert!(left.exists(), "{}", said.stdout);
+    home.run(&[&prune[..], &["--yes"]].concat()).expect_code(0).expect_text("removed: 0, 4 bytes");
+    assert!(!left.exists());
+
+    // A lease that can't be used is a failure, not somebody who was faster.
+    let lease = home.path(&format!("home/sessions/{RUN}.lease"));
+    fs::rename(&lease, home.path("lease")).expect("moved");
+    fs::create_dir(&lease).expect("a folder in its place");
+    let said = home.run(&["trace", "prune", "--older-than", "0", "--yes"]);
+    said.expect_code(1).expect_text("can't use the lease");
+    fs::remove_dir(&lease).expect("removed");
+    // A pipe in the place of what lies beside a journal holds nobody up.
+    for name in [format!("home/sessions/{RUN}.lease"), "home/prune.lock".to_owned()] {
+        fs::remove_file(home.path(&name)).ok();
+        rustix::fs::mknodat(rustix::fs::CWD, home.path(&name), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a pipe");
+        home.run(&["list"]).expect_code(0);
+        home.run(&["trace", "verify", "--all"]);
+        home.run(&["trace", "prune", "--older-than", "0", "--yes"]).expect_code(1);
+        fs::remove_file(home.path(&name)).expect("removed");
+    }
+    fs::rename(home.path("lease"), &lease).expect("moved back");
+    home.run(&["trace", "prune", "--older-than", "0", "--yes"]).expect_code(0).expect_text("removed: 1");
+}
+
+#[test]
 fn what_is_the_peers_goes_only_when_asked_for_and_when_no_session_may_use_it() {
     let home = TestHome::new();
     let session = |phase: &str| {

@@ -1,19 +1,30 @@
 //! Which ended runs are old enough, or too much, to be kept.
 //!
-//! In: what may be removed, with its age and size. Out: which of it goes. What may be removed at all is for whoever
-//! knows the runs.
+//! In: what may be removed, with its age and size, and the contents that several may name. Out: which of it goes, and
+//! what that frees. What may be removed at all is for whoever knows the runs.
 //!
 //! Begin with [`select`].
 
 use jiff::Timestamp;
 
 /// Something that may be removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prunable {
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// How many bytes are free without it.
+    /// How many bytes are its alone.
     pub bytes: u64,
+    /// The places of the contents that it names.
+    pub contents: Vec<usize>,
+}
+
+/// Something that several may name, and that goes with the last of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Content {
+    /// How long it is.
+    pub bytes: u64,
+    /// How many name it, whether they may be removed or not.
+    pub named_by: u64,
 }
 
 /// What is too old, or too much.
@@ -25,27 +36,46 @@ pub enum Limit {
     KeepBytes(u64),
 }
 
-/// The places of those that go, the oldest first. `others` is how many bytes stay whatever is removed.
+/// One that goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Goes {
+    /// Its place.
+    pub index: usize,
+    /// How many bytes are free once it is gone, those before it being gone.
+    pub bytes: u64,
+    /// How many contents go with it.
+    pub contents: u64,
+}
+
+/// Those that go, the oldest first. `others` is how many bytes stay whatever is removed.
 #[must_use]
-pub fn select(all: &[Prunable], others: u64, limit: Limit) -> Vec<usize> {
+pub fn select(all: &[Prunable], contents: &[Content], others: u64, limit: Limit) -> Vec<Goes> {
     let mut oldest: Vec<usize> = (0..all.len()).collect();
     oldest.sort_by_key(|index| (all[*index].updated_at, *index));
-    match limit {
-        Limit::OlderThan(moment) => oldest.retain(|index| all[*index].updated_at < moment),
-        Limit::KeepBytes(bytes) => {
-            let mut kept = all.iter().fold(others, |sum, one| sum.saturating_add(one.bytes));
-            let goes = oldest.iter().take_while(|index| {
-                let is_too_much = kept > bytes;
-                if is_too_much {
-                    kept = kept.saturating_sub(all[**index].bytes);
-                }
-                is_too_much
-            });
-            let goes = goes.count();
-            oldest.truncate(goes);
+    let own = all.iter().map(|one| one.bytes);
+    let mut kept = own.chain(contents.iter().map(|content| content.bytes)).fold(others, u64::saturating_add);
+    let mut named_by: Vec<u64> = contents.iter().map(|content| content.named_by).collect();
+    let mut goes = Vec::new();
+    for index in oldest {
+        let is_over = match limit {
+            Limit::OlderThan(moment) => all[index].updated_at < moment,
+            Limit::KeepBytes(bytes) => kept > bytes,
+        };
+        if !is_over {
+            break;
         }
+        let mut one = Goes { index, bytes: all[index].bytes, contents: 0 };
+        for place in &all[index].contents {
+            named_by[*place] = named_by[*place].saturating_sub(1);
+            if named_by[*place] == 0 {
+                one.bytes = one.bytes.saturating_add(contents[*place].bytes);
+                one.contents += 1;
+            }
+        }
+        kept = kept.saturating_sub(one.bytes);
+        goes.push(one);
     }
-    oldest
+    goes
 }
 
 #[cfg(test)]
@@ -56,10 +86,18 @@ mod tests {
         Timestamp::from_second(second).expect("a time")
     }
 
+    fn three() -> [Prunable; 3] {
+        [(30, 5), (10, 7), (20, 1)].map(|(second, bytes)| Prunable {
+            updated_at: at(second),
+            bytes,
+            contents: Vec::new(),
+        })
+    }
+
     #[track_caller]
     fn check(limit: Limit, others: u64, expected: &[usize]) {
-        let all = [(30, 5), (10, 7), (20, 1)].map(|(second, bytes)| Prunable { updated_at: at(second), bytes });
-        assert_eq!(select(&all, others, limit), expected);
+        let goes: Vec<usize> = select(&three(), &[], others, limit).iter().map(|one| one.index).collect();
+        assert_eq!(goes, expected);
     }
 
     #[test]
@@ -74,5 +112,22 @@ mod tests {
         check(Limit::KeepBytes(0), 0, &[1, 2, 0]);
         check(Limit::KeepBytes(13), 1, &[1]);
         check(Limit::KeepBytes(1), u64::MAX, &[1, 2, 0]);
+    }
+
+    #[test]
+    fn a_content_counts_once_and_is_free_with_the_last_that_names_it() {
+        let mut all = three();
+        all[1].contents = vec![0, 1];
+        all[2].contents = vec![0];
+        all[0].contents = vec![1];
+        let contents = [Content { bytes: 100, named_by: 2 }, Content { bytes: 1000, named_by: 3 }];
+        let goes = |bytes| select(&all, &contents, 0, Limit::KeepBytes(bytes));
+        let (first, second) = (Goes { index: 1, bytes: 7, contents: 0 }, Goes { index: 2, bytes: 101, contents: 1 });
+        assert_eq!(goes(1113), []);
+        assert_eq!(goes(1112), [first]);
+        assert_eq!(goes(1106), [first]);
+        assert_eq!(goes(1105), [first, second]);
+        // Somebody who stays names the other one.
+        assert_eq!(goes(0), [first, second, Goes { index: 0, bytes: 5, contents: 0 }]);
     }
 }

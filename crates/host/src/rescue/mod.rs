@@ -51,10 +51,16 @@ impl Rescues {
         Self { home: home.to_owned(), run: run.to_owned() }
     }
 
+    /// Where those of all runs are, each in a folder of the run's name.
+    #[must_use]
+    pub fn of_all(home: &Path) -> PathBuf {
+        home.join("rescue")
+    }
+
     /// Where they are.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
-        self.home.join("rescue").join(&self.run)
+        Self::of_all(&self.home).join(&self.run)
     }
 
     /// All that are whole, oldest first. A manifest that can't be read is left out.

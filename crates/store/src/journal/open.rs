@@ -56,14 +56,16 @@ impl FileJournal {
     pub fn create(home: &Home, run_id: &RunId, owner: &Owner, now: Timestamp) -> Result<Self, CreateError> {
         let path = home.journal(run_id);
         let unwritable = |source| CreateError::Unwritable { path: path.clone(), source };
+        // Names that differ only in case are different files, and a name is one run's in the whole home: the lock of the
+        // home's own folder makes looking and making one act, wherever the journal lies.
+        make_folder(&home.own_sessions()).map_err(unwritable)?;
         make_folder(home.sessions()).map_err(unwritable)?;
-        shared::mark(home).map_err(unwritable)?;
-        // Names that differ only in case are different files: the folder's lock makes looking and making one act.
-        let folder = File::open(home.sessions()).map_err(unwritable)?;
+        let folder = File::open(home.own_sessions()).map_err(unwritable)?;
         lock(&folder).map_err(unwritable)?;
         if let Some(taken) = runs::taken_name(home, run_id, owner, now).map_err(unwritable)? {
             return Err(CreateError::Exists { run_id: taken });
         }
+        shared::claim(home, run_id).map_err(unwritable)?;
         let lease_path = home.lease(run_id);
         drop(Vacancy::look(&lease_path, owner, now)?);
         let disk = match open_for_append(&path, true) {
@@ -127,7 +129,7 @@ impl FileJournal {
             return Err(OpenError::NoSuchRun { run_id: run_id.clone() });
         }
         let vacancy = Vacancy::look(&home.lease(run_id), owner, now)?;
-        shared::mark(home).map_err(unusable)?;
+        shared::claim(home, run_id).map_err(unusable)?;
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
         let mut file = plain_file::open(&path).map_err(unusable)?;
         let reading =

@@ -34,6 +34,7 @@ pub use tail::{Gained, Tail};
 
 use crate::home::{Home, JOURNAL_ENDING, PRUNED_ENDING};
 use crate::lease::Owner;
+use crate::shared;
 
 /// One entry of the folder of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,8 +172,8 @@ pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        // Neither of us writes a name that is not ASCII.
-        let Some(name) = name.to_str() else { continue };
+        // Neither of us writes a name that is not ASCII. It hides nothing: what it is the name of is said.
+        let name = name.to_string_lossy();
         if let Some(name) = name.strip_suffix(JOURNAL_ENDING) {
             names.entry(name.to_owned()).or_default().trace = Some(entry.path());
         } else if let Some(name) = name.strip_suffix(".json") {
@@ -182,10 +183,11 @@ pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     Ok(names)
 }
 
-/// All names that a new run can't have: those of runs that were pruned too, so that no name ever means two runs.
+/// All names that a new run can't have: those of runs that were pruned too, and of runs in other folders of sessions, so
+/// that no name ever means two runs of a home.
 fn taken(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     let mut taken = names(home)?;
-    for name in pruned(home)? {
+    for name in pruned(home)?.into_iter().chain(shared::names_of_others(home)?) {
         taken.entry(name).or_default();
     }
     Ok(taken)

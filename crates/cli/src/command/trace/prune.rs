@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use adjutant_core::id::RunId;
-use adjutant_core::trace::prune::{Limit, Prunable, select};
+use adjutant_core::trace::prune::{Goes, Limit, Prunable, select};
 use adjutant_core::trace::wire;
 use adjutant_core::view::visible_line;
 use adjutant_host::rescue::Rescues;
+use adjutant_store::lease::LeaseError;
 use adjutant_store::prune::{Ended, Kept, PruneError, Pruning, Survey, Whose};
 use adjutant_store::{OpenError, Owner};
 use anyhow::Context as _;
@@ -66,9 +66,13 @@ fn parse_size(text: &str) -> Result<u64, String> {
 /// What came of one that was to go.
 struct Fate<'e> {
     ended: &'e Ended,
+    /// What its removal frees.
+    goes: Goes,
     /// How many of its calls could be undone, and what removes the refs that stay in repositories.
     rescues: (usize, Vec<String>),
-    /// Why it is still there; absent if it is gone.
+    /// Whether it is a run no more.
+    is_gone: bool,
+    /// Why it is still there, or something of it; absent if all is gone.
     why: Option<String>,
     /// Whether that is a failure, and not a run that somebody else was faster to take.
     is_failure: bool,
@@ -77,15 +81,18 @@ struct Fate<'e> {
 pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let root = std::path::absolute(home.root()).context("can't tell where the home is")?;
-    let rescues = |run_id: &RunId| Rescues::of(&root, run_id.as_str()).folder();
+    let rescues = Rescues::of_all(&root);
     let (owner, now) = (Owner::current(), Timestamp::now());
     let (mut pruning, mut survey) = if args.dry_run {
-        (None, Pruning::look(&home, &owner, now, rescues).map_err(unprunable)?)
+        (None, Pruning::look(&home, &owner, now, &rescues).map_err(unprunable)?)
     } else {
-        let (pruning, survey) = Pruning::begin(&home, &owner, now, rescues).map_err(unprunable)?;
+        let (pruning, survey) = Pruning::begin(&home, &owner, now, &rescues).map_err(unprunable)?;
         (Some(pruning), survey)
     };
-    survey.prunable.retain(|ended| args.peer || matches!(ended.whose, Whose::Run(_)));
+    let is_asked_for = |ended: &Ended| args.peer || matches!(ended.whose, Whose::Run(_));
+    let left_alone = survey.prunable.iter().filter(|ended| !is_asked_for(ended)).map(|ended| ended.bytes).sum::<u64>();
+    survey.other_bytes = survey.other_bytes.saturating_add(left_alone);
+    survey.prunable.retain(is_asked_for);
     let limit = match (args.older_than, args.keep_bytes) {
         (Some(days), _) => {
             let age = SignedDuration::from_hours(24 * i64::from(days));
@@ -93,19 +100,21 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
         }
         (None, bytes) => Limit::KeepBytes(bytes.unwrap_or(u64::MAX)),
     };
-    let all: Vec<Prunable> =
-        survey.prunable.iter().map(|ended| Prunable { updated_at: ended.updated_at, bytes: ended.bytes }).collect();
-    let chosen: Vec<&Ended> =
-        select(&all, survey.kept_bytes, limit).into_iter().map(|index| &survey.prunable[index]).collect();
+    let prunable =
+        |ended: &Ended| Prunable { updated_at: ended.updated_at, bytes: ended.bytes, contents: ended.contents.clone() };
+    let all: Vec<Prunable> = survey.prunable.iter().map(prunable).collect();
+    let chosen = select(&all, &survey.contents, survey.other_bytes, limit);
+    let mut fates: Vec<Fate<'_>> =
+        chosen.into_iter().map(|goes| fate_of(&survey.prunable[goes.index], goes, &root)).collect();
 
     if !args.json {
-        print(&text(&survey, &chosen, &root))?;
+        print(&text(&survey, &fates))?;
     }
-    let nothing = chosen.is_empty() && survey.unfinished.is_empty();
+    let nothing = fates.is_empty() && survey.unfinished.is_empty();
     let Some(pruning) = pruning.as_mut().filter(|_| !nothing) else {
-        return said(args, &survey, &chosen.iter().map(|ended| fate_of(ended, &root)).collect::<Vec<_>>(), false);
+        return said(args, &survey, &fates, false);
     };
-    if !args.yes && !chosen.is_empty() && !confirm("Remove them for good?") {
+    if !args.yes && !confirm("Remove them for good?") {
         return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
             Ok(Ending::Declined)
         } else {
@@ -114,31 +123,46 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
                 .into())
         };
     }
-    let mut fates = Vec::new();
-    for ended in chosen {
-        let rescued = kept_for_undo(ended, &root);
-        let removed = match &ended.whose {
-            Whose::Run(run_id) => pruning.remove(run_id, &rescues(run_id), &owner, Timestamp::now()),
+    for fate in &mut fates {
+        let removed = match &fate.ended.whose {
+            Whose::Run(run_id) => pruning.remove(run_id, &owner, Timestamp::now()),
             Whose::Peer(_, files) => pruning.remove_peers(files),
         };
-        fates.push(Fate {
-            ended,
-            rescues: rescued,
-            is_failure: matches!(
-                removed,
-                Err(PruneError::Io(_) | PruneError::Busy | PruneError::Open(OpenError::Damaged { .. }))
-            ),
-            why: removed.err().map(|error| error.to_string()),
-        });
+        fate.is_gone = match &fate.ended.whose {
+            Whose::Run(run_id) => pruning.is_gone(run_id),
+            Whose::Peer(..) => removed.is_ok(),
+        };
+        fate.is_failure = removed.as_ref().is_err_and(is_failure);
+        fate.why = removed.err().map(|error| with_causes(&error));
     }
-    for run_id in &survey.unfinished {
-        pruning.finish(run_id, &rescues(run_id)).with_context(|| format!("can't remove what is left of {run_id}"))?;
+    for left in &survey.unfinished {
+        pruning.finish(&left.run_id).with_context(|| format!("can't remove what is left of {}", left.run_id))?;
     }
+    pruning.sweep().context("can't remove what was left half written")?;
     said(args, &survey, &fates, true)
 }
 
-fn fate_of<'e>(ended: &'e Ended, root: &Path) -> Fate<'e> {
-    Fate { ended, rescues: kept_for_undo(ended, root), why: None, is_failure: false }
+fn fate_of<'e>(ended: &'e Ended, goes: Goes, root: &Path) -> Fate<'e> {
+    Fate { ended, goes, rescues: kept_for_undo(ended, root), is_gone: false, why: None, is_failure: false }
+}
+
+/// Whether a run stays that nobody else wanted.
+fn is_failure(error: &PruneError) -> bool {
+    !matches!(
+        error,
+        PruneError::NotEnded
+            | PruneError::Open(OpenError::Lease(LeaseError::Held { .. }) | OpenError::NoSuchRun { .. })
+    )
+}
+
+fn with_causes(error: &PruneError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 fn unprunable(error: PruneError) -> anyhow::Error {
@@ -153,13 +177,16 @@ fn unprunable(error: PruneError) -> anyhow::Error {
 
 fn said(args: &PruneArgs, survey: &Survey, fates: &[Fate<'_>], is_done: bool) -> anyhow::Result<Ending> {
     let ending = if fates.iter().any(|fate| fate.is_failure) { Ending::Failed } else { Ending::Done };
+    let left = survey.unfinished.iter().map(|left| left.bytes).sum::<u64>();
+    let gone = fates.iter().filter(|fate| fate.is_gone || !is_done);
+    let (count, bytes) = gone.fold((0, left), |(count, bytes), fate| (count + 1, bytes + fate.goes.bytes));
     if args.json {
         let runs = fates.iter().map(|fate| row(fate, is_done)).collect::<Vec<_>>();
         let kept = survey.kept.iter().map(|(name, kept)| json!({ "name": name, "why": why(kept) })).collect::<Vec<_>>();
-        let unfinished: Vec<&str> = survey.unfinished.iter().map(RunId::as_str).collect();
+        let unfinished: Vec<&str> = survey.unfinished.iter().map(|left| left.run_id.as_str()).collect();
         print_json(&json!({
             "dry_run": args.dry_run,
-            "bytes": fates.iter().filter(|fate| fate.why.is_none()).map(|fate| fate.ended.bytes).sum::<u64>(),
+            "bytes": bytes,
             "runs": runs,
             "finished": unfinished,
             "kept": kept,
@@ -168,12 +195,11 @@ fn said(args: &PruneArgs, survey: &Survey, fates: &[Fate<'_>], is_done: bool) ->
         let mut text = String::new();
         for fate in fates {
             if let Some(why) = &fate.why {
-                writeln!(text, "stays: {}: {}", visible_line(fate.ended.whose.name()), visible_line(why))
+                let what = if fate.is_gone { "something is left of" } else { "stays:" };
+                writeln!(text, "{what} {}: {}", visible_line(fate.ended.whose.name()), visible_line(why))
                     .unwrap_or_default();
             }
         }
-        let gone = fates.iter().filter(|fate| fate.why.is_none());
-        let (count, bytes) = gone.fold((0, 0), |(count, bytes), fate| (count + 1, bytes + fate.ended.bytes));
         writeln!(text, "removed: {count}, {bytes} bytes").unwrap_or_default();
         print(&text)?;
     }
@@ -186,11 +212,11 @@ fn row(fate: &Fate<'_>, is_done: bool) -> Value {
         "name": fate.ended.whose.name(),
         "is_peers": matches!(fate.ended.whose, Whose::Peer(..)),
         "updated_at": wire::timestamp(fate.ended.updated_at),
-        "bytes": fate.ended.bytes,
-        "artifacts": fate.ended.artifacts,
+        "bytes": fate.goes.bytes,
+        "artifacts": fate.goes.contents,
         "rescues": rescues,
         "references": references,
-        "removed": is_done && fate.why.is_none(),
+        "removed": is_done && fate.is_gone,
         "why": fate.why,
     })
 }
@@ -198,6 +224,9 @@ fn row(fate: &Fate<'_>, is_done: bool) -> Value {
 /// How many calls of a run can be undone, and what removes the refs that stay in repositories then.
 fn kept_for_undo(ended: &Ended, root: &Path) -> (usize, Vec<String>) {
     let Whose::Run(run_id) = &ended.whose else { return (0, Vec::new()) };
+    if ended.undo_stays {
+        return (0, Vec::new());
+    }
     let manifests = Rescues::of(root, run_id.as_str()).list();
     let in_git = manifests.iter().filter_map(|manifest| {
         manifest.reference.as_ref().map(|reference| format!("git -C {} update-ref -d {reference}", manifest.workdir))
@@ -215,18 +244,20 @@ fn why(kept: &Kept) -> String {
     }
 }
 
-fn text(survey: &Survey, chosen: &[&Ended], root: &Path) -> String {
+fn text(survey: &Survey, fates: &[Fate<'_>]) -> String {
     let mut text = String::new();
-    for ended in chosen {
-        let (rescues, references) = kept_for_undo(ended, root);
+    for Fate { ended, goes, rescues: (rescues, references), .. } in fates {
         let at = wire::timestamp(ended.updated_at);
-        write!(text, "goes: {}  {at}  {} bytes", visible_line(ended.whose.name()), ended.bytes).unwrap_or_default();
-        if rescues > 0 {
+        write!(text, "goes: {}  {at}  {} bytes", visible_line(ended.whose.name()), goes.bytes).unwrap_or_default();
+        if *rescues > 0 {
             write!(text, ", {rescues} calls can't be undone any more").unwrap_or_default();
+        }
+        if ended.undo_stays {
+            text.push_str(", what is kept for undo stays: a run elsewhere has its name");
         }
         text.push('\n');
         for reference in references {
-            writeln!(text, "  a ref stays in your repository: {}", visible_line(&reference)).unwrap_or_default();
+            writeln!(text, "  a ref stays in your repository: {}", visible_line(reference)).unwrap_or_default();
         }
     }
     for (name, kept) in
@@ -234,25 +265,20 @@ fn text(survey: &Survey, chosen: &[&Ended], root: &Path) -> String {
     {
         writeln!(text, "stays: {}: {}", visible_line(name), visible_line(&why(kept))).unwrap_or_default();
     }
-    for (stays, what) in [(survey.contents_stay, "contents"), (survey.undo_stays, "what is kept for undo")] {
-        if stays && !chosen.is_empty() {
-            let _ = writeln!(text, "stays: {what}: journals that are not looked at may need it");
-        }
+    if survey.contents_stay && !fates.is_empty() {
+        text.push_str("stays: contents: journals that can't be relied on, or are not looked at, may name them\n");
     }
-    for run_id in &survey.unfinished {
-        writeln!(text, "goes: what an earlier pruning left of {run_id}").unwrap_or_default();
+    for left in &survey.unfinished {
+        writeln!(text, "goes: what an earlier pruning left of {}  {} bytes", left.run_id, left.bytes)
+            .unwrap_or_default();
     }
-    if chosen.is_empty() && survey.unfinished.is_empty() {
+    if fates.is_empty() && survey.unfinished.is_empty() {
         text.push_str("nothing to remove\n");
     } else {
-        let bytes: u64 = chosen.iter().map(|ended| ended.bytes).sum();
-        writeln!(
-            text,
-            "{} to remove, {bytes} bytes; {} stay",
-            chosen.len(),
-            survey.kept.len() + survey.prunable.len() - chosen.len()
-        )
-        .unwrap_or_default();
+        let left = survey.unfinished.iter().map(|left| left.bytes).sum::<u64>();
+        let bytes = fates.iter().map(|fate| fate.goes.bytes).sum::<u64>() + left;
+        let stay = survey.kept.len() + survey.prunable.len() - fates.len();
+        writeln!(text, "{} to remove, {bytes} bytes; {stay} stay", fates.len()).unwrap_or_default();
     }
     text
 }
