@@ -99,6 +99,17 @@ fn what_was_rewritten_is_read_anew() {
     put_trace(&home, "a", &calls(6).replace("tool_one", "tool_two"));
     let (report_now, _) = report(&home);
     assert!(report_now.contains("tool_two") && !report_now.contains("tool_one"));
+    // As long as before, in the same place, far from its beginning and its end.
+    let path = home.sessions().join(format!("a{JOURNAL_ENDING}"));
+    let mut text = calls(40);
+    put_trace(&home, "a", &text);
+    report(&home);
+    let middle = text[..text.len() / 2].rfind("tool_one").expect("it is there");
+    text.replace_range(middle..middle + 8, "tool_six");
+    let file = fs::File::options().write(true).open(&path).expect("opened");
+    std::os::unix::fs::FileExt::write_all_at(&file, text.as_bytes(), 0).expect("written");
+    file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(1)).expect("dated");
+    assert!(report(&home).0.contains("tool_six"));
     // Shorter than before.
     put_trace(&home, "a", &calls(1));
     assert_eq!(report(&home).0, report_anew(&home));

@@ -163,6 +163,8 @@ fn as_we_write(line: &str) -> Option<Beginning<'_>> {
     let (kind, rest) = plain(rest.strip_prefix(r#","type":""#)?)?;
     let (part, _) = match rest.strip_prefix(r#","part":""#) {
         Some(rest) => plain(rest)?,
+        // Something else than a text, which the long way has a word on.
+        None if rest.starts_with(r#","part""#) => return None,
         None => ("", rest),
     };
     Some(Beginning { seq: seq.parse().ok()?, at, kind, part })
@@ -336,5 +338,11 @@ mod tests {
         assert!(decode(torn).is_err());
         let line = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":7}"#;
         assert!(matches!(decode(line), Err(BadLine::BadFields { .. })));
+        // Not a line of the run itself because its part is no text.
+        for part in ["7", "null", "{}", "\"a b\""] {
+            let line =
+                format!(r#"{{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"warning","part":{part},"text":""}}"#);
+            assert_eq!(decode(&line).is_err(), part != "null", "{line}");
+        }
     }
 }

@@ -283,9 +283,11 @@ fn look(path: &Path, before: Option<&Kept>) -> io::Result<Seen> {
     Ok(Seen { kept, walk: all, bytes: stamp.bytes - from })
 }
 
-/// Whether the file is the one that was read, longer at most.
+/// Whether the file is the one that was read, and longer. One that was touched without having grown may be another
+/// throughout.
 fn goes_on(file: &File, before: &Kept, now: Stamp) -> io::Result<bool> {
-    Ok(before.stamp.inode == now.inode && before.read_to <= now.bytes && proof(file, before.read_to)? == before.proof)
+    let has_grown = before.stamp.inode == now.inode && before.stamp.bytes < now.bytes;
+    Ok(has_grown && proof(file, before.read_to)? == before.proof)
 }
 
 /// The hash of the bytes before `end`, and of the first ones.

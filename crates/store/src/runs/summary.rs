@@ -84,9 +84,12 @@ pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now
         Err(error) => return Listed::Unreadable { name, path, why: error.to_string() },
     };
     let (Some(brief_id), Some(started_at), Some(updated_at)) = (fold.brief_id, fold.started_at, fold.updated_at) else {
-        let why =
-            if fold.damaged == 0 { "it is empty".to_owned() } else { "it has no header that can be read".to_owned() };
-        return Listed::Unreadable { name, path, why };
+        let why = match (fold.damaged, path.symlink_metadata()) {
+            (0, Ok(found)) if found.len() == 0 => "it is empty",
+            (0, _) => "it has no whole line",
+            _ => "it has no header that can be read",
+        };
+        return Listed::Unreadable { name, path, why: why.to_owned() };
     };
     let lease = Content::read(&home.lease(&run_id)).ok().flatten();
     Listed::Run(RunSummary {
