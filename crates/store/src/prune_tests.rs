@@ -4,8 +4,10 @@ use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{Entry, TRACE_VERSION};
 use adjutant_ports::{Durability, Journal as _};
 
+use super::survey::{CHUNK_BYTES, named_in};
 use super::*;
 use crate::artifacts::NAMED_WITHIN;
+use crate::runs;
 
 const STEPS: [Step; 7] =
     [Step::Note, Step::Journal, Step::Mailbox, Step::Elsewhere, Step::Artifacts, Step::Lease, Step::Done];

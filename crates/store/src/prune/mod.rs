@@ -5,21 +5,22 @@
 //! first: from then on there is no run, and what a kill leaves of it is found by the note that was written before, and
 //! removed by the next pruning. The note stays: a name never means two runs.
 //!
-//! Begin with [`Pruning::begin`].
+//! Begin with [`Pruning::begin`]; `survey.rs` says what there is.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod survey;
+
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
-use adjutant_core::learn::PeerFacts;
-use adjutant_core::trace::prune::Content;
-use adjutant_core::trace::verify::{Finding, FindingKind, Verdict};
 use adjutant_core::trace::{Body, Outcome};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use survey::{Ended, Kept, Leftover, Survey, Whose};
 
 use crate::artifacts::{Artifacts, sync_folder};
 use crate::disk::Disk;
@@ -27,12 +28,7 @@ use crate::home::{Home, make_folder};
 use crate::journal::{self, Damage, FileJournal, OpenError};
 use crate::lease::{HALF_LEASE, Owner};
 use crate::plain_file::{self, open_for_append};
-use crate::runs::{self, Listed, PeerFiles};
 use crate::shared;
-use crate::verify::verify;
-
-/// How much of a journal is read at once, in bytes.
-const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// How the name of a note begins that is being written.
 const HALF_NOTE: &str = ".pruned-";
@@ -52,82 +48,6 @@ pub struct Pruning {
     rescues: PathBuf,
     /// Held while something may be removed.
     _lock: Option<File>,
-}
-
-/// What there is.
-#[derive(Debug, Default)]
-pub struct Survey {
-    /// Runs that have ended, and sessions of the peer, each with what goes with it.
-    pub prunable: Vec<Ended>,
-    /// The contents that go with the last journal that names them.
-    pub contents: Vec<Content>,
-    /// What is not touched, by name, with why.
-    pub kept: Vec<(String, Kept)>,
-    /// How many bytes all else takes: what is not touched, and contents that nothing removes.
-    pub other_bytes: u64,
-    /// What removals that were broken off have left.
-    pub unfinished: Vec<Leftover>,
-    /// Whether contents stay, since journals that can't be looked at may name them.
-    pub contents_stay: bool,
-}
-
-/// Something that may be removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// Whose it is.
-    pub whose: Whose,
-    /// When it last changed.
-    pub updated_at: Timestamp,
-    /// How many bytes its own files take.
-    pub bytes: u64,
-    /// The places of the contents that it names among [`Survey::contents`].
-    pub contents: Vec<usize>,
-    /// Whether what is kept for undo stays, since it may be that of a run of the same name elsewhere.
-    pub undo_stays: bool,
-}
-
-/// What a removal that was broken off has left.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
-    /// The run that it was of.
-    pub run_id: RunId,
-    /// How many bytes it takes.
-    pub bytes: u64,
-}
-
-/// Whose something is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
-    /// A run of ours.
-    Run(RunId),
-    /// A session of the peer, by name, with its files.
-    Peer(String, Vec<PathBuf>),
-}
-
-impl Whose {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Run(run_id) => run_id.as_str(),
-            Self::Peer(name, _) => name,
-        }
-    }
-}
-
-/// Why something is not touched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
-    /// It has not ended: it goes on, waits, or was killed.
-    NotEnded,
-    /// Something of it is not as it was written, as [`verify`](crate::verify) has it: somebody should look at it.
-    Damaged,
-    /// It can't be read.
-    Unreadable(String),
-    /// It is the peer's, and a session that has not ended may write to its trace.
-    InUse,
-    /// It is the peer's, and nothing says that it is old.
-    NoTime,
 }
 
 /// What is left of a run.
@@ -224,143 +144,6 @@ impl Pruning {
     fn of(home: &Home, rescues: &Path, lock: Option<File>) -> Self {
         let (named, is_sure) = (BTreeMap::new(), !shared::is(home));
         Self { home: home.clone(), named, is_sure, rescues: rescues.to_owned(), _lock: lock }
-    }
-
-    fn survey(&mut self, seer: &Owner, now: Timestamp) -> io::Result<Survey> {
-        let all = runs::list(&self.home, seer, now)?;
-        let (named_by_run, whole) = self.read_all(&all, seer, now);
-        let (contents, places) = self.removable_contents()?;
-        let in_use = in_use(&self.home, &all);
-        let mut survey = Survey { contents, contents_stay: !self.is_sure, ..Survey::default() };
-        for listed in all {
-            let kept = match &listed {
-                Listed::Unreadable { why, .. } => Kept::Unreadable(why.clone()),
-                Listed::Peer(peer) => match peer.updated_at {
-                    _ if peer.phase.as_deref() != Some(PEER_DONE) => Kept::NotEnded,
-                    _ if in_use.as_ref().is_none_or(|in_use| in_use.contains(&peer.name)) => Kept::InUse,
-                    Some(updated_at) => {
-                        let files: Vec<PathBuf> = peer.session.iter().chain(&peer.trace).cloned().collect();
-                        survey.prunable.push(Ended {
-                            updated_at,
-                            bytes: files.iter().map(|file| bytes_of(file)).sum(),
-                            whose: Whose::Peer(peer.name.clone(), files),
-                            contents: Vec::new(),
-                            undo_stays: false,
-                        });
-                        continue;
-                    }
-                    None => Kept::NoTime,
-                },
-                Listed::Run(run) if run.damaged > 0 => Kept::Damaged,
-                Listed::Run(run) if run.outcome.is_none() || run.driver_alive => Kept::NotEnded,
-                Listed::Run(run) if !whole.contains(run.run_id.as_str()) => Kept::Damaged,
-                Listed::Run(run) => {
-                    let contents = named_by_run.get(run.run_id.as_str()).into_iter().flatten();
-                    survey.prunable.push(Ended {
-                        updated_at: run.updated_at,
-                        bytes: bytes_of(&self.home.journal(&run.run_id)) + self.bytes_beside(&run.run_id)?,
-                        whose: Whose::Run(run.run_id.clone()),
-                        contents: contents.filter_map(|hash| places.get(hash).copied()).collect(),
-                        undo_stays: shared::has_namesake(&self.home, &run.run_id),
-                    });
-                    continue;
-                }
-            };
-            survey.kept.push((listed.name().to_owned(), kept));
-        }
-        self.look_for_leftovers(&mut survey)?;
-        let everything =
-            [self.home.sessions(), &self.home.artifacts(), &self.rescues].map(bytes_of).iter().sum::<u64>();
-        let goes = survey.prunable.iter().map(|ended| ended.bytes).chain(survey.contents.iter().map(|one| one.bytes));
-        survey.other_bytes = everything.saturating_sub(goes.sum());
-        Ok(survey)
-    }
-
-    /// Reads what every journal names, and whether it can be relied on. Returns the contents by run, and the runs that
-    /// are whole.
-    fn read_all(
-        &mut self,
-        all: &[Listed],
-        seer: &Owner,
-        now: Timestamp,
-    ) -> (BTreeMap<String, BTreeSet<String>>, BTreeSet<String>) {
-        let (mut named_by_run, mut whole) = (BTreeMap::new(), BTreeSet::new());
-        for listed in all {
-            let path = match listed {
-                Listed::Run(run) => self.home.journal(&run.run_id),
-                Listed::Unreadable { path, .. } => {
-                    // What its lines named may be gone with them.
-                    self.is_sure = false;
-                    path.clone()
-                }
-                Listed::Peer(peer) => match &peer.trace {
-                    Some(trace) => trace.clone(),
-                    None => continue,
-                },
-            };
-            let Ok(hashes) = named_in(&path) else {
-                self.is_sure = false;
-                continue;
-            };
-            for hash in &hashes {
-                *self.named.entry(hash.clone()).or_default() += 1;
-            }
-            named_by_run.insert(listed.name().to_owned(), hashes);
-            if let Listed::Run(run) = listed {
-                let report = verify(&self.home, &run.run_id, seer, now).ok();
-                self.is_sure &= report.as_ref().is_some_and(|report| !report.findings.iter().any(hides_lines));
-                if report.is_some_and(|report| report.verdict == Verdict::Whole) {
-                    whole.insert(run.run_id.to_string());
-                }
-            }
-        }
-        (named_by_run, whole)
-    }
-
-    /// The contents that may go with the last journal that names them, and their places by hash. What was kept just now
-    /// may be about to be named, and stays for this time.
-    fn removable_contents(&self) -> io::Result<(Vec<Content>, BTreeMap<String, usize>)> {
-        let artifacts = Artifacts::new(self.home.artifacts());
-        let (mut contents, mut places) = (Vec::new(), BTreeMap::new());
-        for (hash, named_by) in self.named.iter().filter(|_| self.is_sure) {
-            let Some((path, bytes)) = artifacts.find(hash) else { continue };
-            if !Artifacts::is_fresh(&path)? {
-                places.insert(hash.clone(), contents.len());
-                contents.push(Content { bytes, named_by: *named_by });
-            }
-        }
-        Ok((contents, places))
-    }
-
-    fn look_for_leftovers(&self, survey: &mut Survey) -> io::Result<()> {
-        let artifacts = Artifacts::new(self.home.artifacts());
-        for name in runs::pruned(&self.home)? {
-            let Some(run_id) = name.parse::<RunId>().ok().filter(|run_id| !exists(&self.home.journal(run_id))) else {
-                continue;
-            };
-            let Some(note) = note(&self.home, &run_id) else {
-                survey
-                    .kept
-                    .push((name, Kept::Unreadable("what is noted of its pruning is not of this run".to_owned())));
-                continue;
-            };
-            if note.is_done {
-                continue;
-            }
-            let is_named = |hash: &str| self.named.get(hash).is_some_and(|count| *count > 0);
-            let contents = note.artifacts.iter().filter(|hash| self.is_sure && !is_named(hash));
-            let removable = contents.filter_map(|hash| artifacts.find(hash));
-            let removable: Vec<u64> = removable
-                .filter(|(path, _)| !Artifacts::is_fresh(path).unwrap_or(true))
-                .map(|(_, bytes)| bytes)
-                .collect();
-            let has_files = !beside(&self.home, &run_id)?.is_empty() || self.rescue_of(&run_id).is_some();
-            if has_files || !removable.is_empty() {
-                let bytes = self.bytes_beside(&run_id)? + removable.iter().sum::<u64>();
-                survey.unfinished.push(Leftover { run_id, bytes });
-            }
-        }
-        Ok(())
     }
 
     /// The folder of what is kept for undo of a run, if it is there and the run's alone.
@@ -527,35 +310,6 @@ pub(crate) fn note(home: &Home, run_id: &RunId) -> Option<Note> {
     (note.run_id == *run_id).then_some(note)
 }
 
-/// Whether what was found means that lines may be gone which named contents.
-fn hides_lines(finding: &Finding) -> bool {
-    matches!(
-        finding.kind,
-        FindingKind::Unreadable
-            | FindingKind::Gap
-            | FindingKind::BrokenLink
-            | FindingKind::LastLineChanged
-            | FindingKind::LinesMissing
-    )
-}
-
-/// The peer's word for a session that is over.
-const PEER_DONE: &str = "done";
-
-/// The names of the traces that sessions of the peer still write to: any number of sessions may name one. `None` if one
-/// of them does not say which, so that it may be any.
-fn in_use(home: &Home, all: &[Listed]) -> Option<BTreeSet<String>> {
-    let unfinished = all.iter().filter_map(|listed| match listed {
-        Listed::Peer(peer) if peer.session.is_some() && peer.phase.as_deref() != Some(PEER_DONE) => Some(peer),
-        _ => None,
-    });
-    let named = unfinished.map(|peer| {
-        let session = PeerFiles::session(home, &peer.name).ok().flatten()?;
-        Some(PeerFacts::read(&session)?.trace_name())
-    });
-    named.collect()
-}
-
 fn artifact_of(event: &adjutant_core::trace::Event) -> Option<&str> {
     match &event.body {
         Body::ToolResult { artifact, .. } => artifact.as_deref(),
@@ -601,29 +355,6 @@ fn bytes_of(path: &Path) -> u64 {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_of(&entry.path())).sum()
 }
 
-/// Every content that a journal may name, on whatever line, damaged or not.
-fn named_in(path: &Path) -> io::Result<BTreeSet<String>> {
-    const FIELD: &[u8] = br#""artifact":""#;
-    const HASH_CHARS: usize = 64;
-    let mut file = crate::plain_file::open(path)?;
-    let mut named = BTreeSet::new();
-    let mut buffer = Vec::new();
-    let field = memchr::memmem::Finder::new(FIELD);
-    loop {
-        let read = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut buffer)?;
-        for at in field.find_iter(&buffer) {
-            let hash = buffer.get(at + FIELD.len()..at + FIELD.len() + HASH_CHARS);
-            named.extend(hash.and_then(|hash| std::str::from_utf8(hash).ok()).map(str::to_owned));
-        }
-        if read == 0 {
-            return Ok(named);
-        }
-        // One that is cut at the end of this piece is whole in the next.
-        let kept = buffer.len().saturating_sub(FIELD.len() + HASH_CHARS);
-        buffer.drain(..kept);
-    }
-}
-
 #[cfg(test)]
-#[path = "prune_tests.rs"]
+#[path = "../prune_tests.rs"]
 mod tests;
