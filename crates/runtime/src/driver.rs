@@ -289,7 +289,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn fold(&mut self, event: Event) {
-        self.drive.apply(&event);
+        if !self.drive.apply(&event) {
+            return;
+        }
         if let Body::RunStart(start) = &event.body {
             self.run_id = Some(start.run_id.to_string());
         }

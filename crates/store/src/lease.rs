@@ -109,6 +109,8 @@ pub struct Seal {
     pub seq: u64,
     /// The last line's short hash.
     pub hash: String,
+    /// Whether the holder let the run go after it, and the machine has been up since: then nothing follows.
+    pub is_final: bool,
 }
 
 impl Seal {
@@ -117,14 +119,14 @@ impl Seal {
 
     fn text(seal: Option<&Self>) -> String {
         match seal {
-            Some(Self { seq, hash }) => format!("{seq:020} {hash}"),
+            Some(Self { seq, hash, .. }) => format!("{seq:020} {hash}"),
             None => " ".repeat(Self::CHARS),
         }
     }
 
     fn read(text: &str) -> Option<Self> {
         let (seq, hash) = text.trim().split_once(' ')?;
-        Some(Self { seq: seq.parse().ok()?, hash: hash.to_owned() })
+        Some(Self { seq: seq.parse().ok()?, hash: hash.to_owned(), is_final: false })
     }
 }
 
@@ -168,10 +170,21 @@ impl Content {
         self.expires_at == Timestamp::UNIX_EPOCH
     }
 
-    /// How far the holder wrote.
+    /// The number of the last line that the holder wrote.
     #[must_use]
-    pub fn seal(&self) -> Option<Seal> {
-        Seal::read(&self.head)
+    pub fn written_to(&self) -> Option<u64> {
+        Seal::read(&self.head).map(|seal| seal.seq)
+    }
+
+    /// How far the holder wrote, as `seer` can tell.
+    #[must_use]
+    pub fn seal(&self, seer: &Owner) -> Option<Seal> {
+        let is_final = self.was_let_go() && self.is_same_boot(seer);
+        Seal::read(&self.head).map(|seal| Seal { is_final, ..seal })
+    }
+
+    fn is_same_boot(&self, seer: &Owner) -> bool {
+        !seer.boot_id.is_empty() && self.owner.boot_id == seer.boot_id
     }
 }
 
@@ -224,8 +237,8 @@ impl Vacancy {
             Some(content) => Ok(Self {
                 path: path.to_owned(),
                 token: content.token,
-                seal: content.seal(),
-                same_boot: !owner.boot_id.is_empty() && content.owner.boot_id == owner.boot_id,
+                seal: content.seal(owner),
+                same_boot: content.is_same_boot(owner),
             }),
         }
     }
@@ -259,7 +272,7 @@ impl Vacancy {
         let file = file.persist(&self.path)?;
         let metadata = file.metadata()?;
         let place = Place { path: self.path, inode: metadata.ino(), device: metadata.dev(), expiry_at };
-        Ok(Lease { file, place, seal_at, token, expires_at })
+        Ok(Lease { file, place, seal_at, token, expires_at, is_behind: false })
     }
 }
 
@@ -304,6 +317,8 @@ pub struct Lease {
     seal_at: u64,
     token: u64,
     expires_at: Timestamp,
+    /// Whether the last line could not be named.
+    is_behind: bool,
 }
 
 impl Lease {
@@ -352,9 +367,11 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// If it can't be written; the seal is then behind, which is no damage.
-    pub fn set_seal(&self, seal: &Seal) -> io::Result<()> {
-        self.file.write_all_at(Seal::text(Some(seal)).as_bytes(), self.seal_at)
+    /// If it can't be written; the seal is then behind, which is no damage: the lease is not let go but expires.
+    pub fn set_seal(&mut self, seal: &Seal) -> io::Result<()> {
+        let written = self.file.write_all_at(Seal::text(Some(seal)).as_bytes(), self.seal_at);
+        self.is_behind = written.is_err();
+        written
     }
 
     /// What renews this lease while its driver is busy.
@@ -369,7 +386,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() || self.is_behind {
             return;
         }
         // Over a file that nobody reads any more this changes nothing; if it fails the lease expires.
@@ -469,7 +486,7 @@ mod tests {
         let beat = a.heartbeat().expect("a heartbeat");
         assert_eq!(beat.renew(at(5)).expect("renewed"), Pulse::Alive);
         assert!(Vacancy::look(&path, &second, at(34)).is_err());
-        let seal = Seal { seq: 41, hash: "00112233445566ff".into() };
+        let seal = Seal { seq: 41, hash: "00112233445566ff".into(), is_final: false };
         a.set_seal(&seal).expect("sealed");
 
         let vacancy = Vacancy::look(&path, &second, at(40)).expect("expired");
@@ -481,7 +498,8 @@ mod tests {
         assert_eq!(beat.renew(at(41)).expect("readable"), Pulse::Lost);
         assert_eq!(a.successor(), Some(second.holder()));
         a.renew_if_due(at(60)).expect("written into its own file");
-        a.set_seal(&Seal { seq: 42, hash: "ffffffffffffffff".into() }).expect("written into its own file");
+        a.set_seal(&Seal { seq: 42, hash: "ffffffffffffffff".into(), is_final: false })
+            .expect("written into its own file");
         drop(a);
         assert_eq!(fs::read(&path).expect("there"), before);
         assert!(b.is_newest().expect("readable"));

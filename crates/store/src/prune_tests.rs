@@ -183,7 +183,7 @@ fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_
 #[test]
 fn what_has_not_ended_is_driven_or_damaged_is_not_touched() {
     let place = Place::new();
-    let waits = place.run("waits", &[], None);
+    let waits = place.run("waits", &["w"], None);
     let ended = place.run("driven", &[], Some(Outcome::Completed));
     let damaged = place.run("damaged", &["x"], Some(Outcome::Completed));
     let path = place.home.journal(&damaged);

@@ -86,6 +86,8 @@ pub enum Why {
     BrokenLink,
     /// It has the number that the last driver says it wrote last, and is another line.
     NotAsWritten,
+    /// The run was let go before it: nobody has driven it since.
+    Added,
     /// Lines were written from here on, and are gone.
     Missing {
         /// The number of the last line that was written.
@@ -102,6 +104,7 @@ impl fmt::Display for Why {
                 f.write_str("its `prev` is not the hash of the line before: one of the two was changed, or lines between them are gone")
             }
             Self::NotAsWritten => f.write_str("it is not the line that its driver wrote: it was changed"),
+            Self::Added => f.write_str("it was added: the run had been let go before, and nobody has driven it since"),
             Self::Missing { written } => write!(f, "the lines up to `seq` {written} were written and are gone"),
         }
     }
@@ -185,7 +188,15 @@ pub fn read_each(
     each: impl FnMut(u64, Event),
 ) -> Result<Reading, ReadError> {
     let mut batches = Batches::new(from);
-    let mut fold = Fold { reading: Reading::default(), line: 0, accepted: Vec::new(), seal, unsealed: None, each };
+    let mut fold = Fold {
+        reading: Reading::default(),
+        line: 0,
+        accepted: Vec::new(),
+        seal,
+        unsealed: None,
+        behind_seal: None,
+        each,
+    };
     while let Some(batch) = batches.next()? {
         if fold.line == 0 {
             check_header(&batch)?;
@@ -305,6 +316,8 @@ struct Fold<'s, E> {
     /// The line that has the number of the seal and another hash. It need not be the last: a driver that died between a
     /// line and its seal leaves the seal behind, and whoever adds lines may have changed those before.
     unsealed: Option<u64>,
+    /// The first line behind the one that has the number of the seal.
+    behind_seal: Option<u64>,
     each: E,
 }
 
@@ -320,6 +333,9 @@ impl<E: FnMut(u64, Event)> Fold<'_, E> {
         };
         if self.seal.is_some_and(|seal| seal.seq == seq && seal.hash != decoded.hash) {
             self.unsealed = Some(self.line);
+        }
+        if self.seal.is_some_and(|seal| seal.seq < seq) && self.behind_seal.is_none() {
+            self.behind_seal = Some(self.line);
         }
         self.reading.next_seq = seq.saturating_add(1);
         self.reading.last_hash = Some(decoded.hash);
@@ -383,9 +399,10 @@ impl<E: FnMut(u64, Event)> Fold<'_, E> {
             let why = Why::Missing { written: seal.seq };
             return (loss == Loss::CantBe).then_some(DamagedLine { line: self.line + 1, why });
         }
-        let line = self.unsealed?;
+        let added = self.behind_seal.filter(|_| seal.is_final).map(|line| (line, Why::Added));
+        let (line, why) = self.unsealed.map(|line| (line, Why::NotAsWritten)).or(added)?;
         let is_told = self.reading.damaged.iter().any(|damaged| damaged.line == line);
-        (!is_told).then_some(DamagedLine { line, why: Why::NotAsWritten })
+        (!is_told).then_some(DamagedLine { line, why })
     }
 }
 
@@ -426,12 +443,12 @@ mod tests {
     /// A journal of `bodies`: its bytes, its events, its seal.
     fn written(bodies: Vec<Body>) -> (Vec<u8>, Vec<Event>, Seal) {
         let (mut bytes, mut events) = (Vec::new(), Vec::new());
-        let mut seal = Seal { seq: 0, hash: String::new() };
+        let mut seal = Seal { seq: 0, hash: String::new(), is_final: false };
         for (seq, body) in bodies.into_iter().enumerate() {
             let event = Entry { part: Part::root(), body }
                 .at(seq as u64, Timestamp::from_second(1_800_000_000 + seq as i64).expect("a time"));
             let line = wire::encode(&event, (seq > 0).then_some(seal.hash.as_str()));
-            seal = Seal { seq: seq as u64, hash: wire::line_hash(line.as_bytes()) };
+            seal = Seal { seq: seq as u64, hash: wire::line_hash(line.as_bytes()), is_final: false };
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
             events.push(event);

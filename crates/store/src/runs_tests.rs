@@ -128,7 +128,10 @@ fn fault_a_run_that_was_killed_at_its_birth_is_none() {
     let path = home.sessions().join("a.trace.ndjson");
     let me = Owner::current();
     let next = |now| next_run_id(&home, &brief("a"), &me, now).expect("readable").expect("a name").to_string();
-    let beginnings = (0..=first_line).map(|cut| whole[..cut].to_vec()).chain([vec![0; 300]]);
+    // With its header alone nobody knows what it was to do.
+    let beginnings = (0..=first_line + 1).map(|cut| whole[..cut].to_vec());
+    let more = [vec![0; 300], [&whole[..=first_line], b"{\"seq\":1,"].concat()];
+    let beginnings = beginnings.chain(more);
     for bytes in beginnings {
         fs::write(&path, &bytes).expect("written");
         assert_eq!(list(&home, &me, at(1)).expect("listed").len(), 1, "{bytes:?}");
@@ -143,6 +146,18 @@ fn fault_a_run_that_was_killed_at_its_birth_is_none() {
                 .expect("sound");
         assert_eq!((recovered.events.len(), recovered.torn_bytes), (2, 0), "{bytes:?}");
         drop(journal);
+        fs::remove_file(home.sessions().join("a.lease")).expect("removed");
+    }
+    // One that was longer, as its lease says, is a run of which something is gone.
+    drop(run(&home, "cut", 1, vec![]));
+    for cut in [0, first_line + 1] {
+        fs::write(home.sessions().join("cut.trace.ndjson"), &whole[..cut]).expect("written");
+        let listed = list(&home, &me, at(1)).expect("listed");
+        assert!(listed.iter().any(|listed| listed.name() == "cut"), "{cut}: {listed:?}");
+        assert_eq!(
+            next_run_id(&home, &brief("cut"), &me, at(1)).expect("readable").expect("a name").as_str(),
+            "cut-r2"
+        );
     }
 }
 
@@ -272,6 +287,14 @@ fn a_few_letters_find_the_run_that_is_meant() {
     check("othre", Err(&["other"]));
     check("", Err(&[]));
     check("\u{e9}", Err(&[]));
+    // `-r1` is no beginning of `-r12`.
+    for _ in 0..12 {
+        drop(run(&home, "many", 0, vec![]));
+    }
+    fs::remove_file(home.sessions().join("many.trace.ndjson")).expect("removed");
+    assert!(matches!(find(&home, "many-r1"), Err(FindError::Unknown { .. })));
+    check("many-r12", Ok("many-r12"));
+    check("many", Ok("many-r12"));
 }
 
 #[test]

@@ -25,16 +25,24 @@ use crate::recover::{self, Loss, ReadError, Reading, Tail, Why};
 ///
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
 pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Result<Report, OpenError> {
-    let path = home.journal(run_id);
     let sealed = Sealed::of(home, run_id, seer, now);
+    let report = verify_once(home, run_id, &sealed)?;
+    // Somebody may have taken the run up meanwhile, and then nothing was added to it.
+    let is_added = report.findings.iter().any(|finding| finding.kind == FindingKind::LinesAdded);
+    let again = Sealed::of(home, run_id, seer, now);
+    if is_added && again != sealed { verify_once(home, run_id, &again) } else { Ok(report) }
+}
+
+fn verify_once(home: &Home, run_id: &RunId, sealed: &Sealed) -> Result<Report, OpenError> {
+    let path = home.journal(run_id);
     let file = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
     let artifacts = Artifacts::new(home.artifacts());
-    verify_bytes(run_id.as_str(), file, &sealed, |hash| artifacts.state(hash))
+    verify_bytes(run_id.as_str(), file, sealed, |hash| artifacts.state(hash))
         .map_err(|error| OpenError::unread(&path, error))
 }
 
 /// What somebody says of the end of a journal, and of whoever writes it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sealed {
     /// How far it was written.
     pub seal: Option<Seal>,
@@ -50,7 +58,7 @@ impl Sealed {
     pub(crate) fn of(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Self {
         let lease = Content::read(&home.lease(run_id)).ok().flatten();
         Self {
-            seal: lease.as_ref().and_then(Content::seal),
+            seal: lease.as_ref().and_then(|lease| lease.seal(seer)),
             is_rebooted: lease.as_ref().is_some_and(|lease| lease.owner.boot_id != seer.boot_id),
             driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
         }
@@ -95,10 +103,12 @@ pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
             Why::Gap { .. } => FindingKind::Gap,
             Why::BrokenLink => FindingKind::BrokenLink,
             Why::NotAsWritten => FindingKind::LastLineChanged,
+            Why::Added => FindingKind::LinesAdded,
             Why::Missing { .. } => FindingKind::LinesMissing,
         };
         (damaged.line, kind, damaged.why.to_string())
     });
+    let last_seq = reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1));
     Facts {
         damaged: damaged.collect(),
         accepted: reading.accepted_before,
@@ -106,9 +116,9 @@ pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
         torn_bytes: if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 },
         is_unterminated: reading.tail == Tail::Unterminated,
         lines: reading.lines,
-        last_seq: reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1)),
+        last_seq,
         last_hash: reading.last_hash,
-        is_sealed: sealed.seal.is_some(),
+        is_sealed: sealed.seal.as_ref().is_some_and(|seal| Some(seal.seq) >= last_seq),
         is_rebooted: sealed.is_rebooted,
         driver_alive: sealed.driver_alive,
     }
@@ -117,7 +127,7 @@ pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
 #[cfg(test)]
 mod tests {
     use adjutant_core::procedure::Part;
-    use adjutant_core::trace::verify::{Length, Verdict};
+    use adjutant_core::trace::verify::{Finding, Length, Verdict};
     use adjutant_core::trace::{Body, Entry, Line, Outcome, PhaseName, TRACE_VERSION, wire};
     use proptest::prelude::*;
 
@@ -142,7 +152,7 @@ mod tests {
             lines.push(wire::encode(&event, prev.as_deref()).into_bytes());
         }
         let hash = wire::line_hash(lines.last().expect("lines"));
-        let seal = Some(Seal { seq: lines.len() as u64 - 1, hash });
+        let seal = Some(Seal { seq: lines.len() as u64 - 1, hash, is_final: false });
         (lines, Sealed { seal, ..Sealed::default() })
     }
 
@@ -200,6 +210,26 @@ mod tests {
     }
 
     #[test]
+    fn damage_that_was_accepted_is_told_when_nothing_shows_it_any_more() {
+        let bodies = [
+            Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() },
+            Body::RunResume { options: None, accepted_damage: vec![2] },
+            Body::RunEnd { outcome: Outcome::Completed },
+        ];
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        for (seq, body) in (0..).zip(bodies) {
+            let event = Entry { part: Part::root(), body }.at(seq, Timestamp::UNIX_EPOCH);
+            let prev = lines.last().map(|line| wire::line_hash(line));
+            lines.push(wire::encode(&event, prev.as_deref()).into_bytes());
+        }
+        let report = verify_bytes("r", &*joined(&lines), &Sealed::default(), |_| Artifact::Whole).expect("ours");
+        let [Finding { line: Some(2), kind: FindingKind::AcceptedDamage, is_fault: true, .. }] = &report.findings[..]
+        else {
+            panic!("{report:?}");
+        };
+    }
+
+    #[test]
     fn a_forgery_that_is_longer_than_the_lease_says_is_found() {
         let (lines, sealed) = journal();
         for changed in [1, 20, 38, 39] {
@@ -219,8 +249,17 @@ mod tests {
             assert_eq!(found.and_then(|finding| finding.line), Some(40), "{changed}: {report:?}");
         }
         // A driver that was killed between a line and its seal leaves the seal behind, and that is all right.
-        let behind = Sealed { seal: Some(Seal { seq: 38, hash: wire::line_hash(&lines[38]) }), ..Sealed::default() };
-        assert_eq!(verdict(&joined(&lines), &behind), Some(Verdict::Whole));
+        let behind = |is_final| {
+            let seal = Some(Seal { seq: 38, hash: wire::line_hash(&lines[38]), is_final });
+            let sealed = Sealed { seal, ..Sealed::default() };
+            verify_bytes("r", &*joined(&lines), &sealed, |_| Artifact::Whole).expect("ours")
+        };
+        // The run's end still says how long it was, and the lease does not.
+        assert_eq!((behind(false).verdict, behind(false).length), (Verdict::Whole, Length::Ended));
+        // One that let it go says that nothing follows.
+        let [Finding { line: Some(40), kind: FindingKind::LinesAdded, .. }] = &behind(true).findings[..] else {
+            panic!("{:?}", behind(true));
+        };
     }
 
     proptest! {

@@ -438,6 +438,33 @@ fn what_has_ended_and_is_old_goes_and_nothing_else() {
 }
 
 #[test]
+fn a_run_goes_on_after_damage_that_was_accepted_and_is_never_whole_again() {
+    let home = TestHome::with_examples();
+    let brief = home.path("examples/first-run/brief.md").display().to_string();
+    let project = home.path("examples/first-run/project").display().to_string();
+    let answers = home.path("examples/first-run/answers.yaml").display().to_string();
+    let go = home.path("go.yaml").display().to_string();
+    fs::write(&go, "- {kind: confirmation, answer: go}\n").expect("written");
+    home.run(&["run", &brief, "--workdir", &project, "--copy", "--answers", &go]).expect_code(4);
+    // An outcome stands before its intent, and another twice.
+    let written = fs::read_to_string(home.journal_path(RUN)).expect("a journal");
+    let mut lines: Vec<&str> = written.split_inclusive('\n').collect();
+    let of_turn = |slot: &str| {
+        let named = format!("\"slot\":\"{slot}\"");
+        let at = |(index, line): (usize, &&str)| line.contains(&named).then_some(index);
+        lines.iter().enumerate().filter_map(at).collect::<Vec<usize>>()
+    };
+    let (third, second) = (of_turn("turn/3.1"), of_turn("turn/2.1"));
+    lines.swap(third[0], third[third.len() - 1]);
+    lines.insert(second[second.len() - 1] + 1, lines[second[second.len() - 1]]);
+    fs::write(home.journal_path(RUN), lines.concat()).expect("written");
+    home.run(&["resume", RUN, "--answers", &answers]).expect_code(1).expect_text("--accept-damage");
+    home.run(&["resume", RUN, "--accept-damage", "--answers", &answers]).expect_code(0);
+    home.run(&["trace", "verify", RUN]).expect_code(1).expect_text("which an operator accepted");
+    home.run(&["trace", "prune", "--older-than", "0", "--yes"]).expect_code(0).expect_text("is not whole");
+}
+
+#[test]
 fn what_could_not_be_removed_is_told_and_nothing_goes_unasked() {
     let home = ran();
     // What a removal that was broken off has left goes like a run: shown first, and with a yes.

@@ -55,14 +55,19 @@ impl<P: Procedure> Drive<P> {
         Self { procedure, ledger: Ledger::default(), aborting: BTreeSet::new(), next_seq: 0 }
     }
 
-    /// Takes note of an event that was appended.
-    pub fn apply(&mut self, event: &Event) {
+    /// Takes note of an event that was appended; says whether it counts ([`Ledger::is_over`]).
+    pub fn apply(&mut self, event: &Event) -> bool {
+        if self.ledger.is_over(event) {
+            self.next_seq = event.seq + 1;
+            return false;
+        }
         self.ledger.apply(event);
         if let Some(slot) = event.body.outcome() {
             self.aborting.remove(&Key { part: event.part.clone(), slot: *slot });
         }
         self.next_seq = event.seq + 1;
         self.procedure.apply(event);
+        true
     }
 
     /// The sequence number of the next event.

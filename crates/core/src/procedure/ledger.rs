@@ -144,6 +144,14 @@ impl Ledger {
         Ok(())
     }
 
+    /// Whether `event` is about something that has an outcome already: in a journal whose damage was accepted a line may
+    /// be there twice, or an outcome before its intent. Then the first counts, and this one never happened.
+    #[must_use]
+    pub fn is_over(&self, event: &Event) -> bool {
+        let slot = event.body.intent().or_else(|| event.body.outcome());
+        slot.is_some_and(|slot| self.closed.contains(&Key { part: event.part.clone(), slot: *slot }))
+    }
+
     /// Takes note of an event that is in the journal.
     pub fn apply(&mut self, event: &Event) {
         if let Some(id) = event.body.outside_id() {

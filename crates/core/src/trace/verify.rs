@@ -6,7 +6,7 @@
 //!
 //! Begin with [`Verifier`]. A trace of the peer has no chain: [`Report::of_peer`] says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -89,6 +89,8 @@ pub enum FindingKind {
     BrokenLink,
     /// The last line is not the one that was written last.
     LastLineChanged,
+    /// Lines were added behind the one after which the run was let go.
+    LinesAdded,
     /// Lines at the end are gone.
     LinesMissing,
     /// Damage that an operator accepted when the run went on.
@@ -161,6 +163,8 @@ pub struct Verifier {
     artifacts: BTreeMap<String, u64>,
     ended: Option<u64>,
     after_end: Option<u64>,
+    /// The damaged lines that an operator accepted, as the journal has it: what came after may hide the damage.
+    accepted: BTreeSet<u64>,
     /// The run that the journal says it is of, and on which line.
     run: Option<(u64, String)>,
 }
@@ -185,6 +189,7 @@ impl Verifier {
                 self.artifacts.entry(hash.clone()).or_insert(line);
             }
             Body::RunEnd { .. } => self.ended = Some(line),
+            Body::RunResume { accepted_damage, .. } => self.accepted.extend(accepted_damage),
             Body::RunStart(start) => self.run = Some((line, start.run_id.to_string())),
             _ => {}
         }
@@ -196,14 +201,18 @@ impl Verifier {
     }
 
     /// What is known of the journal of `run`. `artifact` says what is left of a content by its hash.
-    pub fn report(self, run: &str, facts: Facts, mut artifact: impl FnMut(&str) -> Artifact) -> Report {
+    pub fn report(mut self, run: &str, facts: Facts, mut artifact: impl FnMut(&str) -> Artifact) -> Report {
+        self.accepted.extend(&facts.accepted);
         let mut findings: Vec<Finding> = facts.damaged.iter().map(|damage| damaged(run, damage, &facts)).collect();
-        findings.extend(facts.accepted.iter().map(|line| Finding {
-            line: Some(*line),
-            kind: FindingKind::AcceptedDamage,
-            is_fault: true,
-            what: "it is damaged, which an operator accepted when the run went on".to_owned(),
-            next: None,
+        findings.extend(self.accepted.iter().map(|line| {
+            Finding {
+                line: Some(*line),
+                kind: FindingKind::AcceptedDamage,
+                is_fault: true,
+                what: "it was damaged, or what stood there is gone, which an operator accepted when the run went on"
+                    .to_owned(),
+                next: None,
+            }
         }));
         findings.extend(facts.unknown.iter().map(|(line, kind)| Finding {
             line: Some(*line),
@@ -214,7 +223,7 @@ impl Verifier {
         }));
         findings.extend(tail(run, &facts));
         // What stood on a line that can't be read may be what is missing.
-        let is_read_whole = facts.damaged.is_empty() && facts.accepted.is_empty() && facts.unknown.is_empty();
+        let is_read_whole = facts.damaged.is_empty() && self.accepted.is_empty() && facts.unknown.is_empty();
         findings.extend(self.open.iter().map(|(key, line)| {
             let finding = no_outcome(run, key, *line, self.ended.is_some(), &facts);
             Finding { is_fault: finding.is_fault && is_read_whole, ..finding }
@@ -319,7 +328,8 @@ fn tail(run: &str, facts: &Facts) -> Option<Finding> {
             // Whoever writes it may be in the middle of a line.
             is_fault: !facts.driver_alive,
             what: format!("{} bytes of a line that was not written to its end", facts.torn_bytes),
-            next: (!facts.driver_alive).then(|| {
+            // Where its lease names that line nobody goes on without a word.
+            next: (!facts.driver_alive && facts.damaged.is_empty()).then(|| {
                 format!("`adjutant resume {run}` keeps them beside the journal, and goes on from the last whole line")
             }),
         });

@@ -185,12 +185,15 @@ fn names(home: &Home) -> io::Result<Names> {
     Ok(names)
 }
 
-/// How a file was when it was read: another time, size or place on the disk is another content.
+/// How a file was when it was read: another time, size or place on the disk is another content. The time of the last
+/// change of any kind is among them, since nobody can set it back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     bytes: u64,
     seconds: i64,
     nanoseconds: i64,
+    changed_seconds: i64,
+    changed_nanoseconds: i64,
     inode: u64,
 }
 
@@ -200,6 +203,8 @@ impl Stamp {
             bytes: metadata.len(),
             seconds: metadata.mtime(),
             nanoseconds: metadata.mtime_nsec(),
+            changed_seconds: metadata.ctime(),
+            changed_nanoseconds: metadata.ctime_nsec(),
             inode: metadata.ino(),
         }
     }

@@ -280,7 +280,7 @@ impl<D: Disk> Journal for FileJournal<D> {
         let appended = self.append_locked(&line, is_intent, at, durability);
         if appended.is_ok() {
             // If it can't be written the seal is behind, which is no damage.
-            self.lease.set_seal(&Seal { seq: event.seq, hash: hash.clone() }).ok();
+            self.lease.set_seal(&Seal { seq: event.seq, hash: hash.clone(), is_final: false }).ok();
         }
         let unlocked = self.disk.unlock();
         appended.map_err(|fault| self.told(fault))?;

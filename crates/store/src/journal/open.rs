@@ -65,7 +65,7 @@ impl FileJournal {
         if let Some(taken) = runs::taken_name(home, run_id, owner, now).map_err(unwritable)? {
             return Err(CreateError::Exists { run_id: taken });
         }
-        shared::claim(home, run_id).map_err(unwritable)?;
+        shared::claim(home, run_id).map_err(|source| CreateError::Unwritable { path: home.elsewhere(), source })?;
         let lease_path = home.lease(run_id);
         drop(Vacancy::look(&lease_path, owner, now)?);
         let disk = match open_for_append(&path, true) {
@@ -182,7 +182,7 @@ pub fn read_only(home: &Home, run_id: &RunId) -> Result<Reading, OpenError> {
 
 fn seal_of(reading: &Reading) -> Option<Seal> {
     let hash = reading.last_hash.clone()?;
-    Some(Seal { seq: reading.next_seq.checked_sub(1)?, hash })
+    Some(Seal { seq: reading.next_seq.checked_sub(1)?, hash, is_final: false })
 }
 
 /// Makes the journal end with a whole line; returns where the torn bytes were put. They are read again

@@ -141,7 +141,7 @@ fn check(files: &mut impl Files, report: &mut PackReport) -> io::Result<()> {
 
 fn journal(from: &mut impl Read, manifest: &Manifest, report: &mut PackReport) -> io::Result<()> {
     let facts = &manifest.journal;
-    let seal = facts.last_seq.zip(facts.last_hash.clone()).map(|(seq, hash)| Seal { seq, hash });
+    let seal = facts.last_seq.zip(facts.last_hash.clone()).map(|(seq, hash)| Seal { seq, hash, is_final: true });
     let artifact = |hash: &str| {
         if manifest.files.contains_key(&format!("{ARTIFACTS}{hash}")) {
             Artifact::Whole

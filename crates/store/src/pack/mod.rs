@@ -22,7 +22,7 @@ use adjutant_core::trace::pack::{
     PROGRAM_TEXT, VERSION,
 };
 use adjutant_core::trace::redact::redact_line;
-use adjutant_core::trace::verify::{Artifact, Verifier};
+use adjutant_core::trace::verify::{Artifact, FindingKind, Verifier};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -70,8 +70,19 @@ impl Packing {
     ///
     /// [`OpenError`] if the journal is not there, can't be read, or is not one of ours.
     pub fn of(home: &Home, run_id: &RunId, content: Content, seer: &Owner, now: Timestamp) -> Result<Self, OpenError> {
-        let path = home.journal(run_id);
         let sealed = Sealed::of(home, run_id, seer, now);
+        let (packing, is_added) = Self::as_sealed(home, run_id, content, &sealed)?;
+        // Somebody may have taken the run up meanwhile, and then nothing was added to it.
+        let again = Sealed::of(home, run_id, seer, now);
+        if is_added && again != sealed {
+            return Ok(Self::as_sealed(home, run_id, content, &again)?.0);
+        }
+        Ok(packing)
+    }
+
+    /// The same by what its lease says, and whether lines were added behind those that it names.
+    fn as_sealed(home: &Home, run_id: &RunId, content: Content, sealed: &Sealed) -> Result<(Self, bool), OpenError> {
+        let path = home.journal(run_id);
         let unusable = |source| OpenError::Unusable { path: path.clone(), source };
         let mut journal = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
         // A driver may append meanwhile: what is there now is packed.
@@ -119,11 +130,16 @@ impl Packing {
         }
         let whole_bytes = reading.whole_bytes;
         let state = |hash: &str| match content {
-            Content::Redacted => Artifact::LeftOut,
+            // That it is left out is no fault; that it is gone is one.
+            Content::Redacted => match artifacts.state(hash) {
+                Artifact::Whole => Artifact::LeftOut,
+                lost => lost,
+            },
             Content::Whole if files.contains_key(&format!("{ARTIFACTS}{hash}")) => Artifact::Whole,
             Content::Whole => Artifact::Missing,
         };
-        let report = verifier.report(run_id.as_str(), verify::facts(reading, &sealed), state);
+        let report = verifier.report(run_id.as_str(), verify::facts(reading, sealed), state);
+        let is_added = report.findings.iter().any(|finding| finding.kind == FindingKind::LinesAdded);
         let faults = report.findings.iter().filter(|finding| finding.is_fault).count() as u64;
         let mut packing = Self {
             manifest: Manifest {
@@ -155,7 +171,7 @@ impl Packing {
         for (name, facts) in made {
             packing.manifest.files.insert(name.to_owned(), facts.map_err(unusable)?);
         }
-        Ok(packing)
+        Ok((packing, is_added))
     }
 
     /// The manifest.

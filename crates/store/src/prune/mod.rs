@@ -232,7 +232,11 @@ impl Pruning {
     ///
     /// If one can't be removed.
     pub fn sweep(&self) -> io::Result<()> {
-        for entry in fs::read_dir(self.home.sessions())? {
+        let entries = match fs::read_dir(self.home.sessions()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
             let is_halfway = entry
                 .file_name()

@@ -141,8 +141,11 @@ impl Pruning {
             survey.kept.push((listed.name().to_owned(), kept));
         }
         self.look_for_leftovers(&mut survey)?;
-        let everything =
-            [self.home.sessions(), &self.home.artifacts(), &self.rescues].map(bytes_of).iter().sum::<u64>();
+        let folders = [self.home.sessions(), &self.home.artifacts(), &self.rescues];
+        // What a removal leaves is no reason for another.
+        let notes = runs::pruned(&self.home)?.into_iter().filter_map(|name| name.parse().ok());
+        let notes = notes.map(|run_id| bytes_of(&self.home.pruned(&run_id))).sum::<u64>();
+        let everything = folders.map(bytes_of).iter().sum::<u64>().saturating_sub(notes);
         let goes = survey.prunable.iter().map(|ended| ended.bytes).chain(survey.contents.iter().map(|one| one.bytes));
         survey.other_bytes = everything.saturating_sub(goes.sum());
         Ok(survey)
@@ -245,6 +248,7 @@ fn hides_lines(finding: &Finding) -> bool {
             | FindingKind::BrokenLink
             | FindingKind::LastLineChanged
             | FindingKind::LinesMissing
+            | FindingKind::AcceptedDamage
     )
 }
 

@@ -114,7 +114,11 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     if let Some(first) = first_of.and_then(|brief_id| of_brief(&candidates, brief_id).find(|run| run.number == 1)) {
         return found(first);
     }
-    let begun: Vec<&Candidate> = candidates.iter().filter(|run| begins(&run.name, given)).collect();
+    // `-r1` is a whole number, not the beginning of `-r19`.
+    let is_numbered =
+        |run: &Candidate| run.number > 0 && run_number(given, &run.brief_id).is_some_and(|n| n != run.number);
+    let begun: Vec<&Candidate> =
+        candidates.iter().filter(|run| begins(&run.name, given) && !is_numbered(run)).collect();
     match begun.as_slice() {
         [] => {
             let pruned = [Some(given), first_of].into_iter().flatten().find_map(|name| pruned_at(home, name));

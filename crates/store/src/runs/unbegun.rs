@@ -1,17 +1,19 @@
-//! A journal whose first line was never written whole: whoever began it was killed at once, or is just beginning.
+//! A journal that has at most its header: whoever began it was killed at once, or is just beginning.
 //!
 //! There is nothing in it to go on with, so it is no run: nothing lists it, and its name may be taken again once
 //! nobody holds its lease.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 
 use adjutant_core::id::RunId;
+use adjutant_core::trace::{Body, Event, Line, TRACE_VERSION, wire};
 use jiff::Timestamp;
 
 use super::Files;
 use super::summary::part;
-use crate::home::Home;
+use crate::home::{Home, JOURNAL_ENDING, LEASE_ENDING};
 use crate::lease::{Content, Owner};
 use crate::plain_file;
 
@@ -37,14 +39,33 @@ pub(super) fn are_free(home: &Home, name: &str, files: &Files, seer: &Owner, now
 /// Whether the file at `path` is a journal that never began.
 fn is(path: &Path) -> bool {
     let plain = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
-    plain && plain_file::open(path).is_ok_and(|file| holds_nothing(&file))
+    plain && plain_file::open(path).is_ok_and(|file| holds_nothing(&file)) && !was_longer(path)
 }
 
-/// Whether an open journal has no whole line, and nothing that is not the beginning of one of ours. A power cut may
-/// leave zeros.
+/// Whether the lease beside the journal at `path` names a line behind the header, or can't be read: then what is missing
+/// was there.
+fn was_longer(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(JOURNAL_ENDING));
+    let Some(name) = name else { return true };
+    match Content::read(&path.with_file_name(format!("{name}{LEASE_ENDING}"))) {
+        Ok(lease) => lease.and_then(|lease| lease.written_to()).is_some_and(|seq| seq > 0),
+        Err(_) => true,
+    }
+}
+
+/// Whether an open journal has no whole line but its header, and nothing that is not the beginning of one of ours: what
+/// the run was to do is on the line after it. A power cut may leave zeros.
 pub(crate) fn holds_nothing(journal: &File) -> bool {
     let Ok(bytes) = part(journal, 0, BYTES_MAX + 1) else { return false };
     let is_ours = bytes.starts_with(FIRST_BYTES) || FIRST_BYTES.starts_with(&bytes);
-    let is_beginning = is_ours && !bytes.contains(&b'\n');
+    let is_beginning = match memchr::memchr(b'\n', &bytes) {
+        None => is_ours,
+        Some(end) => is_header(&bytes[..end]) && !bytes[end + 1..].contains(&b'\n'),
+    };
     bytes.len() as u64 <= BYTES_MAX && (is_beginning || bytes.iter().all(|byte| *byte == 0))
+}
+
+fn is_header(line: &[u8]) -> bool {
+    let line = std::str::from_utf8(line).ok().and_then(|line| wire::decode(line).ok());
+    matches!(line, Some(Line::Event(Event { seq: 0, body: Body::TraceVersion { version, .. }, .. })) if version <= TRACE_VERSION)
 }

@@ -87,6 +87,7 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
         (None, Pruning::look(&home, &owner, now, &rescues).map_err(unprunable)?)
     } else {
         let (pruning, survey) = Pruning::begin(&home, &owner, now, &rescues).map_err(unprunable)?;
+        pruning.sweep().context("can't remove what was left half written")?;
         (Some(pruning), survey)
     };
     let is_asked_for = |ended: &Ended| args.peer || matches!(ended.whose, Whose::Run(_));
@@ -138,7 +139,6 @@ pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
     for left in &survey.unfinished {
         pruning.finish(&left.run_id).with_context(|| format!("can't remove what is left of {}", left.run_id))?;
     }
-    pruning.sweep().context("can't remove what was left half written")?;
     said(args, &survey, &fates, true)
 }
 
@@ -178,7 +178,7 @@ fn unprunable(error: PruneError) -> anyhow::Error {
 fn said(args: &PruneArgs, survey: &Survey, fates: &[Fate<'_>], is_done: bool) -> anyhow::Result<Ending> {
     let ending = if fates.iter().any(|fate| fate.is_failure) { Ending::Failed } else { Ending::Done };
     let left = survey.unfinished.iter().map(|left| left.bytes).sum::<u64>();
-    let gone = fates.iter().filter(|fate| fate.is_gone || !is_done);
+    let gone = fates.iter().filter(|fate| (fate.is_gone && fate.why.is_none()) || !is_done);
     let (count, bytes) = gone.fold((0, left), |(count, bytes), fate| (count + 1, bytes + fate.goes.bytes));
     if args.json {
         let runs = fates.iter().map(|fate| row(fate, is_done)).collect::<Vec<_>>();

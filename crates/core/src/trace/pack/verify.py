@@ -91,6 +91,8 @@ def check_journal(folder, manifest):
                     yield f"line {number}: it is neither what was written nor redacted"
             elif blake3:
                 before = blake3(text).hexdigest()[:16]
+    if number and expected - 1 != facts["last_seq"]:
+        yield f"journal.ndjson: its last number is {expected - 1} where the manifest says {facts['last_seq']}"
     if number != facts["lines"]:
         yield f"journal.ndjson: it has {number} lines where the manifest says {facts['lines']}"
     if hashes is not None and len(hashes) != facts["lines"]:
@@ -114,9 +116,12 @@ def check(folder):
         text = file.read()
     print("SHA-256 of MANIFEST.json:", hashlib.sha256(text).hexdigest())
     manifest = json.loads(text, object_pairs_hook=each_once)
-    if manifest.get("format") != "adjutant-evidence-pack" or manifest.get("version") != 1:
+    version = manifest.get("version")
+    if manifest.get("format") != "adjutant-evidence-pack" or type(version) is not int or version != 1:
         return ["MANIFEST.json: it is not the manifest of a pack that this program knows"]
     named = manifest["files"]
+    if not all(isinstance(one["what"], str) and isinstance(one["why"], str) for one in manifest["left_out"]):
+        return ["MANIFEST.json: something that it says was left out has no name or no reason"]
     faults = [f"{name}: no pack holds a file of that name" for name in named if not (name in FIXED or ARTIFACT.fullmatch(name))]
     faults += [f"MANIFEST.json: it does not name {name}, which every pack holds" for name in sorted(ALWAYS - set(named))]
     if ("hashes.txt" in named) != manifest["journal"]["redacted"]:
