@@ -320,8 +320,11 @@ fn fault_a_run_that_was_killed_at_its_birth_is_no_run() {
     home.run(&["run", "../brief.md"]).expect_code(4);
     let whole = fs::read(home.journal_path(RUN)).expect("a journal");
     let first_line = whole.iter().position(|byte| *byte == b'\n').expect("a line");
-    for cut in [0, 1, first_line / 2, first_line] {
+    // With its header alone nobody knows what it was to do.
+    for cut in [0, 1, first_line / 2, first_line, first_line + 1, first_line + 9] {
         fs::write(home.journal_path(RUN), &whole[..cut]).expect("cut");
+        // Whoever is killed there has named no line behind the header.
+        fs::remove_file(home.path(&format!("home/sessions/{RUN}.lease"))).expect("removed");
         assert_eq!(home.run(&["list", "--json"]).expect_code(0).stdout.trim(), "[]", "{cut}");
         home.run(&["inbox"]).expect_code(0);
         let worked = home.run(&["work", "--once"]).expect_code(0);
