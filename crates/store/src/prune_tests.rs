@@ -10,7 +10,7 @@ use crate::artifacts::NAMED_WITHIN;
 use crate::runs;
 
 const STEPS: [Step; 7] =
-    [Step::Note, Step::Journal, Step::Mailbox, Step::Elsewhere, Step::Artifacts, Step::Lease, Step::Done];
+    [Step::Note, Step::Journal, Step::Mailbox, Step::Rescues, Step::Artifacts, Step::Lease, Step::Done];
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("a time")

@@ -25,20 +25,42 @@ use crate::recover::{self, Loss, ReadError, Reading, Tail, Why};
 ///
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
 pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Result<Report, OpenError> {
-    let sealed = Sealed::of(home, run_id, seer, now);
-    let report = verify_once(home, run_id, &sealed)?;
-    // Somebody may have taken the run up meanwhile, and then nothing was added to it.
-    let is_added = report.findings.iter().any(|finding| finding.kind == FindingKind::LinesAdded);
-    let again = Sealed::of(home, run_id, seer, now);
-    if is_added && again != sealed { verify_once(home, run_id, &again) } else { Ok(report) }
+    let path = home.journal(run_id);
+    let look = |sealed: &Sealed| {
+        let report = verify_file(home, run_id, &path, sealed)?;
+        let is_added = has_lines_added(&report);
+        Ok((report, is_added))
+    };
+    by_its_lease(home, run_id, seer, now, look)
 }
 
-fn verify_once(home: &Home, run_id: &RunId, sealed: &Sealed) -> Result<Report, OpenError> {
-    let path = home.journal(run_id);
-    let file = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
+/// What `look` makes of a journal by what its lease says. If it finds lines that were added, and somebody has taken the
+/// run up meanwhile, nothing was added, and it looks again.
+pub(crate) fn by_its_lease<T>(
+    home: &Home,
+    run_id: &RunId,
+    seer: &Owner,
+    now: Timestamp,
+    look: impl Fn(&Sealed) -> Result<(T, bool), OpenError>,
+) -> Result<T, OpenError> {
+    let sealed = Sealed::of(home, run_id, seer, now);
+    let (seen, is_added) = look(&sealed)?;
+    if !is_added {
+        return Ok(seen);
+    }
+    let again = Sealed::of(home, run_id, seer, now);
+    if again == sealed { Ok(seen) } else { Ok(look(&again)?.0) }
+}
+
+pub(crate) fn has_lines_added(report: &Report) -> bool {
+    report.findings.iter().any(|finding| finding.kind == FindingKind::LinesAdded)
+}
+
+fn verify_file(home: &Home, run_id: &RunId, path: &Path, sealed: &Sealed) -> Result<Report, OpenError> {
+    let file = crate::plain_file::open(path).map_err(|error| OpenError::unopened(run_id, path, error))?;
     let artifacts = Artifacts::new(home.artifacts());
     verify_bytes(run_id.as_str(), file, sealed, |hash| artifacts.state(hash))
-        .map_err(|error| OpenError::unread(&path, error))
+        .map_err(|error| OpenError::unread(path, error))
 }
 
 /// What somebody says of the end of a journal, and of whoever writes it.
@@ -55,7 +77,7 @@ pub struct Sealed {
 impl Sealed {
     /// What the lease of `run_id` says. To be asked before the journal is opened: a driver writes a line first and then
     /// says so, so that what was said by now is there.
-    pub(crate) fn of(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Self {
+    fn of(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Self {
         let lease = Content::read(&home.lease(run_id)).ok().flatten();
         Self {
             seal: lease.as_ref().and_then(|lease| lease.seal(seer)),
@@ -111,7 +133,6 @@ pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
     let last_seq = reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1));
     Facts {
         damaged: damaged.collect(),
-        accepted: reading.accepted_before,
         unknown: reading.unknown.into_iter().map(|unknown| (unknown.line, unknown.kind)).collect(),
         torn_bytes: if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 },
         is_unterminated: reading.tail == Tail::Unterminated,

@@ -126,8 +126,6 @@ pub struct Facts {
     pub last_hash: Option<String>,
     /// What is wrong with lines: number, what, why.
     pub damaged: Vec<(u64, FindingKind, String)>,
-    /// The damaged lines that an operator accepted.
-    pub accepted: Vec<u64>,
     /// Lines of unknown types.
     pub unknown: Vec<(u64, String)>,
     /// How many bytes of a line stand behind the last whole one.
@@ -201,8 +199,7 @@ impl Verifier {
     }
 
     /// What is known of the journal of `run`. `artifact` says what is left of a content by its hash.
-    pub fn report(mut self, run: &str, facts: Facts, mut artifact: impl FnMut(&str) -> Artifact) -> Report {
-        self.accepted.extend(&facts.accepted);
+    pub fn report(self, run: &str, facts: Facts, mut artifact: impl FnMut(&str) -> Artifact) -> Report {
         let mut findings: Vec<Finding> = facts.damaged.iter().map(|damage| damaged(run, damage, &facts)).collect();
         findings.extend(self.accepted.iter().map(|line| {
             Finding {

@@ -22,7 +22,7 @@ use adjutant_core::trace::pack::{
     PROGRAM_TEXT, VERSION,
 };
 use adjutant_core::trace::redact::redact_line;
-use adjutant_core::trace::verify::{Artifact, FindingKind, Verifier};
+use adjutant_core::trace::verify::{Artifact, Verifier};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -70,14 +70,7 @@ impl Packing {
     ///
     /// [`OpenError`] if the journal is not there, can't be read, or is not one of ours.
     pub fn of(home: &Home, run_id: &RunId, content: Content, seer: &Owner, now: Timestamp) -> Result<Self, OpenError> {
-        let sealed = Sealed::of(home, run_id, seer, now);
-        let (packing, is_added) = Self::as_sealed(home, run_id, content, &sealed)?;
-        // Somebody may have taken the run up meanwhile, and then nothing was added to it.
-        let again = Sealed::of(home, run_id, seer, now);
-        if is_added && again != sealed {
-            return Ok(Self::as_sealed(home, run_id, content, &again)?.0);
-        }
-        Ok(packing)
+        verify::by_its_lease(home, run_id, seer, now, |sealed| Self::as_sealed(home, run_id, content, sealed))
     }
 
     /// The same by what its lease says, and whether lines were added behind those that it names.
@@ -98,19 +91,16 @@ impl Packing {
         let mut files = std::collections::BTreeMap::new();
         let mut left_out = Vec::new();
         for (hash, _) in verifier.artifacts() {
-            let missing = match (content, artifacts.state(hash)) {
-                (Content::Redacted, _) => "it is content",
-                (Content::Whole, Artifact::Whole) => {
-                    let facts = artifacts.kept(hash).map(|content| facts_of(&mut &content[..])).transpose();
-                    match facts.map_err(unusable)? {
-                        Some(facts) => {
-                            files.insert(format!("{ARTIFACTS}{hash}"), facts);
-                            continue;
-                        }
-                        None => "it could not be read when the pack was made",
+            let missing = match content {
+                Content::Redacted => "it is content",
+                Content::Whole => {
+                    if let Some(kept) = artifacts.kept(hash) {
+                        let facts = facts_of(&mut &kept[..]).map_err(unusable)?;
+                        files.insert(format!("{ARTIFACTS}{hash}"), facts);
+                        continue;
                     }
+                    "it was gone or changed when the pack was made"
                 }
-                (Content::Whole, _) => "it was gone or changed when the pack was made",
             };
             left_out.push(LeftOut { what: "artifact".into(), hash: Some(hash.to_owned()), why: missing.into() });
         }
@@ -139,7 +129,7 @@ impl Packing {
             Content::Whole => Artifact::Missing,
         };
         let report = verifier.report(run_id.as_str(), verify::facts(reading, sealed), state);
-        let is_added = report.findings.iter().any(|finding| finding.kind == FindingKind::LinesAdded);
+        let is_added = verify::has_lines_added(&report);
         let faults = report.findings.iter().filter(|finding| finding.is_fault).count() as u64;
         let mut packing = Self {
             manifest: Manifest {

@@ -100,8 +100,8 @@ pub enum Step {
     Journal,
     /// The mailbox and what was torn are removed.
     Mailbox,
-    /// What lies elsewhere and belongs to it is removed.
-    Elsewhere,
+    /// What is kept for its undo is removed.
+    Rescues,
     /// Contents that no other journal names are removed.
     Artifacts,
     /// The lease is removed.
@@ -273,7 +273,7 @@ impl Pruning {
         for file in beside(&self.home, &note.run_id)?.iter().filter(|file| **file != lease) {
             gone(fs::remove_file(file))?;
         }
-        before(Step::Elsewhere)?;
+        before(Step::Rescues)?;
         if let Some(folder) = self.rescue_of(&note.run_id) {
             gone(fs::remove_dir_all(folder))?;
         }
