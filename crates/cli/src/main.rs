@@ -23,6 +23,7 @@ mod diagnostics;
 mod equipment;
 mod exit;
 mod failure;
+mod folder;
 mod notices;
 mod render;
 mod sandbox;

@@ -10,12 +10,14 @@ use std::time::Instant;
 use adjutant_core::budget::Metric;
 use adjutant_core::crew::ScopeWarning;
 use adjutant_core::crew::questions::warned as scope_warned;
+use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::secrets;
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::Question;
 use adjutant_core::learn::profile::Applied;
 use adjutant_core::procedure::What;
 use adjutant_core::role::RoleName;
+use adjutant_core::session::prompts::changed_by_others;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
 use adjutant_core::view::{short_name, visible_line, visible_text};
 use adjutant_host::sandbox::Wall;
@@ -230,6 +232,13 @@ impl Renderer {
                 ),
             ),
             Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
+            Body::FolderChanged { paths, more, head_before, head_now } => {
+                let (head_before, head_now) = (head_before.clone(), head_now.clone());
+                let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
+                let facts = changed_by_others(&change).join(" ");
+                let said = format!("! somebody else changed the folder while the run stood still. {facts}");
+                self.line(Tone::Warning, &visible_line(&said));
+            }
             Body::LearnedProfileApplied { slug, applied, .. } => {
                 let Applied { detectors, phase_budgets, tool_callouts } = applied;
                 let what = format!("{detectors} detectors, {phase_budgets} phase budgets, {tool_callouts} dead tools");

@@ -12,6 +12,7 @@ pub mod hooks;
 pub mod http;
 pub mod sandbox;
 pub mod rescue;
+pub mod standstill;
 pub mod text_file;
 pub mod webhook;
 pub mod workdir;

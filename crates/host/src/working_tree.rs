@@ -122,6 +122,20 @@ impl Entry {
 const FORMAT: u32 = 0o170_000;
 const FOLDER: u32 = 0o040_000;
 
+/// Writes `value` as the file `kept`, on the disk when this returns and whole or not there at all.
+pub(crate) fn write_whole(kept: &Path, value: &impl Serialize) -> io::Result<()> {
+    let folder = kept.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut writer = io::BufWriter::new(file.as_file());
+    serde_json::to_writer(&mut writer, value)?;
+    writer.flush()?;
+    drop(writer);
+    file.as_file().sync_all()?;
+    file.persist(kept)?;
+    File::open(folder)?.sync_all()
+}
+
 impl Tree {
     /// What is below `workdir` now.
     ///
@@ -156,16 +170,7 @@ impl Tree {
     ///
     /// If the file or its folder can't be written.
     pub fn save(&self, kept: &Path) -> io::Result<()> {
-        let folder = kept.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let file = tempfile::NamedTempFile::new_in(folder)?;
-        let mut writer = io::BufWriter::new(file.as_file());
-        serde_json::to_writer(&mut writer, self)?;
-        writer.flush()?;
-        drop(writer);
-        file.as_file().sync_all()?;
-        file.persist(kept)?;
-        File::open(folder)?.sync_all()
+        write_whole(kept, self)
     }
 
     /// What the file `kept` has.

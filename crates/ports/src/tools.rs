@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::gate::custody::Look;
+use adjutant_core::gate::custody::{FolderChange, Look};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
@@ -47,6 +47,19 @@ pub trait Tools: Send + Sync {
     fn look<'a>(&'a self, run: &'a str, look: Look) -> Pending<'a, Result<Vec<String>, String>> {
         let _ = (run, look);
         Box::pin(std::future::ready(Err("these tools have no working tree".to_owned())))
+    }
+
+    /// Keeps how the workdir is, since the run `run` stands still from now on. What can't be kept is not compared.
+    fn stand_still<'a>(&'a self, run: &'a str) -> Pending<'a, ()> {
+        let _ = run;
+        Box::pin(std::future::ready(()))
+    }
+
+    /// What others changed in the workdir since the run `run` stood still; forgets how it was then. `None` if nothing
+    /// changed, or if how it was is not known: the run's last process was killed while it worked.
+    fn go_on<'a>(&'a self, run: &'a str) -> Pending<'a, Option<FolderChange>> {
+        let _ = run;
+        Box::pin(std::future::ready(None))
     }
 
     /// Looks at the files of an interrupted call and says whether its changes were made.

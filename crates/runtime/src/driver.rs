@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::{Grant, Lasts};
 use adjutant_core::inbox::Question;
 use adjutant_core::inbox::mailbox::Closing;
@@ -69,6 +70,16 @@ pub struct Driver<'j, P> {
     run_id: Option<String>,
     /// How many turns were taken in the run.
     turns: usize,
+    standing: Standing,
+}
+
+/// Whether anything of the run is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Something is, or was a moment ago.
+    AtWork,
+    /// Nothing is: the run waits for its operator, or was taken up just now.
+    Still,
 }
 
 /// How the results of tools are sent to an agent.
@@ -79,6 +90,14 @@ pub enum Results {
     Fenced,
     /// As they are.
     Plain,
+}
+
+/// Whether the command does or reads something in the folder, by itself or by the agent that it asks.
+fn is_work(command: &Command) -> bool {
+    match command {
+        Command::Turn { .. } | Command::Call { .. } | Command::Hook(_) | Command::Look { .. } => true,
+        Command::Ask(_) | Command::Wait { .. } => false,
+    }
 }
 
 /// How a driver's work ended.
@@ -120,6 +139,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
             parked: BTreeSet::new(),
             run_id: None,
             turns: 0,
+            // Somebody else may have been at work since its last driver.
+            standing: if events.is_empty() { Standing::AtWork } else { Standing::Still },
         };
         for event in events {
             driver.fold(event);
@@ -197,15 +218,21 @@ impl<'j, P: Procedure> Driver<'j, P> {
             match self.drive.step() {
                 Step::Record(entry) if self.take_back(&entry)? => {}
                 Step::Record(entry) => self.write(entry)?,
+                Step::Begin(want) if self.standing == Standing::Still && is_work(&want.command) => self.go_on().await?,
                 Step::Begin(want) => self.begin(want)?,
                 Step::Abort(key) => self.abort(key)?,
-                Step::Finished(outcome) => return Ok(Ended::Finished(outcome)),
+                Step::Finished(outcome) => {
+                    self.forget_standstill().await;
+                    return Ok(Ended::Finished(outcome));
+                }
                 Step::Broken(breach) => return Err(breach.into()),
                 Step::Await if self.is_idle() => {
+                    self.stand_still().await;
                     let open = self.open_questions();
                     return Ok(if open.is_empty() { Ended::Interrupted } else { Ended::Waiting(open) });
                 }
                 Step::Await => {
+                    self.stand_still().await;
                     let deadline = self.until_deadline();
                     tokio::select! {
                         biased;
@@ -220,6 +247,40 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     }
                 }
             }
+        }
+    }
+
+    /// Keeps how the folder is, if nothing of the run is at work from now on: all that is open waits for an operator.
+    async fn stand_still(&mut self) {
+        let waits = |begun: &Begun| matches!(begun, Begun::Question(_));
+        if self.standing == Standing::AtWork
+            && let Some(run) = &self.run_id
+            && self.drive.ledger().open().all(|(_, open)| waits(&open.begun))
+        {
+            self.ports.tools.stand_still(run).await;
+            self.standing = Standing::Still;
+        }
+    }
+
+    /// Puts on record what others changed in the folder while the run stood still, before anything of it begins.
+    async fn go_on(&mut self) -> Result<(), DriveError> {
+        self.standing = Standing::AtWork;
+        let Some(run) = &self.run_id else { return Ok(()) };
+        match self.ports.tools.go_on(run).await {
+            Some(FolderChange { paths, more, head_before, head_now }) => {
+                let body = Body::FolderChanged { paths, more, head_before, head_now };
+                self.write(Entry { part: Part::root(), body })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A run that is over goes on no more: how the folder was is of no use to anybody.
+    async fn forget_standstill(&mut self) {
+        if self.standing == Standing::Still
+            && let Some(run) = &self.run_id
+        {
+            drop(self.ports.tools.go_on(run).await);
         }
     }
 

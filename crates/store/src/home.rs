@@ -157,6 +157,12 @@ impl Home {
         self.sessions.join(format!("{run_id}{PRUNED_ENDING}"))
     }
 
+    /// The folder with a file for each run that is at work in a folder.
+    #[must_use]
+    pub fn folders(&self) -> PathBuf {
+        self.root.join("folders")
+    }
+
     /// Which questions were told of to the operator.
     #[must_use]
     pub fn notices(&self) -> PathBuf {

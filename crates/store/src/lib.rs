@@ -11,7 +11,8 @@
 //! [`scan`] reads any file of lines in bounded memory, [`history`] walks
 //! over all traces of a project, [`config`] reads what an operator set, [`keys`] the keys
 //! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`mailbox`] what is
-//! answered to the questions of a run from anywhere, [`trust`] which files of projects may run something.
+//! answered to the questions of a run from anywhere, [`trust`] which files of projects may run something,
+//! [`folders`] which runs are at work in which folder.
 
 pub mod home;
 pub mod journal;
@@ -22,6 +23,7 @@ mod batches;
 pub mod chain;
 pub mod lease;
 pub mod disk;
+pub mod folders;
 pub mod artifacts;
 pub mod runs;
 pub mod prune;

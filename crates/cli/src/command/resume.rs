@@ -26,6 +26,7 @@ use crate::answers::Answers;
 use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::folder::{self, Asked, Entered, FolderArgs};
 use crate::notices;
 use crate::render::Renderer;
 use crate::settings::{self, Place, Typed};
@@ -68,6 +69,8 @@ pub struct ResumeArgs {
     /// Take answers to questions from a file, in order
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
+    #[command(flatten)]
+    folder: FolderArgs,
     /// Print every event as a line of JSON
     #[arg(long)]
     json: bool,
@@ -102,6 +105,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         None => named(&home, &args.run)?,
     };
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
+    let entered = claim_folder(args, &home, &run_id)?;
     let damage = if args.accept_damage { Damage::Accept } else { Damage::Refuse };
     let (mut journal, recovered) =
         FileJournal::take_over(&home, &run_id, &Owner::current(), Timestamp::now(), damage).map_err(cant_open)?;
@@ -163,6 +167,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         for entry in [loaded, inherited].into_iter().flatten() {
             driver.append(entry)?;
         }
+        for text in entered.iter().flat_map(Entered::beside) {
+            driver.append(Entry { part: Part::root(), body: Body::Warning { text } })?;
+        }
         for heard in console.waiting_letters() {
             driver.hear(heard)?;
         }
@@ -183,6 +190,15 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         notices::parked(&home)?;
     }
     Ok(sitting::ending(&ended))
+}
+
+/// Claims the folder that the run works in; nothing for a run that is over, or whose folder is not on record.
+fn claim_folder(args: &ResumeArgs, home: &Home, run_id: &RunId) -> anyhow::Result<Option<Entered>> {
+    // A journal that can't be read is told of where it is taken over.
+    let Some(recorded) = runs::workdir(home, run_id).ok().flatten() else { return Ok(None) };
+    let workdir = args.workdir.clone().unwrap_or_else(|| PathBuf::from(recorded));
+    let asked = if args.worker.is_some() { Asked::Nobody } else { Asked::WithoutCopy };
+    folder::enter(home, run_id.as_str(), &workdir, &args.folder, asked).map(Some)
 }
 
 /// The run that was typed.

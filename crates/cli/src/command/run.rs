@@ -31,6 +31,7 @@ use crate::crew;
 use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::folder::{self, Asked, Entered, FolderArgs};
 use crate::notices;
 use crate::settings::{self, Learned, Place, Settings, Typed};
 use crate::sitting::{self, Sitting};
@@ -113,6 +114,8 @@ pub struct RunArgs {
     /// Take answers to questions from a file, in order
     #[arg(long, value_name = "FILE")]
     pub(super) answers: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) folder: FolderArgs,
     /// Start another run even if one of the same brief is unfinished
     #[arg(long)]
     pub(super) new: bool,
@@ -168,10 +171,10 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         blind_critic: args.blind_critic,
         answer_within: args.answer_within,
     };
-    let folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
-    let mut settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
+    let briefs_folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
+    let mut settings = settings::resolve(&home, &typed, Some((&brief, &briefs_folder)))?;
     if settings.notices.iter().any(Notice::wants_trust) && super::trust::offer(&home, &settings.workdir.value)? {
-        settings = settings::resolve(&home, &typed, Some((&brief, &folder)))?;
+        settings = settings::resolve(&home, &typed, Some((&brief, &briefs_folder)))?;
     }
     for notice in &settings.notices {
         tell!("warning: {}", visible_text(&notice.to_string()));
@@ -204,6 +207,14 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(copy) = &copied {
         options.workdir = copy.display().to_string();
     }
+    // A planner changes nothing, so it is in nobody's way.
+    let mut folder = match args.plans_only {
+        true => None,
+        false => {
+            let asked = if args.copy { Asked::WithoutCopy } else { Asked::WithCopy };
+            Some(folder::enter(&home, brief_id.as_str(), Path::new(&options.workdir), &args.folder, asked)?)
+        }
+    };
     sitting::can_hold(&options)?;
     let (learned, taken) = (of_learned(&settings.learned), taken_lines(&settings));
     let mut sitting = Sitting::open(&home, brief, &brief_id, options, settings.adapters, &settings.sandbox)?;
@@ -216,6 +227,9 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let (run_id, mut journal) =
         FileJournal::create_next(&kept_in, &brief_id, &Owner::current(), now).map_err(anyhow::Error::new)?;
     let path = journal.path().to_owned();
+    if let Some(folder) = &mut folder {
+        folder.name(run_id.as_str());
+    }
 
     let runtime = sitting::runtime()?;
     let ended = runtime.block_on(async {
@@ -257,7 +271,8 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         for body in [header, start] {
             driver.append(Entry { part: Part::root(), body })?;
         }
-        for body in learned {
+        let beside = folder.iter().flat_map(Entered::beside).map(|text| Body::Warning { text });
+        for body in learned.into_iter().chain(beside) {
             driver.append(Entry { part: Part::root(), body })?;
         }
         if let Some(report) = sitting.sandbox_report() {

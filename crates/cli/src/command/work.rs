@@ -1,7 +1,8 @@
 //! `adjutant work`: goes on with runs that wait, once they can.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use adjutant_core::inbox::worker::Outlook;
 use adjutant_core::view::visible_line;
 use adjutant_ports::CancellationToken;
 use adjutant_runtime::say;
+use adjutant_store::folders;
 use adjutant_store::runs::{self, Asking, Idle};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::{Context, anyhow};
@@ -23,6 +25,7 @@ use tokio::time::Instant;
 use super::resume::{self, ResumeArgs, Worker};
 use crate::exit::Ending;
 use crate::failure;
+use crate::folder::{HeldUp, at_work};
 use crate::settings::Place;
 use crate::{notices, sitting};
 
@@ -154,7 +157,7 @@ async fn work(
     [interrupt, terminate]: &mut [Signal; 2],
     stop: &CancellationToken,
 ) -> anyhow::Result<Ending> {
-    let mut board = Board { home, at_work: BTreeMap::new(), seen: BTreeMap::new(), has_failed: false };
+    let mut board = Board::of(home);
     let mut next = board.ready(args)?;
     let mut rest = Box::pin(rest(home, Instant::now()));
     loop {
@@ -162,7 +165,8 @@ async fn work(
             let Some(run_id) = next.pop_front() else { break };
             board.at_work.insert(run_id.clone(), Sight::of(home, &run_id));
             if let Err(error) = begin(run_id.clone()) {
-                board.ended(&run_id, Came::NotOn(anyhow!("can't start a thread for it: {error}")));
+                let _nothing_is_free =
+                    board.ended(&run_id, Came::NotOn(anyhow!("can't start a thread for it: {error}")));
             }
         }
         if board.at_work.is_empty() {
@@ -177,9 +181,11 @@ async fn work(
             _ = interrupt.recv() => stop.cancel(),
             _ = terminate.recv() => stop.cancel(),
             Some((run_id, came)) = done.recv() => {
-                board.ended(&run_id, came);
+                let is_free_again = board.ended(&run_id, came);
                 if !args.once {
                     next = board.ready(args)?;
+                } else if is_free_again {
+                    next.extend(std::mem::take(&mut board.held_up));
                 }
             }
             quiet_until = &mut rest, if !args.once => {
@@ -203,11 +209,26 @@ struct Board<'h> {
     at_work: BTreeMap<RunId, Sight>,
     /// Those it is done with, as it left them.
     seen: BTreeMap<RunId, Sight>,
+    /// Those that another run kept from their folder when they were taken up.
+    held_up: Vec<RunId>,
+    /// Those of which it was said that another run works in their folder.
+    told: BTreeSet<RunId>,
     /// Whether one could not be gone on with.
     has_failed: bool,
 }
 
-impl Board<'_> {
+impl<'h> Board<'h> {
+    fn of(home: &'h Home) -> Self {
+        Self {
+            home,
+            at_work: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            held_up: Vec::new(),
+            told: BTreeSet::new(),
+            has_failed: false,
+        }
+    }
+
     /// The runs that can go on and that nobody drives, those that waited longest first. Says of each that is left for
     /// good, once, why.
     ///
@@ -226,7 +247,7 @@ impl Board<'_> {
                 self.leave(&run_id, &format!("its journal can't be read: {why}"));
             }
         }
-        for Idle { asking, outlook, .. } in idle.runs {
+        for Idle { asking, outlook, workdir, .. } in idle.runs {
             let run_id = &asking.run_id;
             let is_seen = self.seen.get(run_id).is_some_and(|sight| sight.is_still_so(self.home, &asking));
             if is_seen || self.at_work.contains_key(run_id) {
@@ -234,7 +255,9 @@ impl Board<'_> {
             }
             let left = match (outlook, &asking.mailbox_fault) {
                 (Outlook::GoesOn, None) => {
-                    ready.push_back(asking.run_id);
+                    if !self.is_kept_out(run_id, workdir.as_deref()) {
+                        ready.push_back(asking.run_id);
+                    }
                     continue;
                 }
                 (Outlook::Waits | Outlook::Paused, _) => continue,
@@ -252,6 +275,27 @@ impl Board<'_> {
         Ok(ready)
     }
 
+    /// Whether another run works in the folder of this one, which is then left until the folder is free. Says so once.
+    fn is_kept_out(&mut self, run_id: &RunId, workdir: Option<&str>) -> bool {
+        // What can't be told now is told when the run is taken up.
+        let others = workdir.and_then(|workdir| folders::occupants(self.home, Path::new(workdir)).ok());
+        let Some(other) = others.and_then(|others| others.into_iter().next()) else {
+            self.told.remove(run_id);
+            return false;
+        };
+        let is_ours = other.run.parse().is_ok_and(|other: RunId| self.at_work.contains_key(&other));
+        if !is_ours {
+            self.tell_who(run_id, &at_work(&other));
+        }
+        true
+    }
+
+    fn tell_who(&mut self, run_id: &RunId, who: &str) {
+        if self.told.insert(run_id.clone()) {
+            tell!("run {run_id} waits: {who}");
+        }
+    }
+
     /// Says why a run is left for its operator, once.
     fn leave(&mut self, run_id: &RunId, why: &str) {
         self.has_failed = true;
@@ -259,13 +303,22 @@ impl Board<'_> {
         self.seen.insert(run_id.clone(), Sight::of(self.home, run_id));
     }
 
-    /// Takes note of what came of going on with a run.
-    fn ended(&mut self, run_id: &RunId, came: Came) {
-        let Some(before) = self.at_work.remove(run_id) else { return };
+    /// Takes note of what came of going on with a run. Returns whether a folder may be free that was not before.
+    #[must_use]
+    fn ended(&mut self, run_id: &RunId, came: Came) -> bool {
+        let Some(before) = self.at_work.remove(run_id) else { return false };
         match came {
             Came::Away => {}
+            // Another run was faster: this one is taken up again once the folder is free.
+            Came::NotOn(error) if error.is::<HeldUp>() => {
+                if self.at_work.is_empty() {
+                    self.tell_who(run_id, &error.to_string());
+                }
+                self.held_up.push(run_id.clone());
+                return false;
+            }
             // Another worker was faster.
-            Came::NotOn(_) if say::is_driven(self.home, run_id) => return,
+            Came::NotOn(_) if say::is_driven(self.home, run_id) => return false,
             Came::NotOn(error) => {
                 self.has_failed = true;
                 let because: String = error.chain().skip(1).map(|cause| format!(": {cause}")).collect();
@@ -277,6 +330,7 @@ impl Board<'_> {
             }
         }
         self.seen.insert(run_id.clone(), before.left(self.home, run_id));
+        true
     }
 }
 

@@ -11,6 +11,7 @@ mod decide;
 mod example_over_apis;
 mod exit_codes;
 mod first_run;
+mod folders;
 mod gemini;
 mod grants;
 mod guard;

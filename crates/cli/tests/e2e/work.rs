@@ -37,7 +37,7 @@ fn reached(home: &TestHome, name: &str) -> File {
 }
 
 /// What `look` finds at last; it is looked at for a minute at most.
-fn until<T>(never: &str, look: impl Fn() -> Option<T>) -> T {
+pub fn until<T>(never: &str, look: impl Fn() -> Option<T>) -> T {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(found) = look() {
@@ -195,14 +195,22 @@ fn a_run_that_ends_its_worker_each_time_is_left_after_three() {
     home.run(&["resume", RUN]).expect_code(0).expect_text("completed");
 }
 
-/// Three parked and answered runs of one brief, each with a command of its own.
+/// Three parked and answered runs of one brief, each with a command and a folder of its own.
 fn three_answered(home: &TestHome, commands: [&str; 3]) -> [String; 3] {
     home.scripted(FIELDS, &json!([]));
     for (number, command) in (1..).zip(commands) {
         let script = json!([SUMMARY, turn(command), {"repeat": 9, "text": REPORT}]);
         home.write(&format!("script-{number}.json"), script.to_string());
-        home.run(&["run", "../brief.md", "--new", "--script", &format!("../script-{number}.json")]).expect_code(4);
+        let workdir = home.path(&format!("work-{number}"));
+        fs::create_dir(&workdir).expect("a folder");
+        let (script, workdir) = (format!("../script-{number}.json"), workdir.display().to_string());
+        home.run(&["run", "../brief.md", "--new", "--workdir", &workdir, "--script", &script]).expect_code(4);
     }
+    answered(home)
+}
+
+/// The three runs of one brief, each with its summary answered.
+fn answered(home: &TestHome) -> [String; 3] {
     let runs = [RUN.to_owned(), format!("{RUN}-r2"), format!("{RUN}-r3")];
     for run in &runs {
         home.run(&["inbox", "answer", &format!("{run}:session:ask/1.1"), "go"]).expect_code(0);
@@ -241,6 +249,23 @@ fn a_worker_with_three_jobs_drives_three_runs_at_once() {
     }
     for run in &runs {
         home.run(&["replay", run]).expect_code(0);
+    }
+}
+
+#[test]
+fn a_worker_goes_on_with_the_runs_of_one_folder_one_after_the_other() {
+    let home = TestHome::new();
+    home.scripted(FIELDS, &json!([SUMMARY, turn("true"), {"repeat": 9, "text": REPORT}]));
+    for _ in 0..3 {
+        home.run(&["run", "../brief.md", "--new"]).expect_code(4);
+    }
+    let runs = answered(&home);
+    home.run(&["work", "--once", "--jobs", "3"]).expect_code(0);
+    let at = |run: &str, kind: &str| events(&home, run, kind)[0]["at"].as_str().expect("a time").to_owned();
+    let mut sittings = runs.map(|run| (at(&run, "run_resume"), at(&run, "run_end")));
+    sittings.sort();
+    for pair in sittings.windows(2) {
+        assert!(pair[0].1 <= pair[1].0, "{sittings:?}");
     }
 }
 

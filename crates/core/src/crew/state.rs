@@ -246,7 +246,10 @@ impl State {
         let Some(child) = &mut self.child else {
             self.spending.apply(event);
             // Nobody is at work: whoever is next is told.
-            if let Body::OperatorMessage { message: Message::Steer(_), .. } = event.body {
+            if matches!(
+                event.body,
+                Body::OperatorMessage { message: Message::Steer(_), .. } | Body::FolderChanged { .. }
+            ) {
                 self.unheard.push(event.clone());
             }
             return;

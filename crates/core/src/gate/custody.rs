@@ -36,6 +36,30 @@ impl Look {
     }
 }
 
+/// What somebody else changed in the folder while the run stood still: it waited for an operator, or nobody drove it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FolderChange {
+    /// The paths that were added, changed or removed, in plain form, sorted; at most [`OUTSIDE_MAX`].
+    pub paths: Vec<String>,
+    /// How many there are besides.
+    pub more: u64,
+    /// What was checked out when the run stopped, such as `main at 1a2b3c4d5e6f`; `None` if it still is.
+    pub head_before: Option<String>,
+    /// What is checked out now; `None` if nothing changed about it.
+    pub head_now: Option<String>,
+}
+
+impl FolderChange {
+    /// The change of these paths, and of what is checked out from `head_before` to `head_now`; `None` if nothing changed.
+    #[must_use]
+    pub fn of(paths: Vec<String>, head_before: Option<String>, head_now: Option<String>) -> Option<Self> {
+        let (head_before, head_now) = if head_before == head_now { (None, None) } else { (head_before, head_now) };
+        let more = paths.len().saturating_sub(OUTSIDE_MAX) as u64;
+        let paths = paths.into_iter().take(OUTSIDE_MAX).collect();
+        Some(Self { paths, more, head_before, head_now }).filter(|change| *change != Self::default())
+    }
+}
+
 /// What was answered for: what the brief is about, and what an operator accepted besides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Custody {
@@ -127,6 +151,20 @@ mod tests {
         }
         let whole = custody(&[]).with_approved(&[delete(".", false, true)]);
         assert_eq!(outside(&whole, &["a", "a/x"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_that_nobody_changed_is_no_change() {
+        let head = |name: &str| Some(name.to_owned());
+        assert_eq!(FolderChange::of(Vec::new(), head("main at 1"), head("main at 1")), None);
+        assert_eq!(FolderChange::of(Vec::new(), None, None), None);
+        let moved = FolderChange::of(Vec::new(), head("main at 1"), head("main at 2")).expect("a change");
+        assert_eq!((moved.head_before, moved.head_now), (head("main at 1"), head("main at 2")));
+        let removed = FolderChange::of(Vec::new(), head("main at 1"), None).expect("a change");
+        assert_eq!((removed.head_before, removed.head_now), (head("main at 1"), None));
+        let many = (0..OUTSIDE_MAX + 3).map(|number| format!("f{number}")).collect();
+        let many = FolderChange::of(many, head("main at 1"), head("main at 1")).expect("a change");
+        assert_eq!((many.paths.len(), many.more, many.head_before), (OUTSIDE_MAX, 3, None));
     }
 
     #[test]

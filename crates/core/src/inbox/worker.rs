@@ -24,6 +24,8 @@ pub const FRUITLESS_MAX: u32 = 3;
 pub struct Sittings {
     /// When the last one began; `None` if the run's start is not on record.
     began: Option<Timestamp>,
+    /// The folder that the run works in; `None` if the run's start is not on record.
+    workdir: Option<String>,
     /// Whether an operator had the run stand still in it.
     is_interrupted: bool,
     /// How many in a row were resumed and nothing came of them.
@@ -71,8 +73,14 @@ impl Sittings {
     /// Takes note of an event.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::RunStart(_) => *self = Self { began: Some(event.at), ..Self::default() },
-            Body::RunResume { .. } => {
+            Body::RunStart(start) => {
+                let workdir = Some(start.options.workdir.clone());
+                *self = Self { began: Some(event.at), workdir, ..Self::default() };
+            }
+            Body::RunResume { options, .. } => {
+                if let Some(options) = options {
+                    self.workdir = Some(options.workdir.clone());
+                }
                 self.began = Some(event.at);
                 self.is_interrupted = false;
                 self.fruitless = self.fruitless.saturating_add(1);
@@ -95,6 +103,12 @@ impl Sittings {
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.began
+    }
+
+    /// The folder that the run works in, as its last sitting had it; `None` if the run's start is not on record.
+    #[must_use]
+    pub fn workdir(&self) -> Option<&str> {
+        self.workdir.as_deref()
     }
 
     /// What to do about the run at `now`. `questions` are those that are open, each with what came first to it, and

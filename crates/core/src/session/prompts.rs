@@ -10,6 +10,7 @@ use super::past::Past;
 use super::state::Verdict;
 use crate::budget::Metric;
 use crate::crew::handoff::{self, HandoffKind};
+use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::gate::{Category, Finding, Lasts, Layer};
@@ -163,6 +164,29 @@ pub(super) fn steered(text: &str) -> String {
 pub(super) fn amended(lines: &[String]) -> String {
     let lines: String = lines.iter().map(|line| format!("\n- {line}")).collect();
     format!("The operator changed the brief:{lines}\n\nGo on under the brief as it is now.")
+}
+
+/// Tells the agent what others changed in the folder while the run stood still.
+pub(super) fn folder_changed(change: &FolderChange) -> String {
+    let facts: String = changed_by_others(change).iter().map(|fact| format!("\n- {fact}")).collect();
+    format!(
+        "While this run stood still, somebody else changed the working folder:{facts}\n\nRead what you need of it again \
+         before you change it, and leave what is not yours as it is."
+    )
+}
+
+/// What others changed in the folder, a sentence each: what is checked out, and the files.
+#[must_use]
+pub fn changed_by_others(change: &FolderChange) -> Vec<String> {
+    let quoted = |head: &Option<String>| head.as_deref().map(|head| format!("`{}`", visible_name(head)));
+    let head = match (quoted(&change.head_before), quoted(&change.head_now)) {
+        (None, None) => None,
+        (Some(before), Some(now)) => Some(format!("Checked out is {now}; it was {before}.")),
+        (None, Some(now)) => Some(format!("Checked out is {now}; before there was no repository.")),
+        (Some(before), None) => Some(format!("There is no repository any more; checked out was {before}.")),
+    };
+    let files = (!change.paths.is_empty()).then(|| format!("Changed: {}.", named(&change.paths, change.more)));
+    head.into_iter().chain(files).collect()
 }
 
 /// What was announced may be done.
@@ -452,11 +476,16 @@ fn outside(seen: &Seen) -> String {
         return format!("what changed in the working tree can't be told: {}", visible_line(error));
     }
     let paths = &seen.outside.paths;
+    format!("outside the brief's scope changed {}", named(paths, seen.outside.more))
+}
+
+/// The first of these paths and how many there are besides, `more` of which are not in the list.
+fn named(paths: &[String], more: u64) -> String {
     let shown: Vec<String> =
         paths.iter().take(PATHS_SHOWN_MAX).map(|path| format!("`{}`", visible_name(path))).collect();
-    let more = paths.len().saturating_sub(PATHS_SHOWN_MAX) as u64 + seen.outside.more;
+    let more = paths.len().saturating_sub(PATHS_SHOWN_MAX) as u64 + more;
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("outside the brief's scope changed {}{more}", shown.join(", "))
+    format!("{}{more}", shown.join(", "))
 }
 
 /// A name between backticks: one in it is told as bytes that are no text are, so that it ends no name.

@@ -19,6 +19,7 @@ use super::permission::{Asking, Grants};
 use super::prompts;
 use super::retry::Failed;
 use crate::budget::{Metric, PhaseCalls, Spending, Whose};
+use crate::gate::custody::FolderChange;
 use crate::gate::{Category, HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::memory::Inherited;
@@ -438,6 +439,11 @@ impl State {
                 self.halted_by = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
             }
             Body::DeadlinePassed { .. } => self.deadline_told = true,
+            Body::FolderChanged { paths, more, head_before, head_now } => {
+                let (head_before, head_now) = (head_before.clone(), head_now.clone());
+                let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
+                self.steers.push_back(prompts::folder_changed(&change));
+            }
             Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
             Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
             Body::MemoryInherited { project, records, left_out, contradictions } => {

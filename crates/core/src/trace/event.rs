@@ -713,6 +713,21 @@ pub enum Body {
         /// The deadline as the brief has it.
         deadline: String,
     },
+    /// Somebody else changed the workdir while the run stood still: it waited for its operator, or nobody drove it.
+    FolderChanged {
+        /// The paths that were added, changed or removed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        paths: Vec<String>,
+        /// How many there are besides.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: u64,
+        /// What was checked out when the run stopped; absent if it still is, or if there was no repository.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head_before: Option<String>,
+        /// What is checked out now; absent if nothing changed about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head_now: Option<String>,
+    },
     /// Something the operator should know.
     Warning {
         /// What.
@@ -1043,6 +1058,7 @@ impl Body {
                     | Self::RescueMade { .. }
                     | Self::AnswerIgnored { .. }
                     | Self::OperatorMessage { .. }
+                    | Self::FolderChanged { .. }
                     | Self::SandboxReport { .. }
             )
     }

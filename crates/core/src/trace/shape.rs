@@ -406,6 +406,16 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
         "timer" => const { &[slot(), number("length_ms")] },
         "operator_message" => const { &[text("id"), typed::<Message>("message"), text("by")] },
         "deadline_passed" => const { &[text("deadline")] },
+        "folder_changed" => {
+            const {
+                &[
+                    texts("paths").or_absent(),
+                    number("more").or_absent(),
+                    text("head_before").or_absent(),
+                    text("head_now").or_absent(),
+                ]
+            }
+        }
         "handoff_read" => const { &[number("turn"), text("expected"), texts("faults").or_absent()] },
         "scope_warning" => const { &[text("subtask"), text("category"), text("word")] },
         "sandbox_report" => const { &[text("mode"), texts("held"), texts("missing"), texts("layers")] },

@@ -307,6 +307,15 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
             ("memory", format!("{detail}  contradictions={found}"))
         }
         "deadline_passed" => ("deadline", w("deadline").into_owned()),
+        "folder_changed" => {
+            let more = f.number("more").map(|count| format!("more={count}")).unwrap_or_default();
+            let head = match (f.text("head_before"), f.text("head_now")) {
+                (None, None) => String::new(),
+                (before, now) => format!("{} -> {}", before.unwrap_or_default(), now.unwrap_or_default()),
+            };
+            let paths = format!("changed=[{}]", cut(&f.texts("paths").join(","), SAID_UNITS_MAX));
+            ("changed", joined(&[&head, &paths, &more]))
+        }
         "sandbox_report" => {
             let listed = |name: &str| f.texts(name).join(",");
             let detail = format!("{}  held=[{}]  missing=[{}]", w("mode"), listed("held"), listed("missing"));

@@ -272,6 +272,7 @@ impl Timeline {
                 text(&mut blocks, "faults", Some(f.texts("faults").join("\n").into()), true);
             }
             "tree_seen" => text(&mut blocks, "changed", Some(f.texts("outside").join("\n").into()), true),
+            "folder_changed" => text(&mut blocks, "changed", Some(f.texts("paths").join("\n").into()), true),
             _ => {}
         }
         blocks
@@ -364,6 +365,7 @@ fn weight(kind: &str) -> Weight {
         | "budget_halt"
         | "handoff_read"
         | "deadline_passed"
+        | "folder_changed"
         | "phase_drift"
         | "warning"
         | "error"
@@ -400,6 +402,7 @@ fn tone(line: &TraceLine<'_>) -> Tone {
         | "detector_fired"
         | "phase_drift"
         | "deadline_passed"
+        | "folder_changed"
         | "expired"
         | "interrupted"
         | "tool_cancelled"

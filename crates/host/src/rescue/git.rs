@@ -192,6 +192,24 @@ pub(crate) fn settings(path: &Path) -> io::Result<Vec<String>> {
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
+/// What is checked out in `workdir`: the branch's name, if there is one, and the commit, such as `main at
+/// 1a2b3c4d5e6f`; `None` where there is no repository, or nothing that git can read.
+#[must_use]
+pub fn head(workdir: &Path) -> Option<String> {
+    let told = |words: &[&str]| {
+        let said = run(command(workdir, None).args(words), |_| Ok(())).ok()?;
+        Some(String::from_utf8_lossy(&said).trim().to_owned())
+    };
+    // A branch without a commit has a name alone, a commit without a branch is HEAD's.
+    let branch = told(&["symbolic-ref", "--quiet", "--short", "HEAD"]);
+    let commit = told(&["rev-parse", "--quiet", "--verify", "--short=12", "HEAD"]);
+    match (branch, commit) {
+        (None, None) => None,
+        (Some(branch), None) => Some(format!("{branch}, without a commit")),
+        (branch, Some(commit)) => Some(format!("{} at {commit}", branch.as_deref().unwrap_or("no branch"))),
+    }
+}
+
 /// Git in `folder`, with nothing of the repository's that runs, no settings of the user, and nobody to ask.
 fn command(folder: &Path, git_dir: Option<&Path>) -> Command {
     let mut git = Command::new("git");

@@ -22,6 +22,7 @@ mod tests;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+pub use git::head;
 pub use keep::{Kept, Occasion};
 pub use manifest::{Entry, Manifest, Store};
 pub use restore::{Change, Difference, Plan, UNDO};

@@ -79,6 +79,8 @@ pub struct Idle {
     pub asking: Asking,
     /// When its last sitting began.
     pub began: Option<Timestamp>,
+    /// The folder that it works in; `None` if its start is not on record.
+    pub workdir: Option<String>,
     /// What a worker makes of it.
     pub outlook: Outlook,
 }
@@ -117,9 +119,20 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
         let sittings = sittings(&journal);
         let (asking, letters) = asking(home, run_id, &journal, fold(&journal), seer, now);
         let outlook = sittings.outlook(&asking.questions, &letters.messages, let_go, now);
-        all.runs.push(Idle { asking, began: sittings.began(), outlook });
+        let workdir = sittings.workdir().map(str::to_owned);
+        all.runs.push(Idle { asking, began: sittings.began(), workdir, outlook });
     }
     Ok(all)
+}
+
+/// The folder that a run works in; `None` if the run is over, or its start is not on record.
+///
+/// # Errors
+///
+/// If its journal can't be read.
+pub fn workdir(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
+    let Some(journal) = unfinished(&home.journal(run_id))? else { return Ok(None) };
+    Ok(sittings(&journal).workdir().map(str::to_owned))
 }
 
 /// The open questions of one run; `None` if it has none.

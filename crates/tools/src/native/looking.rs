@@ -1,10 +1,11 @@
-//! Looking at the working tree as a whole, for scope custody.
+//! Looking at the working tree as a whole: for scope custody, and for what others change while a run stands still.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use adjutant_core::gate::custody::Look;
+use adjutant_core::gate::custody::{FolderChange, Look};
+use adjutant_host::standstill::Standstill;
 use adjutant_host::working_tree::Tree;
 
 use super::NativeTools;
@@ -36,5 +37,41 @@ impl NativeTools {
             Ok(looked) => looked.map_err(|error| error.to_string()),
             Err(failure) => Err(format!("the look itself failed: {failure}")),
         }
+    }
+
+    /// See [`Tools::stand_still`](adjutant_ports::Tools::stand_still).
+    pub(super) async fn keep_standstill(&self, run: &str) {
+        let (tools, kept) = (self.clone(), self.standstill_file(run));
+        let looked = tokio::task::spawn_blocking(move || {
+            let now = Standstill::of(tools.inner.workdir.root())?;
+            match kept {
+                Some(kept) => now.save(&kept),
+                None => {
+                    *tools.standstill.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+                    Ok(())
+                }
+            }
+        });
+        // What can't be kept is not compared: no run is held up by it.
+        drop(looked.await);
+    }
+
+    /// See [`Tools::go_on`](adjutant_ports::Tools::go_on).
+    pub(super) async fn end_standstill(&self, run: &str) -> Option<FolderChange> {
+        let (tools, kept) = (self.clone(), self.standstill_file(run));
+        let looked = tokio::task::spawn_blocking(move || {
+            let before = match kept {
+                Some(kept) => Standstill::take(&kept).ok(),
+                None => tools.standstill.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            };
+            before?.changed(tools.inner.workdir.root()).ok().flatten()
+        });
+        looked.await.ok().flatten()
+    }
+
+    /// Where it is kept how the folder is while `run` stands still; nowhere for a run of which nothing stays.
+    fn standstill_file(&self, run: &str) -> Option<PathBuf> {
+        let (places, _) = self.rescue_in.as_ref()?;
+        Some(PathBuf::from(&places.runtime_home).join("standstill").join(run))
     }
 }

@@ -18,12 +18,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use adjutant_core::gate::Places;
-use adjutant_core::gate::custody::Look;
+use adjutant_core::gate::custody::{FolderChange, Look};
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
 use adjutant_host::sandbox::{Network, Sandbox};
+use adjutant_host::standstill::Standstill;
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
 use adjutant_host::working_tree::Tree;
 use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
@@ -65,6 +66,8 @@ pub struct NativeTools {
     rescue_in: Option<(Places, Arc<Programs>)>,
     /// How the tree was before the first call, of a run of which nothing stays.
     passing: Arc<Mutex<Option<Tree>>>,
+    /// How the folder was when the run stood still, of a run of which nothing stays.
+    standstill: Arc<Mutex<Option<Standstill>>>,
     /// What the run's project remembers; the tools for it are offered only if there is any.
     memory: Option<ProjectMemory>,
     specs: ToolSpecs,
@@ -102,6 +105,7 @@ impl NativeTools {
             }),
             rescue_in: None,
             passing: Arc::default(),
+            standstill: Arc::default(),
             memory: None,
             specs: crate::catalog::without_memory(),
         })
@@ -165,6 +169,14 @@ impl Tools for NativeTools {
 
     fn look<'a>(&'a self, run: &'a str, look: Look) -> Pending<'a, Result<Vec<String>, String>> {
         Box::pin(self.look_at_tree(run, look))
+    }
+
+    fn stand_still<'a>(&'a self, run: &'a str) -> Pending<'a, ()> {
+        Box::pin(self.keep_standstill(run))
+    }
+
+    fn go_on<'a>(&'a self, run: &'a str) -> Pending<'a, Option<FolderChange>> {
+        Box::pin(self.end_standstill(run))
     }
 
     fn settle(&self, changes: &[FileChange]) -> Settled {

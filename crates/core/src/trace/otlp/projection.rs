@@ -438,6 +438,7 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
             ("adjutant.coordinator_state", attributes)
         }
         Body::DeadlinePassed { .. } => ("adjutant.deadline_passed", Vec::new()),
+        Body::FolderChanged { .. } => ("adjutant.folder_changed", Vec::new()),
         Body::Warning { text: said } => ("adjutant.warning", with(Vec::new(), "adjutant.text", said)),
         Body::Error { error, phase } => {
             let attributes = vec![text("adjutant.phase", phase.as_str())];

@@ -225,6 +225,7 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
             ("error", Text),
             ("duration_ms", Plain),
         ],
+        "folder_changed" => &[("paths", Text), ("more", Plain), ("head_before", Text), ("head_now", Text)],
         "question" => &[("slot", Plain), ("question", Object(QUESTION))],
         "answer" => {
             &[("slot", Plain), ("id", Plain), ("choice", Plain), ("text", Text), ("by", Plain), ("whence", Plain)]
