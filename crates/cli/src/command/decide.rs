@@ -1,5 +1,6 @@
 //! `adjutant decide`: the pure core from the shell, JSON lines in, JSON lines out.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 use adjutant_core::session::detect;
@@ -48,11 +49,35 @@ impl What {
     }
 
     fn answer(self, line: &[u8]) -> Value {
-        let decided = serde_json::from_slice(line)
+        let decided = serde_json::from_slice(&without_lone_surrogates(line))
             .map_err(|error| format!("not a JSON value: {error}"))
             .and_then(|input: Value| self.decide(&input));
         decided.unwrap_or_else(|error| json!({ "error": error }))
     }
+}
+
+/// The line with U+FFFD in place of each escape of half a character: no text has such a half, but what writes JSON may
+/// let it through, and an answer about it is worth more than a refusal.
+fn without_lone_surrogates(line: &[u8]) -> Cow<'_, [u8]> {
+    let code = |at: usize| {
+        let digits = line.get(at..at + 6).and_then(|escape| escape.strip_prefix(b"\\u"))?;
+        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut fixed = Cow::Borrowed(line);
+    let mut at = 0;
+    while let Some(byte) = line.get(at) {
+        at += match (byte, code(at)) {
+            (b'\\', Some(0xd800..=0xdbff)) if matches!(code(at + 6), Some(0xdc00..=0xdfff)) => 12,
+            (b'\\', Some(0xd800..=0xdfff)) => {
+                fixed.to_mut()[at..at + 6].copy_from_slice(b"\\ufffd");
+                6
+            }
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+    }
+    fixed
 }
 
 /// Decides line by line.

@@ -51,7 +51,8 @@ pub enum Layer {
     Role,
     /// What the brief or its definition grants a role.
     RoleGrant,
-    /// What this call would do, and whether that kind of call is possible in this run at all.
+    /// What this call would do, whether its text can be read, and whether that kind of call is possible in this run
+    /// at all.
     Call,
     /// What only a yes to this very call may delete or overwrite.
     Protected,
@@ -207,7 +208,7 @@ impl Decision {
 /// Judges one call.
 ///
 /// Refuses what lies beyond the role's limit or its own grant, commands where they are switched off, and what lies outside a
-/// locked scope; asks for what reaches a protected place or leaves the scope, for commands that the sandbox doesn't
+/// locked scope; asks for what can't be read, for what reaches a protected place or leaves the scope, for commands that the sandbox doesn't
 /// hold, and for what is covered neither by
 /// default, nor by the brief, nor by an approval, nor by a grant; allows the rest. Every required category must be
 /// covered, one that is does not speak for the others.
@@ -219,10 +220,12 @@ pub fn judge(request: &Request<'_>) -> Decision {
     let by_limits = by_limits.chain(request.role.and_then(|role| beyond_grant(role, &required)));
     let by_limits = by_limits.chain(without_shell(request, &required)).chain(without_walls(request, &required));
     let by_place = request.effects.iter().filter_map(|effect| on_protected(effect, request));
+    let by_text = request.effects.iter().filter_map(|effect| unreadable(effect, request));
     let by_scope = request.effects.iter().filter_map(|effect| outside_scope(effect, request));
     let by_service = required.iter().filter_map(|category| outside_services(category, request));
     // What the operator approved is told behind what the call as a whole rests on.
     let (approved, mut findings): (Vec<_>, Vec<_>) = by_limits
+        .chain(by_text)
         .chain(by_place)
         .chain(by_scope)
         .chain(by_service)
@@ -336,13 +339,30 @@ fn on_protected(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
     Some(ask(request, finding))
 }
 
+/// What can't be read hides what it does, so that nothing but a yes to this very call answers for it.
+fn unreadable(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+    let finding = Finding {
+        answer: Answer::Ask,
+        layer: Layer::Call,
+        matched: matched(effect),
+        reason: effect.reason.clone(),
+        missing: Vec::new(),
+        would_allow: Some(
+            "a command that can be read, or an operator's yes to this very call; no authorization, approval for the \
+             run or grant covers what can't be read"
+                .to_owned(),
+        ),
+    };
+    (effect.act == Act::Unreadable).then(|| ask(request, finding))
+}
+
 fn acts_on(effect: &Effect) -> &'static str {
     match &effect.act {
         Act::Delete(_) => "this would delete",
         Act::Overwrite(_) => "this would overwrite",
         Act::Write(_) => "this would change",
         Act::Contact { .. } => "this would contact",
-        Act::Other => "this would touch",
+        Act::Unreadable | Act::Other => "this would touch",
     }
 }
 
@@ -359,7 +379,7 @@ fn outside_scope(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
             (target.path.as_str(), target.path != UNKNOWN)
         }
         Act::Contact { host } if !request.scope.covers_host(host) => (host.as_str(), host != UNKNOWN),
-        Act::Contact { .. } | Act::Other => return None,
+        Act::Contact { .. } | Act::Unreadable | Act::Other => return None,
     };
     let outside = if is_known {
         format!("{} `{what}`, which lies outside the brief's scope", acts_on(effect))

@@ -54,6 +54,9 @@ pub enum Act {
         /// Its name or address as written, without port and user; `?` if it can't be known.
         host: String,
     },
+    /// A part of the call whose text can't be read: it doesn't parse, or is for a shell that is not read. Unlike
+    /// a script, which is opaque and may be authorized, it hides what stands in the call itself.
+    Unreadable,
     /// Anything that has neither a path nor a host.
     Other,
 }

@@ -165,6 +165,8 @@ fn matches_all(pattern: &str, effects: &[Effect]) -> bool {
             Some(target.path == *pattern || (is_one && glob.is_match(&target.path)))
         }
         Act::Contact { host } => Some(host == pattern || glob.is_match(host)),
+        // Nobody knows what it touches.
+        Act::Unreadable => Some(false),
         Act::Other => None,
     });
     touched.next().is_some_and(|first| first && touched.all(|matches| matches))

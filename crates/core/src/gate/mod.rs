@@ -36,6 +36,8 @@ mod untrusted;
 mod walls;
 
 #[cfg(test)]
+mod field_tests;
+#[cfg(test)]
 mod tests;
 
 pub use category::Category;

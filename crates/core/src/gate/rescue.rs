@@ -64,6 +64,7 @@ fn lost_by(effect: &Effect) -> Lost {
         Act::Delete(target) | Act::Overwrite(target) => lost_at(target),
         Act::Write(target) if matters => lost_at(target),
         Act::Write(_) | Act::Contact { .. } => Lost::Nothing,
+        Act::Unreadable => Lost::Anything,
         Act::Other if matters && !ELSEWHERE.contains(&effect.category.as_str()) => Lost::Anything,
         Act::Other => Lost::Nothing,
     }

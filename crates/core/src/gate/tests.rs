@@ -310,6 +310,7 @@ fn some_act() -> impl Strategy<Value = Act> {
     let hosts = proptest::sample::select(vec!["example.org", "evil.net", "?"]);
     prop_oneof![
         Just(Act::Other),
+        Just(Act::Unreadable),
         hosts.prop_map(|host| Act::Contact { host: host.to_owned() }),
         some_target().prop_map(Act::Write),
         some_target().prop_map(Act::Overwrite),
@@ -463,7 +464,8 @@ proptest! {
         let places = Places { workdir: "/home/op/w".to_owned(), home: "/home/op".to_owned(), ..Places::default() };
         let reached = all.effects.iter().filter_map(|effect| protected::protected(effect, &places)).collect::<Vec<_>>();
         let decision = all.judged();
-        prop_assert_eq!(decision.answer, if reached.is_empty() { Answer::Allow } else { Answer::Ask });
+        let hides = all.effects.iter().any(|effect| effect.act == Act::Unreadable);
+        prop_assert_eq!(decision.answer, if reached.is_empty() && !hides { Answer::Allow } else { Answer::Ask });
         // Each place is named, so that a yes is a yes to it.
         for place in reached {
             let named = |finding: &Finding| finding.layer == Layer::Protected && finding.reason.contains(&place.path);
@@ -556,4 +558,28 @@ fn an_ordinary_call_needs_only_what_its_tool_needs() {
         json!({"tool": "write_file", "arguments": {"path": ".github/workflows/ci.yml"}}),
         json!({"missing": ["filesystem_write", CI_MODIFY]}),
     );
+}
+
+#[test]
+fn what_cannot_be_read_is_asked_about_whatever_is_authorized() {
+    let grant = json!([{"grant_id": "g", "action": "a", "reasoning": "r", "categories": ["*"], "lasts": "this_call",
+        "granted_at": "2026-01-01T00:00:00Z"}]);
+    for cmd in ["ls\nfi", "echo \"x", "rm -r build; fi", "sh -c 'fi'", "ls \u{fffd}", "f() {"] {
+        let call = json!({"tool": "shell_exec", "arguments": {"cmd": cmd}, "authorized_costs": ["*"]});
+        let with = |field: &str, value: Value| {
+            let mut call = call.clone();
+            call[field] = value;
+            call
+        };
+        let asked = json!({"decision": "ask", "layer": "call"});
+        check(call.clone(), asked.clone());
+        check(with("session_approved", json!(["*"])), asked.clone());
+        check(with("grants", grant.clone()), asked);
+        check(with("approved_call", json!(true)), json!({"decision": "allow"}));
+    }
+    let script = json!({"tool": "shell_exec", "arguments": {"cmd": "./x.sh"}, "authorized_costs": ["shell_exec", "opaque_exec"]});
+    check(script, json!({"decision": "allow"}));
+    let zsh =
+        json!({"tool": "shell_exec", "arguments": {"cmd": "git push", "shell": "zsh"}, "authorized_costs": ["*"]});
+    check(zsh, json!({"decision": "ask", "layer": "call", "required": ["shell_exec", "opaque_exec", "git_push"]}));
 }

@@ -11,6 +11,7 @@ mod memory;
 mod patching;
 mod rescue;
 mod shell;
+mod syntax;
 
 use std::ffi::OsString;
 use std::io;

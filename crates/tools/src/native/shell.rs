@@ -7,7 +7,7 @@ use adjutant_host::custody::{self, Cause, Command, Ended, NotStarted, STREAM_BYT
 use adjutant_host::sandbox::Network;
 use adjutant_ports::CancellationToken;
 
-use super::{Inner, Shell, cancelled, refused};
+use super::{Inner, Shell, cancelled, refused, syntax};
 use crate::args::{ShellExec, invalid};
 
 /// The time limit unless asked otherwise, and the most that can be asked for: the peer's.
@@ -36,8 +36,10 @@ impl Inner {
         let folder = self.workdir.open_folder(&folder).map_err(|error| refused(&error))?;
         let confinement = self.sandbox.confinement(network).map_err(|error| unconfined(&error))?;
         let timeout_ms = args.timeout_ms.map_or(TIMEOUT_MS_DEFAULT, |timeout| timeout.0).min(TIMEOUT_MS_MAX);
+        let shell = args.shell.unwrap_or_else(|| "bash".to_owned());
+        let question = syntax::question(&shell, &args.cmd);
         let command = Command {
-            program: args.shell.unwrap_or_else(|| "bash".to_owned()).into(),
+            program: shell.into(),
             args: vec!["-c".into(), args.cmd.into()],
             folder,
             environment: self.environment.clone(),
@@ -47,6 +49,17 @@ impl Inner {
         };
         if cancel.is_cancelled() {
             return Err(cancelled(None));
+        }
+        if let Some(question) = question {
+            let asking = syntax::asking(&command, question).map_err(|error| unconfined(&error))?;
+            let asked = custody::run(asking, cancel.clone()).await;
+            // A shell that can't even be asked can't be run either, and says so then.
+            if let Some(refusal) = asked.ok().as_ref().and_then(syntax::refusal) {
+                return Err(refusal);
+            }
+            if cancel.is_cancelled() {
+                return Err(cancelled(None));
+            }
         }
         let ended = custody::run(command, cancel).await;
         ended.map(|ended| report(&ended, timeout_ms)).map_err(|error| not_started(&error))

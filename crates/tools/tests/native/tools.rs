@@ -31,6 +31,11 @@ fn failures_have_stable_codes() {
     check_fails(&place, "shell_exec", json!({"cmd": " "}), "INVALID_ARGS");
     check_fails(&place, "shell_exec", json!({"cmd": "true", "cwd": "none"}), "ENOENT");
     check_fails(&place, "shell_exec", json!({"cmd": "true", "shell": "no-such-shell"}), "SHELL_ERROR");
+    for cmd in ["touch made\nfi", "touch made\necho \"x", "touch made; fi"] {
+        check_fails(&place, "shell_exec", json!({"cmd": cmd}), "SYNTAX_ERROR");
+        check_fails(&place, "shell_exec", json!({"cmd": cmd, "shell": "sh"}), "SYNTAX_ERROR");
+    }
+    check_fails(&place, "read_file", json!({"path": "made"}), "ENOENT");
     check_fails(&place, "http_fetch", json!({"url": "nope"}), "INVALID_URL");
     check_fails(&place, "http_fetch", json!({"url": "https://other.dev/"}), "HOST_NOT_ALLOWED");
     check_fails(&place, "http_fetch", json!({"url": "ftp://api.dev/"}), "BAD_SCHEME");

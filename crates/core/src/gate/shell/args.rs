@@ -3,6 +3,9 @@
 use super::expand::Word;
 use super::programs::{ProgramEntry, Words};
 
+/// How much of an option must be written that makes a call milder.
+const MILDER_BYTES_MIN: usize = 4;
+
 /// What follows a program's name.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
@@ -44,7 +47,10 @@ impl<'a> Args<'a> {
         let mut args = Self::default();
         let takes_value = |option: &str| {
             let acting = [&entry.code, &entry.runs, &entry.writes, &entry.makes];
-            entry.valued.has(option) || acting.iter().any(|acting| is_one_of(option, acting))
+            // A wrapper's own options are read as it reads them, so that what it runs is found.
+            let is_valued =
+                if entry.runs_after.is_some() { is_one_of(option, &entry.valued) } else { entry.valued.has(option) };
+            is_valued || acting.iter().any(|acting| is_one_of(option, acting))
         };
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -99,9 +105,13 @@ impl<'a> Args<'a> {
         args
     }
 
-    /// Whether one of `wanted` is there, or a long option that is short for one.
-    pub(super) fn has(&self, wanted: &Words) -> bool {
-        wanted.iter().any(|wanted| self.options.iter().any(|(given, _)| is_short_for(given, wanted)))
+    /// Whether one of `wanted` is there, or a long option that is short for one. What makes a call milder
+    /// (`is_milder`) is believed only if most of it is written.
+    pub(super) fn has(&self, wanted: &Words, is_milder: bool) -> bool {
+        let least = if is_milder { MILDER_BYTES_MIN } else { 0 };
+        let is_there =
+            |given: &str, wanted: &str| given == wanted || (given.len() >= least && is_short_for(given, wanted));
+        wanted.iter().any(|wanted| self.options.iter().any(|(given, _)| is_there(given, wanted)))
     }
 
     /// Whether one of `wanted` is there, written in full.
@@ -126,7 +136,95 @@ pub(super) fn is_one_of(given: &str, wanted: &Words) -> bool {
     wanted.iter().any(|wanted| is_short_for(given, wanted))
 }
 
-/// Whether the option `given` is `wanted`, or a beginning of it that programs take for the whole.
-fn is_short_for(given: &str, wanted: &str) -> bool {
-    given == wanted || (given.len() > 3 && given.starts_with("--") && wanted.starts_with(given))
+/// Whether the option `given` is `wanted`, or a beginning of it that programs take for the whole: `--i` for
+/// `--in-place`. Whether it is the beginning of another one too is not known here.
+pub(super) fn is_short_for(given: &str, wanted: &str) -> bool {
+    given == wanted || (given.len() > 2 && given.starts_with("--") && wanted.starts_with(given))
+}
+
+/// The options before a command, read as `getopt` reads them: clusters of letters, values attached or apart, long
+/// options shortened. Ends at the first operand.
+#[derive(Debug, Default)]
+pub(super) struct Leading<'a> {
+    /// Each option, with its value.
+    pub options: Vec<Leader<'a>>,
+    /// Where the operands begin.
+    pub at: usize,
+    /// Whether a word may be any option, or several.
+    pub is_unsure: bool,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Leader<'a> {
+    /// Its name: `-o`, `--output`, as written.
+    pub name: String,
+    /// Its value, if one is attached or taken.
+    pub value: Option<Value<'a>>,
+    /// The word behind it and its value.
+    pub next: usize,
+}
+
+impl Leader<'_> {
+    /// Whether it is one of `wanted`, or short for one.
+    pub(super) fn is(&self, wanted: &[&str]) -> bool {
+        wanted.iter().any(|wanted| is_short_for(&self.name, wanted))
+    }
+}
+
+/// The options that `words` begin with. `valued` take a value, `attached` only one in the same word.
+pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str]) -> Leading<'a> {
+    let mut leading = Leading::default();
+    let takes = |name: &str| valued.iter().any(|valued| is_short_for(name, valued));
+    while let Some(word) = words.get(leading.at) {
+        let text = word.text();
+        if word.known() == Some("--") {
+            leading.at += 1;
+            break;
+        }
+        if word.splits() {
+            leading.is_unsure = true;
+            break;
+        }
+        if !text.starts_with('-') || text.len() < 2 {
+            break;
+        }
+        leading.at += 1;
+        let is_known = word.known().is_some();
+        let ending = |text: &'a str| if is_known { Value::Attached(text) } else { Value::Unknown };
+        let next = words.get(leading.at).map(Value::Word);
+        if text.starts_with("--") {
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(ending(value))),
+                None if takes(text) => {
+                    leading.at += usize::from(next.is_some());
+                    (text, next)
+                }
+                None => (text, None),
+            };
+            leading.is_unsure |= !is_known && value.is_none();
+            leading.options.push(Leader { name: name.to_owned(), value, next: leading.at });
+            continue;
+        }
+        for (index, letter) in text[1..].char_indices() {
+            let name = format!("-{letter}");
+            let rest = &text[1 + index + letter.len_utf8()..];
+            let value = match (takes(&name), rest.is_empty() && is_known) {
+                (true, true) => {
+                    leading.at += usize::from(next.is_some());
+                    next
+                }
+                (true, false) => Some(ending(rest)),
+                (false, _) if attached.contains(&name.as_str()) && !(rest.is_empty() && is_known) => Some(ending(rest)),
+                (false, _) => None,
+            };
+            let is_last = value.is_some();
+            leading.options.push(Leader { name, value, next: leading.at });
+            if is_last {
+                break;
+            }
+        }
+        leading.is_unsure |= !is_known && leading.options.last().is_none_or(|last| last.value.is_none());
+    }
+    leading
 }

@@ -11,7 +11,7 @@ use super::readers::runs_programs;
 use super::walk::{Input, Walk};
 
 /// Variables whose value is a command that some program runs.
-const RUNNERS: [&str; 68] = [
+const RUNNERS: [&str; 67] = [
     "PAGER",
     "MANPAGER",
     "GIT_PAGER",
@@ -36,7 +36,6 @@ const RUNNERS: [&str; 68] = [
     "RSYNC_CONNECT_PROG",
     "CVS_RSH",
     "PROMPT_COMMAND",
-    "PS4",
     "CC",
     "CXX",
     "CPP",
@@ -81,6 +80,9 @@ const RUNNERS: [&str; 68] = [
     "TEST_RUNNER",
     "GIT_CREDENTIAL_HELPER",
 ];
+
+/// Texts that a shell expands where it prints them.
+const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 
 /// Variables that change what programs are or what they load, whatever their value.
 const LOADERS: [&str; 79] = [
@@ -245,9 +247,15 @@ impl Walk<'_> {
         if !is_upper && !name.starts_with("npm_config_") && !name.starts_with("yarn_") {
             return;
         }
-        if RUNNERS.contains(&name) {
+        if PROMPTS.contains(&name) {
+            self.prompt(value);
+        } else if RUNNERS.contains(&name) {
             match value {
                 Some("") => {}
+                // `|` and `-` say how the command of `LESSOPEN` is used.
+                Some(code) if name.starts_with("LESS") => {
+                    drop(self.hidden_code(code.trim_start_matches(['|', '-']), Input::Unknown));
+                }
                 Some(code) => drop(self.hidden_code(code, Input::Unknown)),
                 None => self.opaque("", "names a program to run that can't be known"),
             }
@@ -280,6 +288,18 @@ impl Walk<'_> {
         } else if matches!(name, "LESS" | "MORE") && value.is_none_or(|value| value.contains('+')) {
             self.opaque("", "begins with a command");
         }
+    }
+
+    /// `PS4`: expanded as in double quotes, once its own escapes are read.
+    fn prompt(&mut self, value: Option<&str>) {
+        let Some(text) = value else { return self.opaque("", "names a prompt that may run commands") };
+        let escapes = text.match_indices('\\').any(|(at, _)| text[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+        if escapes {
+            self.opaque("", "names a prompt that may run commands");
+        }
+        self.expanded(text);
+        // `\$(rm x)`: some escapes are read before the rest is expanded.
+        self.expanded(&text.replace('\\', ""));
     }
 
     /// `GIT_TRACE`: a number or a truth is standard error, a path is a file that is written.

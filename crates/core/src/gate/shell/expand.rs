@@ -4,6 +4,7 @@
 
 use super::Dialect;
 use super::clues::{Clue, is_pipe, may_be_index};
+use super::lexer;
 use super::walk::{Input, Walk};
 use super::word::{self, Piece, Quoted};
 
@@ -20,6 +21,8 @@ pub(super) struct Word {
     is_pattern: bool,
     /// Whether any part was put in by the shell.
     is_computed: bool,
+    /// Whether it is what a command printed that names commits or branches.
+    names_revision: bool,
 }
 
 impl Word {
@@ -61,6 +64,11 @@ impl Word {
     /// Whether the shell computes it, or a part.
     pub(super) fn is_computed(&self) -> bool {
         self.is_computed
+    }
+
+    /// Whether it is a commit's or a branch's name, as git printed it.
+    pub(super) fn names_revision(&self) -> bool {
+        self.names_revision
     }
 
     /// This word without the first `len` bytes of its text.
@@ -163,10 +171,12 @@ impl Walk<'_> {
         if word::is_plain(raw) {
             return vec![Word::plain(raw)];
         }
-        let Some(parts) = word::braces(raw) else { return vec![Word::unknown()] };
-        if parts.len() > 1 && self.dialect == Dialect::Sh {
+        let parts = word::braces(raw).filter(|parts| parts.len() == 1 || self.dialect != Dialect::Sh);
+        let Some(parts) = parts else {
+            // Whatever its words are: what it runs on the way, it runs.
+            self.value(raw);
             return vec![Word::unknown()];
-        }
+        };
         let is_computed = parts.len() > 1;
         let mut words = Vec::new();
         for part in parts {
@@ -174,7 +184,7 @@ impl Walk<'_> {
             match word::pieces(&part, self.dialect) {
                 Some(pieces) => words.extend(self.assemble(pieces, false)),
                 None => {
-                    self.opaque(raw, "a word that can't be read");
+                    self.unreadable(raw, "a word that can't be read");
                     words.push(Word::unknown());
                 }
             }
@@ -193,7 +203,7 @@ impl Walk<'_> {
         match word::pieces(raw, self.dialect) {
             Some(pieces) => self.assemble(pieces, true).pop().unwrap_or_default(),
             None => {
-                self.opaque(raw, "a word that can't be read");
+                self.unreadable(raw, "a word that can't be read");
                 Word::unknown()
             }
         }
@@ -204,7 +214,7 @@ impl Walk<'_> {
         match word::here_pieces(raw, self.dialect) {
             Some(pieces) => self.assemble(pieces, true).pop().unwrap_or_default(),
             None => {
-                self.opaque(raw, "a here-document that can't be read");
+                self.unreadable(raw, "a here-document that can't be read");
                 Word::unknown()
             }
         }
@@ -224,7 +234,7 @@ impl Walk<'_> {
                 Piece::Tilde(user) if user == "-" => words.unknown(Quoted::Yes, false),
                 Piece::Tilde(user) => words.add(&format!("~{user}")),
                 Piece::Parameter { name, rest, quoted } => {
-                    self.walk_rest(&rest);
+                    self.walk_rest(&name, &rest);
                     // `${a[k]}`, `${s:k}` and `${!x}` read expressions.
                     let is_default = rest.starts_with([':', '-', '=', '+', '?'])
                         && !rest.starts_with(": ")
@@ -252,7 +262,10 @@ impl Walk<'_> {
                     match output {
                         None if words.takes_number() && self.prints_number(&text) => words.add("1"),
                         Some(text) => self.put_text(&mut words, text.trim_end_matches('\n'), quoted),
-                        None if gives_no_options(&text) => words.unknown(Quoted::Yes, false),
+                        None if gives_no_options(&text) => {
+                            words.unknown(Quoted::Yes, false);
+                            words.word.names_revision |= text.trim_start().starts_with("git ");
+                        }
                         None => words.unknown(quoted, false),
                     }
                 }
@@ -327,20 +340,35 @@ impl Walk<'_> {
     }
 
     /// Walks what may run in `${name...}` after the name.
-    fn walk_rest(&mut self, rest: &str) {
+    fn walk_rest(&mut self, name: &str, rest: &str) {
         if rest.ends_with("@P") {
+            if let Some(value) = self.variable(name) {
+                self.embedded(&value, false);
+            }
             self.opaque("", "runs what a variable holds");
         }
-        if rest.contains(['$', '`', '<', '>']) {
-            self.embedded(rest);
+        // `${a[k]}` and `${s:k}` evaluate expressions.
+        let is_expression = rest.starts_with('[')
+            || (name.is_empty() && rest.contains('['))
+            || (rest.starts_with(':') && !rest[1..].starts_with(['-', '=', '+', '?']));
+        if rest.contains(['$', '`', '<', '>', '\\']) {
+            self.embedded(rest, is_expression);
+        }
+        // In quotes these run nothing, but which quotes count here depends on the shell.
+        for (at, _) in rest.match_indices(['<', '>']) {
+            let Some(inside) = rest[at + 1..].strip_prefix('(') else { continue };
+            match lexer::commands_end(inside, 0, self.dialect) {
+                Some(end) => drop(self.code(&inside[..end], Input::Unknown)),
+                None => self.unreadable(rest, "a substitution that can't be read"),
+            }
         }
     }
 
     /// Walks what runs in an arithmetic expression.
     pub(super) fn arithmetic(&mut self, text: &str) {
         self.clues.note(Clue::Expression, true);
-        if text.contains(['$', '`']) {
-            self.embedded(text);
+        if text.contains(['$', '`', '\\']) {
+            self.embedded(text, true);
         } else if holds_commands(text) {
             // `((rm x))` is arithmetic to one shell and a command to another.
             self.hidden_code(text, Input::Unknown);
@@ -356,12 +384,63 @@ impl Walk<'_> {
         }
     }
 
-    fn embedded(&mut self, text: &str) {
-        match word::here_pieces(text, self.dialect) {
-            Some(pieces) => drop(self.assemble(pieces, true)),
-            None => self.opaque(text, "a substitution that can't be read"),
+    /// Walks a word that is read as an expression when its quotes are gone: an index of a list.
+    pub(super) fn evaluated(&mut self, word: &Word) {
+        self.clues.note(Clue::Expression, true);
+        if may_run(word.text()) {
+            self.embedded(word.text(), false);
+            self.opaque(word.text(), "an index that runs commands");
+        }
+        if self.holds_code() {
+            self.opaque(word.text(), "an index over values that may hold commands");
         }
     }
+
+    /// The same for the index in a word that names a variable or an element: `a[k]`.
+    pub(super) fn evaluated_index(&mut self, word: &Word) {
+        if let Some((_, index)) = word.text().split_once('[') {
+            let index = Word::plain(index);
+            self.evaluated(&index);
+        } else if word.known().is_none() {
+            self.clues.note(Clue::Expression, true);
+        }
+    }
+
+    /// A word of `[[ .. ]]`, which may be compared as a number or name an element.
+    pub(super) fn tested(&mut self, word: &Word) {
+        if word.text().contains('[') && may_run(word.text()) {
+            self.evaluated_index(word);
+        }
+    }
+
+    /// Walks what runs when a text is expanded as if it stood in double quotes.
+    pub(super) fn expanded(&mut self, text: &str) {
+        self.embedded(text, false);
+    }
+
+    fn embedded(&mut self, text: &str, is_expression: bool) {
+        let Some(pieces) = word::here_pieces(text, self.dialect) else {
+            return self.unreadable(text, "a substitution that can't be read");
+        };
+        // What is text now is expanded once more where it is evaluated.
+        let again: Vec<String> = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Text(text, _) if is_expression && may_run(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect();
+        self.assemble(pieces, true);
+        for text in again {
+            self.embedded(&text, false);
+            self.opaque(&text, "an index that runs commands");
+        }
+    }
+}
+
+/// Whether a text runs something where it is expanded.
+fn may_run(text: &str) -> bool {
+    text.contains('`') || ["$(", "${", "$[", "<(", ">("].iter().any(|start| text.contains(start))
 }
 
 /// Whether what a command prints is a name, a number or a place: nothing that a program would take for an option.

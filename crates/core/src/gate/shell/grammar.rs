@@ -1,30 +1,25 @@
 //! Reads a line by the grammar of bash or of POSIX sh.
 //!
-//! The grammar is brush's; what it gives is turned into our own tree. Its parser is recursive and has no limit of
-//! its own, so nesting is counted on the tokens before it begins. `pitfalls.rs` knows the lines that it can't get through.
+//! The words and operators are our own (`lexer.rs`), the grammar is brush's; what it gives is turned into our own
+//! tree. Its parser is recursive and has no limit of its own, so nesting is counted on the tokens before it begins.
+//! A line that follows no grammar is read as far as it does: see [`parts`].
 
 use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use brush_parser::ast;
-use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
+use brush_parser::{ParseError, ParserOptions, Token, parse_tokens};
 
-use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
-use super::{Dialect, pitfalls};
+use super::lexer::{self, Fault};
+use super::tree::{Assignment, Join, Loop, Node, Redirect, RedirectKind, Simple};
+use super::{Dialect, LINE_BYTES_MAX, pitfalls};
 
 /// How deep commands may lie in one another: the parser calls itself for each level, many times over.
 const NESTING_MAX: usize = 12;
 /// How many tokens a line may have.
 const TOKENS_MAX: usize = 8_192;
-
-/// Why a line can't be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// It follows no grammar.
-    Malformed,
-    /// It is longer or deeper than anybody writes.
-    TooLarge,
-}
+/// How many tokens are given to the parser in all to find out which lines of a text can be read.
+const TOKENS_TRIED_MAX: usize = 4 * TOKENS_MAX;
 
 /// Whether a panic in this source file is one that [`read`](super::read) catches: of some lines that follow no grammar
 /// the parser panics. Nobody needs to be told of it, so that a program's panic hook may keep silent.
@@ -33,65 +28,150 @@ pub fn catches_panics_of(file: &str) -> bool {
     file.contains("brush-parser")
 }
 
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    /// Commands that follow the grammar.
+    Read(Node),
+    /// A text that doesn't, and why.
+    Unread(&'a str, Fault),
+}
+
 /// The tree of `line`.
-pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Unreadable> {
-    // The tokenizer never ends a here-document whose word is a form feed or a carriage return.
-    if line.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
-        return Err(Unreadable::Malformed);
+pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Fault> {
+    let (tokens, fault) = lexer::tokens(line, dialect);
+    if let Some(fault) = fault {
+        return Err(fault);
     }
-    if pitfalls::is_too_nested(line) || pitfalls::has_long_number(line) {
-        return Err(Unreadable::TooLarge);
+    program(&tokens, dialect).map_err(|stop| stop.fault(line, &tokens))
+}
+
+/// What of `line` can be read, command by command, as a shell reads it: what stands on the lines before a mistake
+/// has run by the time that it is found. What stands behind it is read too, in case that only we can't read what
+/// stands between.
+pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
+    let (tokens, fault) = lexer::tokens(line, dialect);
+    let mut parts = Vec::new();
+    let mut tried = 0;
+    let mut from = 0;
+    let ends: Vec<usize> = line_ends(&tokens, fault.is_some());
+    while let Some(first) = ends.iter().position(|end| *end > from) {
+        let mut read = None;
+        let mut stopped = None;
+        for end in &ends[first..] {
+            tried += end - from;
+            if tried > TOKENS_TRIED_MAX {
+                stopped = stopped.or(Some(Stop::TooLarge));
+                break;
+            }
+            match program(&tokens[from..*end], dialect) {
+                Ok(node) => {
+                    read = Some((node, *end));
+                    break;
+                }
+                Err(stop) => {
+                    let is_open = matches!(stop, Stop::AtEnd);
+                    stopped = Some(stop);
+                    if !is_open {
+                        break;
+                    }
+                }
+            }
+        }
+        from = match (read, stopped) {
+            (Some((node, end)), _) => {
+                parts.push(Part::Read(node));
+                end
+            }
+            (None, stopped) => {
+                let end = ends[first];
+                let fault = stopped.unwrap_or(Stop::AtEnd).fault(line, &tokens[from..]);
+                parts.push(Part::Unread(text_of(line, &tokens, from, end), fault));
+                end
+            }
+        };
     }
-    if pitfalls::has_entangled_here_document(line) {
-        return Err(Unreadable::Malformed);
+    if let Some(fault) = fault {
+        let begins = tokens.get(from).map_or(fault.at, |token| token.location().start.index);
+        parts.push(Part::Unread(line.get(begins.min(fault.at)..).unwrap_or(line), fault));
+    }
+    parts
+}
+
+/// Behind which tokens a line ends; the last line is left out if it `is_cut` off.
+fn line_ends(tokens: &[Token], is_cut: bool) -> Vec<usize> {
+    let is_end = |token: &Token| matches!(token, Token::Operator(text, _) if text == "\n");
+    let ends = tokens.iter().enumerate().filter(|(_, token)| is_end(token)).map(|(index, _)| index + 1);
+    let mut ends: Vec<usize> = ends.collect();
+    if !is_cut && ends.last().is_none_or(|end| *end < tokens.len()) {
+        ends.push(tokens.len());
+    }
+    ends
+}
+
+/// The text in which the tokens from one to another stand.
+fn text_of<'a>(line: &'a str, tokens: &[Token], from: usize, end: usize) -> &'a str {
+    let begins = |index: usize| tokens.get(index).map_or(line.len(), |token| token.location().start.index);
+    line.get(begins(from)..begins(end)).unwrap_or(line)
+}
+
+/// Why tokens can't be read.
+enum Stop {
+    /// They are not complete.
+    AtEnd,
+    /// Something is wrong at this byte.
+    Near(usize),
+    /// They are more, or deeper in one another, than anybody writes.
+    TooLarge,
+}
+
+impl Stop {
+    fn fault(self, line: &str, tokens: &[Token]) -> Fault {
+        let begin = tokens.first().map_or(0, |token| token.location().start.index);
+        match self {
+            Self::AtEnd => Fault::new("it ends before a command is complete", line.trim_end().len().max(begin)),
+            Self::TooLarge => Fault::new("longer, or deeper in one another, than is read", begin),
+            Self::Near(at) => {
+                let token = tokens.iter().find(|token| token.location().start.index == at);
+                let text = token.map_or("?", Token::to_str);
+                let text = if text == "\n" { "the end of the line".to_owned() } else { format!("`{text}`") };
+                Fault::new(format!("unexpected {text}"), at)
+            }
+        }
+    }
+}
+
+/// The tree of tokens.
+fn program(tokens: &[Token], dialect: Dialect) -> Result<Node, Stop> {
+    let bytes: usize = tokens.iter().map(|token| token.to_str().len()).sum();
+    if tokens.len() > TOKENS_MAX
+        || bytes > LINE_BYTES_MAX
+        || nesting(tokens) > NESTING_MAX
+        || tokens.iter().any(|token| pitfalls::is_tangled_element(token.to_str()))
+    {
+        return Err(Stop::TooLarge);
     }
     let options = ParserOptions {
         posix_mode: dialect == Dialect::Sh,
         sh_mode: dialect == Dialect::Sh,
         ..ParserOptions::default()
     };
-    // Nor one without a word, if the line ends behind it: a line feed means the same to a shell.
-    let ended: String;
-    let line = if line.contains("<<") && !line.ends_with('\n') {
-        ended = format!("{line}\n");
-        ended.as_str()
-    } else {
-        line
+    let program = match catch_unwind(|| parse_tokens(tokens, &options)) {
+        Ok(Ok(program)) => program,
+        Ok(Err(ParseError::ParsingNear(position))) => return Err(Stop::Near(position.index)),
+        Ok(Err(_)) => return Err(Stop::AtEnd),
+        Err(_) => return Err(Stop::Near(tokens.first().map_or(0, |token| token.location().start.index))),
     };
-    // Of some lines that follow no grammar the tokenizer panics: here-documents cut off inside a substitution.
-    let tokens = catch_unwind(|| uncached_tokenize_str(line, &options.tokenizer_options()));
-    let Ok(Ok(tokens)) = tokens else { return Err(Unreadable::Malformed) };
-    let tokens = apart(tokens);
-    if tokens.len() > TOKENS_MAX
-        || nesting(&tokens) > NESTING_MAX
-        || tokens.iter().any(|token| pitfalls::is_tangled_element(token.to_str()))
-    {
-        return Err(Unreadable::TooLarge);
-    }
-    let program = catch_unwind(|| parse_tokens(&tokens, &options));
-    let Ok(Ok(program)) = program else { return Err(Unreadable::Malformed) };
     let lists = program.complete_commands.into_iter().flat_map(|list| list.0);
-    sequence(lists.map(item).collect::<Result<_, _>>()?)
+    let nodes: Result<Vec<Node>, Unreadable> = lists.map(item).collect();
+    nodes
+        .and_then(sequence)
+        .map_err(|Unreadable| Stop::Near(tokens.first().map_or(0, |token| token.location().start.index)))
 }
 
-/// The tokens with a line feed between parentheses that stand apart: `( (ls) )` is two subshells and no arithmetic, but
-/// the parser doesn't look at the space.
-fn apart(tokens: Vec<Token>) -> Vec<Token> {
-    let mut all: Vec<Token> = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        let gap = match (all.last(), &token) {
-            (Some(Token::Operator(before, at)), Token::Operator(text, next))
-                if before == text && (text == "(" || text == ")") && at.end.index < next.start.index =>
-            {
-                Some(Token::Operator("\n".to_owned(), at.clone()))
-            }
-            _ => None,
-        };
-        all.extend(gap);
-        all.push(token);
-    }
-    all
-}
+/// Something that the lexer never gives to the parser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unreadable;
 
 /// How deep the parser would go. Counts an opening word wherever it stands, and a closing one only where it
 /// closes what was opened last, so that it is never too low.
@@ -200,8 +280,10 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
             let body = Node::Subshell(Box::new(command(*given.body)?));
             let Some(name) = given.name else { return Ok(body) };
             // Its name is a list of two descriptors afterwards.
-            let names = Assignment { name: name.value, values: Vec::new(), is_plain: false, is_list: false };
-            Node::Sequence(vec![body, Node::Simple(Simple { assignments: vec![names], ..Simple::default() })])
+            Node::Sequence(vec![
+                body,
+                Node::Simple(Simple { assignments: vec![named(&name.value)], ..Simple::default() }),
+            ])
         }
         ast::CompoundCommand::ForClause(given) => Node::Loop(Loop {
             variable: Some(given.variable_name),
@@ -242,6 +324,13 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
     })
 }
 
+/// The list that a name stands for afterwards, which may be an element: `a[k]`.
+fn named(word: &str) -> Assignment {
+    let (name, index) = word.split_once('[').map_or((word, None), |(name, index)| (name, Some(index)));
+    let indexes = index.map(|index| index.strip_suffix(']').unwrap_or(index).to_owned()).into_iter().collect();
+    Assignment { name: name.to_owned(), values: Vec::new(), indexes, is_plain: false, is_list: false }
+}
+
 fn simple(given: ast::SimpleCommand) -> Result<Simple, Unreadable> {
     let mut simple = Simple::default();
     for item in given.prefix.into_iter().flat_map(|prefix| prefix.0) {
@@ -250,7 +339,7 @@ fn simple(given: ast::SimpleCommand) -> Result<Simple, Unreadable> {
             other => add(&mut simple, other)?,
         }
     }
-    simple.words.extend(given.word_or_name.map(|word| Item::Word(word.value)));
+    simple.words.extend(given.word_or_name.map(|word| word.value));
     for item in given.suffix.into_iter().flat_map(|suffix| suffix.0) {
         add(&mut simple, item)?;
     }
@@ -261,11 +350,10 @@ fn add(simple: &mut Simple, item: ast::CommandPrefixOrSuffixItem) -> Result<(), 
     match item {
         ast::CommandPrefixOrSuffixItem::IoRedirect(given) => simple.redirects.push(redirect(given)?),
         ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-            simple.words.push(Item::Word(word.value));
+            simple.words.push(word.value);
         }
-        ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, given) => {
-            simple.words.push(Item::Process(boxed(given.list)?));
-        }
+        // The lexer leaves it in its word.
+        ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return Err(Unreadable),
     }
     Ok(())
 }
@@ -280,14 +368,18 @@ fn assignment(given: ast::Assignment) -> Assignment {
     let has_keys =
         matches!(&given.value, ast::AssignmentValue::Array(parts) if parts.iter().any(|(key, _)| key.is_some()));
     let is_list = index.is_none() && !is_scalar && !given.append && !has_keys;
-    let mut values: Vec<String> = match given.value {
-        ast::AssignmentValue::Scalar(word) => vec![word.value],
+    let mut indexes: Vec<String> = index.into_iter().collect();
+    let mut values = Vec::new();
+    match given.value {
+        ast::AssignmentValue::Scalar(word) => values.push(word.value),
         ast::AssignmentValue::Array(parts) => {
-            parts.into_iter().flat_map(|(key, word)| [key, Some(word)]).flatten().map(|word| word.value).collect()
+            for (key, word) in parts {
+                indexes.extend(key.map(|key| key.value));
+                values.push(word.value);
+            }
         }
-    };
-    values.extend(index);
-    Assignment { name, values, is_plain, is_list }
+    }
+    Assignment { name, values, indexes, is_plain, is_list }
 }
 
 fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {
@@ -306,9 +398,7 @@ fn file_redirect(kind: ast::IoFileRedirectKind, target: ast::IoFileRedirectTarge
     let word = match target {
         ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => word.value,
         ast::IoFileRedirectTarget::Fd(fd) => return Ok(RedirectKind::Duplicate(fd.to_string())),
-        ast::IoFileRedirectTarget::ProcessSubstitution(_, given) => {
-            return Ok(RedirectKind::Process(boxed(given.list)?));
-        }
+        ast::IoFileRedirectTarget::ProcessSubstitution(..) => return Err(Unreadable),
     };
     Ok(match kind {
         ast::IoFileRedirectKind::Read => RedirectKind::Read(word),

@@ -7,8 +7,8 @@
 //!
 //! Expands nothing that it can't prove and runs nothing. It is advice to the gate: the sandbox is the boundary.
 //!
-//! Begin with [`read`]. A line becomes a tree (`grammar.rs`, or `plain.rs` for plain lines), `walk.rs` goes through
-//! it, `expand.rs` evaluates words, `program.rs` asks the table of programs (`programs.rs`, `programs.json`) and the
+//! Begin with [`read`]. A line becomes words and operators (`lexer.rs`), then a tree (`grammar.rs`, or `plain.rs` for
+//! plain lines; `unread.rs` guesses at what is neither), `walk.rs` goes through it, `expand.rs` evaluates words, `program.rs` asks the table of programs (`programs.rs`, `programs.json`) and the
 //! readers in `readers/`. What variables change is in `environment.rs`, what runs only
 //! together with another part of the line in `clues.rs`.
 
@@ -17,6 +17,7 @@ mod clues;
 mod environment;
 mod expand;
 mod grammar;
+mod lexer;
 mod paths;
 mod pitfalls;
 mod plain;
@@ -25,6 +26,7 @@ mod programs;
 mod readers;
 mod spoken;
 mod tree;
+mod unread;
 mod walk;
 mod word;
 
@@ -41,7 +43,7 @@ pub use grammar::catches_panics_of;
 pub use programs::{BadProgram, Operands, ProgramEntry, Programs, Reader, Rule, Words};
 pub use spoken::spoken;
 
-/// The longest line that is read, in bytes; a longer one is opaque.
+/// How much text one command may hold to be read, in bytes, comments left out.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Whose grammar a line follows.
@@ -51,7 +53,7 @@ pub enum Dialect {
     Bash,
     /// POSIX sh, dash.
     Sh,
-    /// Any other: its lines are opaque.
+    /// Any other: what bash would do is told, and that the line can't be read.
     Other,
 }
 
@@ -91,7 +93,14 @@ pub struct Reading {
     pub runs: Vec<String>,
 }
 
-/// Reads `line`. Total: whatever can't be read is an opaque effect.
+/// Whether the whole of `line` follows the grammar of its shell.
+#[must_use]
+pub fn parses(line: &str, shell: Dialect) -> bool {
+    shell != Dialect::Other && (plain::parse(line).is_some() || grammar::parse(line, shell).is_ok())
+}
+
+/// Reads `line`. Total: what it runs that can't be known is an opaque effect, what of its text can't be read is
+/// [`Act::Unreadable`](super::Act::Unreadable).
 #[must_use]
 pub fn read(line: &str, context: &ShellContext<'_>) -> Reading {
     walk::read(line, context)

@@ -3,7 +3,7 @@
 //! It builds the tree that the grammar would, in a fraction of the time, and gives up at the first thing that it
 //! doesn't know. A test holds the two together.
 
-use super::tree::{Assignment, Item, Join, Node, Redirect, RedirectKind, Simple};
+use super::tree::{Assignment, Join, Node, Redirect, RedirectKind, Simple};
 
 /// Words that mean something to the shell where a command begins.
 const RESERVED: [&str; 23] = [
@@ -207,7 +207,8 @@ impl<'a> Lexer<'a> {
 
 fn add(simple: &mut Simple, word: &str) -> Option<()> {
     let begins = simple.words.is_empty();
-    if begins && RESERVED.contains(&word) {
+    // An index may hold spaces.
+    if begins && (RESERVED.contains(&word) || (word.contains('[') && word != "[")) {
         return None;
     }
     let name = word.split('=').next().filter(|name| name.len() < word.len());
@@ -218,7 +219,13 @@ fn add(simple: &mut Simple, word: &str) -> Option<()> {
     match name {
         Some(name) if begins && is_name(name) => {
             let values = vec![word[name.len() + 1..].to_owned()];
-            simple.assignments.push(Assignment { name: name.to_owned(), values, is_plain: true, is_list: false });
+            simple.assignments.push(Assignment {
+                name: name.to_owned(),
+                values,
+                indexes: Vec::new(),
+                is_plain: true,
+                is_list: false,
+            });
             return Some(());
         }
         // `a+=1`, `a[0]=1`: the grammar knows.
@@ -228,6 +235,6 @@ fn add(simple: &mut Simple, word: &str) -> Option<()> {
     if begins && DECLARING.contains(&word) {
         return None;
     }
-    simple.words.push(Item::Word(word.to_owned()));
+    simple.words.push(word.to_owned());
     Some(())
 }

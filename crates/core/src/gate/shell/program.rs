@@ -1,7 +1,6 @@
 //! One program with its arguments: what the table and the readers say of it.
 
 use super::args::{Args, Value, is_one_of};
-use super::clues::Clue;
 use super::expand::Word;
 use super::paths::Change;
 use super::programs::{Does, Operands, ProgramEntry, Rule};
@@ -28,10 +27,12 @@ impl Walk<'_> {
             return None;
         };
         let mut output = None;
-        if let Some((body, is_certain)) = self.function(name) {
-            output = self.call(name, &body, rest, input);
+        if let Some((bodies, is_certain)) = self.function(name) {
+            for body in &bodies {
+                output = self.call(name, body, rest, input);
+            }
             if is_certain {
-                return output;
+                return output.filter(|_| bodies.len() == 1);
             }
         }
         let said = self.program(name, rest, input);
@@ -89,49 +90,6 @@ impl Walk<'_> {
             output = output.or(self.deeper(|walk| walk.entry(entry, base, rest, input)));
         }
         output
-    }
-
-    /// What programs do with words that name variables: an index may run commands, and a variable of `make` is run.
-    fn names_of_variables(&mut self, name: &str, words: &[Word]) {
-        let takes_names = [
-            "read", "printf", "unset", "test", "[", "let", "wait", "mapfile", "readarray", "declare", "typeset",
-            "local", "export", "readonly",
-        ];
-        if takes_names.contains(&name) {
-            let is_expression = |word: &Word| match name {
-                // `-v a[k]`
-                "test" | "[" => matches!(word.known(), None | Some("-v" | "-R")),
-                "declare" | "typeset" | "local" | "export" | "readonly" => {
-                    word.text().starts_with('-') && word.text().contains('i')
-                }
-                "let" => true,
-                _ => word.text().contains('[') || word.known().is_none(),
-            };
-            self.clues.note(Clue::Expression, words.iter().any(is_expression));
-            let runs = |word: &Word| word.text().contains('[') && word.text().contains(['$', '`']);
-            if words.iter().any(runs) {
-                self.opaque("", "an index that may run commands");
-            }
-        }
-        let expands = |word: &Word| word.text().contains(['$', '`']) || word.known().is_none();
-        if matches!(name, "compgen" | "complete") && words.iter().any(expands) {
-            self.opaque("", "expands a text that may hold commands");
-        }
-        if name == "wait" {
-            words.iter().for_each(|word| self.set_unknown(word.text()));
-        }
-        if matches!(name, "make" | "gmake") {
-            for word in words {
-                match word.text().split_once('=') {
-                    Some(("SHELL" | ".SHELLFLAGS", _)) => self.opaque("", "names the shell of every recipe"),
-                    Some((variable, value)) if !variable.starts_with('-') => {
-                        let value = word.known().map(|_| value);
-                        self.runner(variable, value.unwrap_or("?"), value, None);
-                    }
-                    _ => {}
-                }
-            }
-        }
     }
 
     fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[Word], input: &Input) -> Option<String> {
@@ -276,8 +234,9 @@ fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
         }
         count += 1;
     }
-    let with = rule.with.is_empty() || args.has(&rule.with);
-    let and_with = rule.and_with.is_empty() || args.has(&rule.and_with);
+    let is_milder = rule.verdict == Verdict::Safe;
+    let with = rule.with.is_empty() || args.has(&rule.with, is_milder);
+    let and_with = rule.and_with.is_empty() || args.has(&rule.and_with, is_milder);
     (with && and_with && !args.has_exactly(&rule.without)).then(|| &args.operands[count..])
 }
 

@@ -79,6 +79,7 @@ fn every_line_of_the_table_is_as_it_says() {
     let mut count = 0;
     for line in lines {
         let (expected, command) = line.split_once(' ').expect("a verdict and a line");
+        let command = &command.replace('⏎', "\n");
         let reading = reading(command);
         count += 1;
         if reading.verdict() != verdict_of(expected) {
@@ -94,9 +95,13 @@ fn every_line_of_the_table_is_as_it_says() {
 fn no_here_document_is_read_for_ever() {
     // Without a word it ends with the line, and nothing is run.
     assert_eq!(decide(&json!({ "command": "<<'' " })).expect("it is read")["verdict"], "safe");
-    for line in ["<<\r ", "a <<-\u{c} b", "cat <<x\r\ny\r\nx\r\n"] {
+    for (line, verdict, runs) in [
+        ("<<\r ", "safe", json!([])),
+        ("a <<-\u{c} b", "opaque", json!(["a"])),
+        ("cat <<x\r\ny\r\nx\r\n", "safe", json!(["cat"])),
+    ] {
         let read = decide(&json!({ "command": line })).expect("it is read");
-        assert_eq!((&read["verdict"], &read["runs"]), (&json!("opaque"), &json!(["ERR"])), "{line:?}");
+        assert_eq!((&read["verdict"], &read["runs"]), (&json!(verdict), &runs), "{line:?}");
     }
 }
 
@@ -152,7 +157,7 @@ fn a_line_of_any_depth_and_length_is_read() {
             }
         }
     }
-    assert_eq!(reading(&"rm x;".repeat(20_000)).verdict(), Verdict::Opaque);
+    assert_eq!(reading(&"rm x;".repeat(20_000)).verdict(), Verdict::Destructive);
     assert_eq!(reading(&format!("echo {}", "a".repeat(80_000))).verdict(), Verdict::Opaque);
     assert!(reading(&"rm x;".repeat(3_000)).effects.len() < 1_000);
 }
@@ -346,4 +351,79 @@ fn a_decision_says_what_is_done_to_what() {
     let other = decide(&serde_json::json!({"command": "ls", "shell": "fish"})).expect("decided");
     assert_eq!(other["verdict"], "opaque");
     assert!(decide(&serde_json::json!({"cwd": "."})).is_err());
+}
+
+/// The places that a line deletes or pushes, and what is said of what can't be read.
+fn found(line: &str) -> (Vec<String>, Vec<String>) {
+    use crate::gate::effect::Act;
+    let mut acts = Vec::new();
+    let mut unread = Vec::new();
+    for effect in reading(line).effects {
+        match effect.act {
+            Act::Delete(target) => acts.push(format!("delete {}", target.path)),
+            Act::Unreadable => unread.push(effect.reason),
+            _ if effect.category.as_str() == "git_push" => acts.push("push".to_owned()),
+            _ => {}
+        }
+    }
+    (acts, unread)
+}
+
+#[test]
+fn what_can_be_read_of_a_line_keeps_its_effects_and_the_rest_has_a_place() {
+    for (line, acts, unread) in [
+        ("rm -r build\nfi", &["delete build"][..], &["unexpected `fi` on line 2"][..]),
+        ("rm -r a\nfi\nrm -r b", &["delete a", "delete b"], &["unexpected `fi` on line 2"]),
+        ("git push --force origin main\necho \"x", &["push"], &["`\"` is never closed on line 2"]),
+        ("rm -r build; fi", &["delete build"], &["unexpected `fi` on line 1"]),
+        ("rm -r build && echo 'x", &["delete build"], &["`'` is never closed on line 1"]),
+        ("if true; then\nrm -r a\nfi\n)", &["delete a"], &["unexpected `)` on line 4"]),
+        ("if true; then\nrm -r a", &["delete a"], &["it ends before a command is complete on line 2"]),
+        ("f() {\nrm -r a\n", &["delete a"], &["it ends before a command is complete on line 2"]),
+        ("echo $(rm -r a", &["delete a"], &["`(` is never closed on line 1"]),
+        ("echo ${x", &[], &["`${` is never closed on line 1"]),
+        ("rm -rf a # \u{7}", &["delete a"], &[]),
+        ("rm -rf a\r\n", &["delete a\r"], &[]),
+        ("git push origin main # \u{7}\u{1b}[0m", &["push"], &[]),
+        ("sh -c 'rm -r a\nfi'", &["delete a"], &["unexpected `fi` on line 2"]),
+        ("ls # it's fine\nrm -r a", &["delete a"], &[]),
+    ] {
+        let found = found(line);
+        assert_eq!(found.0, acts, "{line}");
+        let endings: Vec<bool> = found.1.iter().zip(unread).map(|(found, wanted)| found.ends_with(wanted)).collect();
+        assert!(found.1.len() == unread.len() && endings.iter().all(|ends| *ends), "{line}: {:?}", found.1);
+    }
+}
+
+#[test]
+fn comments_and_texts_of_any_length_hide_nothing() {
+    let comment = format!("# {}\n", "x".repeat(70 * 1024));
+    assert_eq!(
+        found(&format!("{comment}rm -r a {comment}git push")),
+        (vec!["delete a".to_owned(), "push".to_owned()], vec![])
+    );
+    let (acts, unread) = found(&format!("rm -r a\necho {}\ngit push", "y".repeat(80 * 1024)));
+    assert_eq!((acts.as_slice(), unread.len()), (&["delete a".to_owned(), "push".to_owned()][..], 1));
+    let (acts, unread) = found(&format!("cat > f <<'E'\n{}E\nrm -r a", "line\n".repeat(2_000)));
+    assert_eq!((acts.as_slice(), unread.len()), (&["delete a".to_owned()][..], 0));
+    let many = "ls\n".repeat(9_000);
+    let (acts, unread) = found(&format!("rm -r a\n{many}"));
+    assert_eq!((acts.as_slice(), unread.is_empty()), (&["delete a".to_owned()][..], false));
+}
+
+#[test]
+fn a_line_for_another_shell_is_read_as_bash_would_and_is_unreadable_besides() {
+    let read = decide(&json!({"command": "rm -r build", "shell": "/usr/bin/fish"})).expect("it is read");
+    let acts: Vec<&Value> = read["effects"].as_array().expect("a list").iter().map(|effect| &effect["act"]).collect();
+    assert_eq!(acts, [&json!("unreadable"), &json!("delete")]);
+    let (acts, unread) = found("zsh -c 'rm -r build'");
+    assert_eq!((acts.as_slice(), unread.len()), (&["delete build".to_owned()][..], 1));
+}
+
+#[test]
+fn braces_are_text_to_sh_and_what_they_hold_runs_all_the_same() {
+    for line in ["echo {a,b}$(rm -rf src)", "echo {1..3}`rm -rf src`", "echo $'\\'; rm -rf src; echo '"] {
+        let read = decide(&json!({"command": line, "shell": "sh"})).expect("it is read");
+        assert_eq!(read["verdict"], "destructive", "{line}");
+    }
 }

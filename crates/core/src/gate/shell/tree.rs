@@ -62,18 +62,9 @@ pub(super) struct Simple {
     /// `NAME=value` before the program, or alone.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments.
-    pub words: Vec<Item>,
+    pub words: Vec<String>,
     /// Where its streams go.
     pub redirects: Vec<Redirect>,
-}
-
-/// One argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Item {
-    /// A word as typed.
-    Word(String),
-    /// `<( .. )` or `>( .. )`.
-    Process(Box<Node>),
 }
 
 /// `NAME=value`, `NAME+=value`, `NAME=(..)`.
@@ -83,6 +74,8 @@ pub(super) struct Assignment {
     pub name: String,
     /// The value as typed; several for an array.
     pub values: Vec<String>,
+    /// The index as typed, as in `NAME[index]=value`; the keys of an array.
+    pub indexes: Vec<String>,
     /// Whether the variable has just this value afterwards: no `+=`, no array, no index.
     pub is_plain: bool,
     /// Whether it has just these words, as a list: no `+=`, no index, no key.
@@ -115,6 +108,4 @@ pub(super) enum RedirectKind {
     HereDocument(String, bool),
     /// `<<< word`
     HereString(String),
-    /// `< <( .. )`, `> >( .. )`
-    Process(Box<Node>),
 }

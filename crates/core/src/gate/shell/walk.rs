@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use super::clues::{Clue, Clues, may_be_index};
 use super::expand::Word;
-use super::grammar::{self, Unreadable};
+use super::grammar::{self, Part};
 use super::paths::Change;
 use super::programs::Programs;
-use super::tree::{Assignment, Item, Join, Loop, Node, Redirect, RedirectKind, Simple};
-use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, word};
+use super::tree::{Assignment, Join, Loop, Node, Redirect, RedirectKind, Simple};
+use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, unread, word};
 use crate::gate::category::{Category, OPAQUE_EXEC, PROCESS_KILL};
 use crate::gate::effect::{Act, Effect, Verdict};
 use crate::gate::places::Places;
@@ -20,6 +20,12 @@ const DEPTH_MAX: u32 = 12;
 const LEVELS_MAX: u32 = 48;
 /// How many commands one line may run in all, so that functions that call each other have an end.
 const STEPS_MAX: u32 = 2_000;
+/// How often a function may call itself with something else before what differs counts as unknown.
+const CALLS_APART_MAX: usize = 5;
+/// How many codes that run later are kept.
+const LATER_MAX: usize = 32;
+/// How often a loop is walked until it changes nothing any more.
+const ROUNDS_MAX: usize = 6;
 /// How many effects are told of one line; beyond, one more says that there are others.
 const EFFECTS_MAX: usize = 500;
 /// How many bytes variables and outputs may put into words in all: `a=$a$a` doubles each time. Beyond, what a word holds
@@ -39,8 +45,17 @@ pub(super) enum Input {
     Unknown,
 }
 
+/// What a name may stand for as a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Defined {
+    /// All bodies that it may have.
+    bodies: Vec<Rc<Node>>,
+    /// Whether it certainly has one of them.
+    is_certain: bool,
+}
+
 /// What the shell holds while it runs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct State {
     /// Variables that the line sets; `None` if the value can't be known.
     variables: HashMap<String, Option<String>>,
@@ -48,10 +63,22 @@ struct State {
     lists: HashMap<String, Vec<Word>>,
     /// `$1`, `$2` and so on, if they can be known.
     positional: Option<Vec<Word>>,
-    /// Functions that the line defines, and whether it certainly does.
-    functions: HashMap<String, (Rc<Node>, bool)>,
+    /// Functions that the line defines.
+    functions: HashMap<String, Defined>,
+    /// Whether the last stage of a pipeline may run in this very shell.
+    runs_last_here: bool,
     /// The folder, in plain form; `None` if it can't be known.
     folder: Option<String>,
+}
+
+/// A function that is being run.
+struct OpenCall {
+    name: String,
+    body: Rc<Node>,
+    /// What the shell held when it began, its arguments with it.
+    state: State,
+    /// How many pipelines and shells of their own lie around it.
+    forks: u32,
 }
 
 /// The way through a line.
@@ -72,8 +99,15 @@ pub(super) struct Walk<'a> {
     forks: u32,
     /// How many parts of trees are open, one within the other.
     levels: u32,
-    /// The functions that are being run, each with the number of forks around it.
-    calls: Vec<(String, u32)>,
+    /// The functions that are being run, one within the other.
+    calls: Vec<OpenCall>,
+    /// All functions that the line defines anywhere.
+    defined: HashMap<String, Defined>,
+    /// Code that runs later, when any of them may be defined.
+    later: Vec<String>,
+    /// How many guesses lie around this code: what it says can only make things stricter, and that it can't be read
+    /// says nothing.
+    guesses: u32,
     /// What matters only together with something else of the line.
     pub(super) clues: Clues,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
@@ -98,16 +132,24 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         forks: 0,
         levels: 0,
         calls: Vec::new(),
+        defined: HashMap::new(),
+        later: Vec::new(),
+        guesses: 0,
         clues: Clues::default(),
         given: Vec::new(),
         command: String::new(),
     };
     if context.shell == Dialect::Other {
-        walk.opaque(line, "a command line for a shell that is not read");
-    } else {
-        walk.code(line, Input::None);
-        walk.put_together(line);
+        // What it would do in a shell that is read is told all the same.
+        walk.unreadable(line, "a line for a shell that is not read: only bash, sh and dash are");
+        walk.dialect = Dialect::Bash;
     }
+    if line.contains(char::REPLACEMENT_CHARACTER) {
+        walk.unreadable(line, "this line holds a character in place of one that is no text");
+    }
+    walk.code(line, Input::None);
+    walk.run_later();
+    walk.put_together(line);
     Reading { effects: walk.effects, runs: walk.runs.into_iter().collect() }
 }
 
@@ -128,31 +170,55 @@ impl Walk<'_> {
     }
 
     fn code_in_place(&mut self, code: &str, input: &Input) -> Option<String> {
-        if self.depth >= DEPTH_MAX || code.len() > LINE_BYTES_MAX {
-            self.opaque(code, "commands too deep or too long to be read");
+        if self.depth >= DEPTH_MAX {
+            self.unreadable(code, "commands too deep in one another to be read");
             return None;
         }
-        let parsed = plain::parse(code).map_or_else(|| grammar::parse(code, self.dialect), Ok);
-        let node = match parsed {
-            Ok(node) => node,
-            Err(Unreadable::Malformed) => {
-                if self.hidden == 0 {
-                    self.runs.insert("ERR".to_owned());
-                }
-                self.opaque(code, "commands that follow no grammar");
-                return None;
-            }
-            Err(Unreadable::TooLarge) => {
-                self.opaque(code, "commands too deep or too long to be read");
-                return None;
-            }
-        };
         self.depth += 1;
         let command = std::mem::take(&mut self.command);
-        let output = self.node(&node, input);
+        let parsed = plain::parse(code).map_or_else(|| grammar::parse(code, self.dialect), Ok);
+        let output = match parsed {
+            Ok(node) => self.node(&node, input),
+            Err(_) => {
+                self.parts(code, input);
+                None
+            }
+        };
         self.command = command;
         self.depth -= 1;
         output
+    }
+
+    /// Walks what can be read of code that can't be read whole.
+    fn parts(&mut self, code: &str, input: &Input) {
+        for part in grammar::parts(code, self.dialect) {
+            match part {
+                Part::Read(node) => drop(self.node(&node, input)),
+                Part::Unread(text, fault) => {
+                    if self.hidden == 0 {
+                        self.runs.insert("ERR".to_owned());
+                    }
+                    let line = 1 + code.bytes().take(fault.at).filter(|byte| *byte == b'\n').count();
+                    self.unreadable(text, &format!("this does not parse: {} on line {line}", fault.what));
+                    self.guess(|walk| {
+                        for guess in unread::commands(text) {
+                            if let Ok(node) = grammar::parse(&guess, walk.dialect) {
+                                walk.perhaps(|walk| walk.node(&node, &Input::Unknown));
+                            }
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Walks what may be commands of something that is opaque or unreadable anyway.
+    pub(super) fn guess(&mut self, act: impl FnOnce(&mut Self)) {
+        self.guesses += 1;
+        self.hidden += 1;
+        act(self);
+        self.hidden -= 1;
+        self.guesses -= 1;
     }
 
     /// Walks code that belongs to a program: what it runs is not the line's own.
@@ -179,8 +245,7 @@ impl Walk<'_> {
         self.state.lists.clear();
         self.state.positional = positional;
         if dialect == Dialect::Other {
-            // What it would do in a shell that is read can only make it stricter.
-            self.opaque(code, "code for a shell that is not read");
+            self.unreadable(code, "code for a shell that is not read");
             self.dialect = Dialect::Bash;
         }
         let output = self.hidden_code(code, input).filter(|_| dialect != Dialect::Other);
@@ -189,8 +254,22 @@ impl Walk<'_> {
         output
     }
 
+    /// Walks what runs later once more, with the functions that the line defines after it.
+    fn run_later(&mut self) {
+        let later = std::mem::take(&mut self.later);
+        for (name, defined) in std::mem::take(&mut self.defined) {
+            self.state.functions.insert(name, Defined { is_certain: false, ..defined });
+        }
+        for code in &later {
+            self.later_code(code);
+        }
+    }
+
     /// Walks code that runs later, when nobody knows what the shell holds: `trap`.
     pub(super) fn later_code(&mut self, code: &str) {
+        if self.later.len() < LATER_MAX && !self.later.iter().any(|known| known == code) {
+            self.later.push(code.to_owned());
+        }
         let before = self.state.clone();
         self.state.variables.values_mut().for_each(|value| *value = None);
         self.forget_functions();
@@ -221,7 +300,8 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State { variables, lists, positional, functions, folder } = before;
+        let State { variables, lists, positional, functions, runs_last_here, folder } = before;
+        self.state.runs_last_here |= runs_last_here;
         self.state.lists.retain(|name, list| lists.get(name) == Some(list));
         if self.state.positional != *positional {
             self.state.positional = None;
@@ -234,11 +314,18 @@ impl Walk<'_> {
         for name in variables.keys() {
             self.state.variables.entry(name.clone()).or_insert(None);
         }
-        for (name, (body, is_certain)) in &mut self.state.functions {
-            *is_certain &= functions.get(name).is_some_and(|(before, was)| *was && Rc::ptr_eq(before, body));
+        for (name, defined) in &mut self.state.functions {
+            let before = functions.get(name);
+            defined.is_certain &= before.is_some_and(|before| before.is_certain);
+            for body in before.into_iter().flat_map(|before| &before.bodies) {
+                if !defined.bodies.contains(body) {
+                    defined.bodies.push(Rc::clone(body));
+                }
+            }
         }
-        for (name, (body, _)) in functions {
-            self.state.functions.entry(name.clone()).or_insert_with(|| (Rc::clone(body), false));
+        for (name, before) in functions {
+            let defined = || Defined { is_certain: false, ..before.clone() };
+            self.state.functions.entry(name.clone()).or_insert_with(defined);
         }
         if self.state.folder != *folder {
             self.state.folder = None;
@@ -259,7 +346,7 @@ impl Walk<'_> {
     /// Does `act` one level deeper, unless that is too deep to be read.
     pub(super) fn deeper(&mut self, act: impl FnOnce(&mut Self) -> Option<String>) -> Option<String> {
         if self.levels >= LEVELS_MAX {
-            self.opaque("", "commands too deep to be read");
+            self.unreadable("", "commands too deep in one another to be read");
             return None;
         }
         self.levels += 1;
@@ -311,7 +398,16 @@ impl Walk<'_> {
                 None
             }
             Node::Function(name, body) => {
-                self.state.functions.insert(name.clone(), (Rc::clone(body), true));
+                let defined = Defined { bodies: vec![Rc::clone(body)], is_certain: true };
+                self.state.functions.insert(name.clone(), defined);
+                let all = self.defined.entry(name.clone()).or_insert(Defined { bodies: Vec::new(), is_certain: false });
+                if !all.bodies.contains(body) {
+                    all.bodies.push(Rc::clone(body));
+                }
+                // The shell calls it for any program that is not there.
+                if name == "command_not_found_handle" {
+                    self.call(name, body, &[Word::unknown_operand()], &Input::Unknown);
+                }
                 Some(String::new())
             }
             Node::Test(words) => {
@@ -320,8 +416,9 @@ impl Walk<'_> {
                 if self.holds_code() {
                     self.opaque("", "a test over values that may hold commands");
                 }
-                for word in words {
-                    self.value(word);
+                for raw in words {
+                    let word = self.value(raw);
+                    self.tested(&word);
                 }
                 Some(String::new())
             }
@@ -374,9 +471,13 @@ impl Walk<'_> {
         let mut input = input.clone();
         let mut output = None;
         self.forks += 1;
-        for stage in stages {
-            // Each stage has a shell of its own.
-            output = self.apart(|walk| walk.node(stage, &input));
+        for (index, stage) in stages.iter().enumerate() {
+            // Each stage has a shell of its own, but for the last one if the shell was told so.
+            output = if self.state.runs_last_here && index + 1 == stages.len() {
+                self.perhaps(|walk| walk.node(stage, &input))
+            } else {
+                self.apart(|walk| walk.node(stage, &input))
+            };
             input = output.clone().map_or(Input::Unknown, Input::Text);
         }
         self.forks -= 1;
@@ -407,24 +508,24 @@ impl Walk<'_> {
         self.state.positional = None;
         // A loop may read its input more than once, so that nobody knows who gets which part.
         let input = if *input == Input::None { Input::None } else { Input::Unknown };
-        let folder = self.state.folder.clone();
-        for _ in 0..2 {
+        // Until what it begins with is what it leaves: what a function sets holds the next time too.
+        for _ in 0..ROUNDS_MAX {
+            let before = self.state.clone();
             for node in given.condition.iter().chain(&given.body) {
                 self.perhaps(|walk| walk.node(node, &input));
             }
-            // A folder that changes in a loop is another one each time.
-            if self.state.folder == folder {
-                break;
+            if self.state == before {
+                return;
             }
-            self.state.folder = None;
         }
+        self.unreadable("", "a loop that changes what it runs each time");
     }
 
     fn simple(&mut self, simple: &Simple, input: &Input) -> Option<String> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             if self.steps == STEPS_MAX + 1 {
-                self.opaque("", "more commands than are read");
+                self.unreadable("", "more commands than are read");
             }
             return None;
         }
@@ -441,21 +542,15 @@ impl Walk<'_> {
 
     fn simple_now(&mut self, simple: &Simple, input: &Input) -> Option<String> {
         let mut words = Vec::with_capacity(simple.words.len());
-        for item in &simple.words {
-            match item {
-                Item::Word(raw) => {
-                    words.extend(self.words(raw));
-                    // `ls {name}> f` sets the variable to a number.
-                    if let Some(name) = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'))
-                        && !simple.redirects.is_empty()
-                    {
-                        self.set_unknown(name);
-                    }
-                }
-                Item::Process(node) => {
-                    self.apart(|walk| walk.node(node, &Input::Unknown));
-                    words.push(Word::plain("/dev/fd/63"));
-                }
+        for raw in &simple.words {
+            words.extend(self.words(raw));
+            // `ls {name}> f` sets the variable to a number.
+            if let Some(name) = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'))
+                && !simple.redirects.is_empty()
+            {
+                let named = self.value(name);
+                self.evaluated_index(&named);
+                self.set_unknown(name);
             }
         }
         self.assignments(&simple.assignments, words.first());
@@ -467,9 +562,8 @@ impl Walk<'_> {
         }
         let input = self.redirects(&simple.redirects, input, &words);
         // In a substitution `< f` alone prints the file.
-        let prints_file = |redirect: &Redirect| {
-            matches!(redirect.kind, RedirectKind::Read(_) | RedirectKind::ReadWrite(_) | RedirectKind::Process(_))
-        };
+        let prints_file =
+            |redirect: &Redirect| matches!(redirect.kind, RedirectKind::Read(_) | RedirectKind::ReadWrite(_));
         let output = if !words.is_empty() {
             self.command(&words, &input)
         } else if simple.redirects.iter().any(prints_file) {
@@ -490,7 +584,10 @@ impl Walk<'_> {
                 self.state.lists.insert(assignment.name.clone(), list);
                 continue;
             }
-            // `a[k]=1`: the index is the second value.
+            for index in &assignment.indexes {
+                let word = self.value(index);
+                self.evaluated(&word);
+            }
             self.clues.note(Clue::Expression, !assignment.is_plain && !assignment.is_list);
             let values: Vec<Word> = assignment.values.iter().map(|raw| self.value(raw)).collect();
             let value = values.first().filter(|_| assignment.is_plain);
@@ -523,8 +620,8 @@ impl Walk<'_> {
     }
 
     pub(super) fn forget_functions(&mut self) {
-        for (_, is_certain) in self.state.functions.values_mut() {
-            *is_certain = false;
+        for defined in self.state.functions.values_mut() {
+            defined.is_certain = false;
         }
     }
 
@@ -557,6 +654,11 @@ impl Walk<'_> {
         if name == "@" { self.state.positional.as_ref() } else { self.state.lists.get(name) }
     }
 
+    /// The words that `$1`, `$2` and so on are once `count` of them are gone.
+    pub(super) fn shifted(&self, count: usize) -> Option<Vec<Word>> {
+        self.state.positional.as_ref().and_then(|words| words.get(count..)).map(<[Word]>::to_vec)
+    }
+
     /// Sets `$1`, `$2` and so on; `None` if they can't be known.
     pub(super) fn set_positional(&mut self, words: Option<Vec<Word>>) {
         self.state.positional = words;
@@ -582,32 +684,65 @@ impl Walk<'_> {
         self.state.variables.values().flatten().any(|value| value.contains("$(") || value.contains('`'))
     }
 
-    /// The body of the function `name`, and whether it is certainly what runs under that name.
-    pub(super) fn function(&self, name: &str) -> Option<(Rc<Node>, bool)> {
-        self.state.functions.get(name).cloned()
+    /// From now on the last stage of a pipeline may run in this very shell.
+    pub(super) fn run_last_here(&mut self) {
+        self.state.runs_last_here = true;
     }
 
-    /// Runs a function's body.
-    pub(super) fn call(&mut self, name: &str, body: &Node, words: &[Word], input: &Input) -> Option<String> {
-        if let Some((_, forks)) = self.calls.iter().find(|(open, _)| open == name) {
-            if self.forks > *forks {
-                let reason = "a function that multiplies itself";
-                self.effect(Verdict::Destructive, PROCESS_KILL, Act::Other, Some(name), reason);
-            }
+    /// The bodies that the function `name` may have, and whether it certainly is what runs under that name.
+    pub(super) fn function(&self, name: &str) -> Option<(Vec<Rc<Node>>, bool)> {
+        let defined = self.state.functions.get(name)?;
+        Some((defined.bodies.clone(), defined.is_certain))
+    }
+
+    /// Runs a function's body, with its arguments and with what the shell holds by then.
+    pub(super) fn call(&mut self, name: &str, body: &Rc<Node>, words: &[Word], input: &Input) -> Option<String> {
+        if self.calls.iter().any(|open| open.name == name && self.forks > open.forks) {
+            let reason = "a function that multiplies itself";
+            self.effect(Verdict::Destructive, PROCESS_KILL, Act::Other, Some(name), reason);
+        }
+        let before = self.state.positional.replace(words.to_vec());
+        self.widen(body);
+        let state = self.state.clone();
+        // The same once more does the same once more.
+        if self.calls.iter().any(|open| Rc::ptr_eq(&open.body, body) && open.state == state) {
+            self.state.positional = before;
             return None;
         }
         if self.depth >= DEPTH_MAX {
-            self.opaque(name, "functions too deep to be read");
+            self.state.positional = before;
+            self.unreadable(name, "functions too deep in one another to be read");
             return None;
         }
         self.depth += 1;
-        self.calls.push((name.to_owned(), self.forks));
-        let positional = self.state.positional.replace(words.to_vec());
+        self.calls.push(OpenCall { name: name.to_owned(), body: Rc::clone(body), state, forks: self.forks });
         let output = self.perhaps(|walk| walk.node(body, input));
-        self.state.positional = positional;
+        self.state.positional = before;
         self.calls.pop();
         self.depth -= 1;
         output
+    }
+
+    /// Of a function that calls itself again and again, what differs each time can't be known: it has an end that way.
+    fn widen(&mut self, body: &Rc<Node>) {
+        let mut open = self.calls.iter().filter(|open| Rc::ptr_eq(&open.body, body));
+        let Some(last) =
+            open.nth(CALLS_APART_MAX).and_then(|_| self.calls.iter().rfind(|open| Rc::ptr_eq(&open.body, body)))
+        else {
+            return;
+        };
+        if let (Some(words), Some(before)) = (&mut self.state.positional, &last.state.positional)
+            && words.len() == before.len()
+        {
+            for (word, before) in words.iter_mut().zip(before).filter(|(word, before)| word != before) {
+                *word = if before.is_pattern() { Word::unknown() } else { Word::unknown_operand() };
+            }
+        }
+        for (name, value) in &mut self.state.variables {
+            if last.state.variables.get(name) != Some(value) {
+                *value = None;
+            }
+        }
     }
 
     /// The folder, in plain form, if it can be known.
@@ -636,6 +771,13 @@ impl Walk<'_> {
         for Redirect { fd, kind } in redirects {
             let is_input = matches!(fd, None | Some(0));
             match kind {
+                RedirectKind::Read(raw) if word::process(raw, self.dialect).is_some() => {
+                    let code = word::process(raw, self.dialect).unwrap_or_default();
+                    let output = self.code(code, Input::Unknown);
+                    if is_input {
+                        input = output.map_or(Input::Unknown, Input::Text);
+                    }
+                }
                 RedirectKind::Read(raw) => {
                     let word = self.one(raw);
                     self.opened(&word);
@@ -681,12 +823,6 @@ impl Walk<'_> {
                         input = word.known().map_or(Input::Unknown, |text| Input::Text(format!("{text}\n")));
                     }
                 }
-                RedirectKind::Process(node) => {
-                    let output = self.apart(|walk| walk.node(node, &Input::Unknown));
-                    if is_input {
-                        input = output.map_or(Input::Unknown, Input::Text);
-                    }
-                }
             }
         }
         for word in written {
@@ -716,6 +852,11 @@ impl Walk<'_> {
         self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Other, Some(matched), reason);
     }
 
+    /// What can't be read though it stands there: whatever it does is hidden, so that nothing authorizes it.
+    pub(super) fn unreadable(&mut self, matched: &str, reason: &str) {
+        self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Unreadable, Some(matched), reason);
+    }
+
     /// One effect of the command that is being read, or of `matched`.
     pub(super) fn effect(&mut self, verdict: Verdict, category: &str, act: Act, matched: Option<&str>, reason: &str) {
         self.effect_of(verdict, &Category::new(category), act, matched, reason);
@@ -730,6 +871,10 @@ impl Walk<'_> {
         matched: Option<&str>,
         reason: &str,
     ) {
+        // Of a guess only counts what it says for certain.
+        if self.guesses > 0 && verdict == Verdict::Opaque {
+            return;
+        }
         let matched = shortened(matched.filter(|text| !text.is_empty()).unwrap_or(&self.command));
         let effect = Effect { verdict, category: category.clone(), act, matched, reason: reason.to_owned() };
         if self.effects.len() < EFFECTS_MAX {
@@ -751,9 +896,7 @@ impl Redirect {
     /// Whether standard output goes elsewhere.
     fn takes_output(&self) -> bool {
         match &self.kind {
-            RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Process(_) => {
-                !matches!(self.fd, Some(fd) if fd != 1)
-            }
+            RedirectKind::Write(_) | RedirectKind::Append(_) => !matches!(self.fd, Some(fd) if fd != 1),
             RedirectKind::Duplicate(_) | RedirectKind::ReadWrite(_) => matches!(self.fd, None | Some(1)),
             RedirectKind::Read(_) | RedirectKind::HereDocument(..) | RedirectKind::HereString(_) => false,
         }
@@ -773,10 +916,7 @@ pub(super) fn shortened(text: &str) -> String {
 fn raw(simple: &Simple) -> String {
     let mut text = String::new();
     let assignments = simple.assignments.iter().map(|given| format!("{}={}", given.name, given.values.join(" ")));
-    let words = simple.words.iter().map(|item| match item {
-        Item::Word(raw) => raw.clone(),
-        Item::Process(_) => "<(..)".to_owned(),
-    });
+    let words = simple.words.iter().cloned();
     let redirects = simple.redirects.iter().filter_map(|redirect| match &redirect.kind {
         RedirectKind::Write(raw) => Some(format!("> {raw}")),
         RedirectKind::Append(raw) => Some(format!(">> {raw}")),
@@ -801,12 +941,10 @@ fn variables_set(node: &Node, set: &mut Vec<String>) {
         Node::Simple(simple) => {
             set.extend(simple.assignments.iter().map(|given| given.name.clone()));
             // `read x`, `export x=1`, `printf -v x`: any word may be a variable's name.
-            for item in simple.words.iter().skip(1) {
-                if let Item::Word(raw) = item {
-                    let name = raw.split('=').next().unwrap_or_default();
-                    if word::is_plain(name) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-                        set.push(name.to_owned());
-                    }
+            for raw in simple.words.iter().skip(1) {
+                let name = raw.split('=').next().unwrap_or_default();
+                if word::is_plain(name) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+                    set.push(name.to_owned());
                 }
             }
         }

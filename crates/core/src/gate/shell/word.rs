@@ -3,7 +3,7 @@
 //! In: a word as typed. Out: its [`Piece`]s, in order; nothing if it can't be read. Nothing is looked up and nothing
 //! runs: that is `expand.rs`'s.
 
-use super::Dialect;
+use super::{Dialect, lexer};
 
 /// How deep quotes and substitutions may lie in one another.
 const NESTING_MAX: u32 = 12;
@@ -61,6 +61,13 @@ pub(super) fn here_pieces(raw: &str, dialect: Dialect) -> Option<Vec<Piece>> {
     let mut scan = Scan::new(raw, dialect);
     scan.all(Within::HereDocument, 0)?;
     Some(scan.pieces)
+}
+
+/// The commands of a word that is a process substitution and nothing else.
+pub(super) fn process(raw: &str, dialect: Dialect) -> Option<&str> {
+    let inside = raw.strip_prefix("<(").or(raw.strip_prefix(">("))?;
+    let end = lexer::commands_end(inside, 0, dialect)?;
+    (end + 1 == inside.len()).then_some(&inside[..end])
 }
 
 /// Whether a word is nothing but text that the shell leaves alone.
@@ -135,7 +142,7 @@ impl<'a> Scan<'a> {
                 }
                 ('<' | '>', Within::Nothing) if self.rest().starts_with('(') => {
                     self.at += 1;
-                    let end = closing(self.text, self.at, ')')?;
+                    let end = lexer::commands_end(self.text, self.at, self.dialect)?;
                     let command = self.text[self.at..end].to_owned();
                     self.at = end + 1;
                     self.pieces.push(Piece::Process(command));
@@ -188,8 +195,7 @@ impl<'a> Scan<'a> {
         let rest = self.rest();
         let first = rest.chars().next();
         if rest.starts_with("((")
-            && let Some(end) = closing(self.text, self.at + 2, ')')
-            && self.text[end..].starts_with("))")
+            && let Some(end) = lexer::arithmetic_end(self.text, self.at + 2, self.dialect)
         {
             self.pieces.push(Piece::Arithmetic(self.text[self.at + 2..end].to_owned()));
             self.at = end + 2;
@@ -197,17 +203,17 @@ impl<'a> Scan<'a> {
         }
         match first {
             Some('(') => {
-                let end = closing(self.text, self.at + 1, ')')?;
+                let end = lexer::commands_end(self.text, self.at + 1, self.dialect)?;
                 self.pieces.push(Piece::Command(self.text[self.at + 1..end].to_owned(), quoted));
                 self.at = end + 1;
             }
             Some('{') => {
-                let end = closing(self.text, self.at + 1, '}')?;
+                let end = lexer::parameter_end(self.text, self.at + 1, self.dialect, quoted == Quoted::Yes)?;
                 self.pieces.push(parameter(&self.text[self.at + 1..end], quoted));
                 self.at = end + 1;
             }
             Some('[') => {
-                let end = closing(self.text, self.at + 1, ']')?;
+                let end = lexer::group_end(self.text, self.at + 1, '[', ']', self.dialect)?;
                 self.pieces.push(Piece::Arithmetic(self.text[self.at + 1..end].to_owned()));
                 self.at = end + 1;
             }
@@ -327,122 +333,6 @@ fn parameter(inside: &str, quoted: Quoted) -> Piece {
     Piece::Parameter { name: inside[..len].to_owned(), rest: inside[len..].to_owned(), quoted }
 }
 
-/// Where the bracket closes that was opened before `from`. Knows quotes, comments and here-documents.
-fn closing(text: &str, from: usize, close: char) -> Option<usize> {
-    closing_within(text, from, close, 0)
-}
-
-fn closing_within(text: &str, from: usize, close: char, depth: u32) -> Option<usize> {
-    if depth > NESTING_MAX {
-        return None;
-    }
-    let is_command = close == ')';
-    let bytes = text.as_bytes();
-    let mut at = from;
-    let mut open = 0_u32;
-    let mut here: Vec<String> = Vec::new();
-    let mut begins_word = true;
-    while let Some(byte) = bytes.get(at).copied() {
-        let began_word = begins_word;
-        begins_word = matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')');
-        match byte {
-            b'\\' => at += 1,
-            b'\'' => at = text.get(at + 1..)?.find('\'')? + at + 1,
-            b'"' => at = closing_quotes(text, at + 1, depth)?,
-            b'`' => at = closing_backquote(text, at + 1)?,
-            b'$' if matches!(bytes.get(at + 1), Some(b'(')) => {
-                at = closing_within(text, at + 2, ')', depth + 1)?;
-            }
-            b'$' if matches!(bytes.get(at + 1), Some(b'{')) => {
-                at = closing_within(text, at + 2, '}', depth + 1)?;
-            }
-            b'#' if is_command && began_word => {
-                at += text[at..].find('\n')?;
-                continue;
-            }
-            b'<' if is_command && text[at..].starts_with("<<<") => at += 2,
-            b'<' if is_command && text[at..].starts_with("<<") && !text[from..at].ends_with('(') => {
-                let (tag, after) = here_tag(text, at + 2)?;
-                here.push(tag);
-                at = after;
-                continue;
-            }
-            b'\n' if !here.is_empty() => {
-                for tag in here.drain(..) {
-                    at = after_here_document(text, at, &tag)?;
-                }
-                begins_word = true;
-                continue;
-            }
-            b'(' if close == ')' => open += 1,
-            b'{' if close == '}' => open += 1,
-            b'[' if close == ']' => open += 1,
-            _ if char::from(byte) == close => {
-                if open == 0 {
-                    return Some(at);
-                }
-                open -= 1;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    None
-}
-
-fn closing_quotes(text: &str, from: usize, depth: u32) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    loop {
-        match *bytes.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += 1,
-            b'`' => at = closing_backquote(text, at + 1)?,
-            b'$' if bytes.get(at + 1) == Some(&b'(') => at = closing_within(text, at + 2, ')', depth + 1)?,
-            b'$' if bytes.get(at + 1) == Some(&b'{') => at = closing_within(text, at + 2, '}', depth + 1)?,
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
-fn closing_backquote(text: &str, from: usize) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    loop {
-        match *bytes.get(at)? {
-            b'`' => return Some(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-}
-
-/// The word that ends a here-document, and where it ends itself.
-fn here_tag(text: &str, from: usize) -> Option<(String, usize)> {
-    let rest = text.get(from..)?;
-    let skipped = rest.len() - rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t']).len();
-    let word = &rest[skipped..];
-    let len = word.find([' ', '\t', '\n', ';', '&', '|', ')', '<', '>']).unwrap_or(word.len());
-    let tag: String = word[..len].chars().filter(|c| !"'\"\\".contains(*c)).collect();
-    (!tag.is_empty()).then_some((tag, from + skipped + len))
-}
-
-/// Where the line ends that ends the here-document whose text begins after the line feed at `from`.
-fn after_here_document(text: &str, from: usize, tag: &str) -> Option<usize> {
-    let mut at = from + 1;
-    loop {
-        let line = text.get(at..)?.split('\n').next()?;
-        if line.trim_start_matches('\t') == tag {
-            return Some(at + line.len());
-        }
-        at += line.len() + 1;
-        if at >= text.len() {
-            return None;
-        }
-    }
-}
-
 /// The words that `{a,b}` and `{1..3}` make of a word; nothing if they are too many. A word without braces is itself.
 pub(super) fn braces(raw: &str) -> Option<Vec<String>> {
     if !raw.contains('{') {
@@ -471,6 +361,40 @@ pub(super) fn braces(raw: &str) -> Option<Vec<String>> {
 
 type Braces<'a> = (&'a str, Vec<String>, &'a str);
 
+/// The last byte of the quotes or the substitution that begin at `at`.
+fn past(word: &str, at: usize) -> Option<usize> {
+    let bytes = word.as_bytes();
+    match (bytes[at], bytes.get(at + 1)) {
+        (b'"', _) => lexer::quotes_end(word, at + 1, Dialect::Bash),
+        (b'`', _) => closing_backquote(word, at + 1),
+        (b'$', Some(b'{')) => lexer::parameter_end(word, at + 2, Dialect::Bash, false),
+        (b'$', Some(b'(')) => lexer::arithmetic_end(word, at + 3, Dialect::Bash)
+            .filter(|_| bytes.get(at + 2) == Some(&b'('))
+            .map(|end| end + 1)
+            .or_else(|| lexer::commands_end(word, at + 2, Dialect::Bash)),
+        (b'$', Some(b'\'')) => {
+            let mut end = at + 2;
+            while *bytes.get(end)? != b'\'' {
+                end += if bytes[end] == b'\\' { 2 } else { 1 };
+            }
+            Some(end)
+        }
+        _ => Some(at),
+    }
+}
+
+fn closing_backquote(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    loop {
+        match *bytes.get(at)? {
+            b'`' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
 /// The first braces of a word that expand: what stands before, the parts, what stands after. The outer nothing: a
 /// word that can't be read.
 fn first_braces(word: &str) -> Option<Option<Braces<'_>>> {
@@ -480,10 +404,7 @@ fn first_braces(word: &str) -> Option<Option<Braces<'_>>> {
         match byte {
             b'\\' => at += 1,
             b'\'' => at += word.get(at + 1..)?.find('\'')? + 1,
-            b'"' => at = closing_quotes(word, at + 1, 0)?,
-            b'`' => at = closing_backquote(word, at + 1)?,
-            b'$' if bytes.get(at + 1) == Some(&b'{') => at = closing(word, at + 2, '}')?,
-            b'$' if bytes.get(at + 1) == Some(&b'(') => at = closing(word, at + 2, ')')?,
+            b'"' | b'`' | b'$' => at = past(word, at)?,
             b'{' => {
                 if let Some((parts, end)) = brace_parts(word, at + 1) {
                     return Some(Some((&word[..at], parts, &word[end + 1..])));
@@ -506,10 +427,7 @@ fn brace_parts(word: &str, from: usize) -> Option<(Vec<String>, usize)> {
         match bytes.get(at)? {
             b'\\' => at += 1,
             b'\'' => at += word.get(at + 1..)?.find('\'')? + 1,
-            b'"' => at = closing_quotes(word, at + 1, 0)?,
-            b'`' => at = closing_backquote(word, at + 1)?,
-            b'$' if bytes.get(at + 1) == Some(&b'{') => at = closing(word, at + 2, '}')?,
-            b'$' if bytes.get(at + 1) == Some(&b'(') => at = closing(word, at + 2, ')')?,
+            b'"' | b'`' | b'$' => at = past(word, at)?,
             b'{' => open += 1,
             b'}' if open == 0 => break at,
             b'}' => open -= 1,

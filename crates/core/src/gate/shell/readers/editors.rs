@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::interpreters::literals;
+use crate::gate::shell::args::{Leader, Value, is_short_for, leading};
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::word_of;
@@ -53,29 +54,69 @@ impl Walk<'_> {
 
     /// `awk`.
     pub(super) fn awk(&mut self, call: Call<'_>) {
-        if call.args.any(&["-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"]) {
+        const VALUED: [&str; 15] = [
+            "-F", "-v", "-f", "-e", "-i", "-l", "-E", "-W", "--field-separator", "--assign", "--file", "--source",
+            "--include", "--load", "--exec",
+        ];
+        let options = leading(call.words, &VALUED, &["-o", "-d", "-p", "-D", "-L"]);
+        let mut operands = call.words.get(options.at..).unwrap_or_default();
+        let mut programs: Vec<Word> = Vec::new();
+        let mut loads = options.is_unsure;
+        let mut edits = false;
+        for option in &options.options {
+            let (name, value) = long_option(option);
+            let is = |wanted: &[&str]| wanted.iter().any(|wanted| is_short_for(&name, wanted));
+            let text = value.and_then(Value::text);
+            if is(&["-e", "--source"]) {
+                programs.push(value.map_or_else(Word::unknown_operand, word_of));
+            } else if is(&["-i", "--include"]) && text.is_some_and(|name| name.starts_with("inplace")) {
+                edits = true;
+                self.opaque("", "may load a script of the working folder");
+            } else if is(&["-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"]) {
+                loads = true;
+            } else if is(&["-o", "--pretty-print", "-p", "--profile", "-d", "--dump-variables"]) {
+                let usual =
+                    if name.starts_with("-d") || name.starts_with("--du") { "awkvars.out" } else { "awkprof.out" };
+                let file = value.map_or_else(|| Word::plain(usual), word_of);
+                self.change(&file, Change::Replace, None);
+            }
+        }
+        if loads {
             self.opaque("", "runs a script whose content is not known");
             return;
         }
-        let mut programs: Vec<Word> = call.args.values(&["-e", "--source"]).map(word_of).collect();
-        if programs.is_empty() {
-            programs.extend(call.args.operands.first().map(|word| (*word).clone()));
+        if programs.is_empty()
+            && let Some((first, rest)) = operands.split_first()
+        {
+            programs.push(first.clone());
+            operands = rest;
         }
         for program in programs {
-            let Some(text) = program.known() else {
-                self.opaque("", "runs a script that can't be known");
-                continue;
-            };
-            match awk_effects(text) {
-                None => {
-                    self.opaque("", "a script that runs commands, or can't be read");
-                    self.literals_as_code(text);
-                }
-                Some(files) => {
-                    for file in files {
-                        let word = file.map_or_else(Word::unknown_operand, Word::plain);
-                        self.change(&word, Change::Replace, None);
-                    }
+            match program.known() {
+                None => self.opaque("", "runs a script that can't be known"),
+                Some(text) => self.awk_program(text),
+            }
+        }
+        if edits {
+            for file in operands.iter().filter(|word| !word.text().contains('=')) {
+                self.change(file, Change::Replace, Some("edits files in place"));
+            }
+        }
+    }
+
+    fn awk_program(&mut self, text: &str) {
+        // A line that is continued goes on within a word or behind it, depending on who reads it.
+        let readings = [text.replace("\\\n", " "), text.replace("\\\n", "")];
+        let found: Option<Vec<_>> = readings.iter().map(|text| awk_effects(text)).collect();
+        match found {
+            None => {
+                self.opaque("", "a script that runs commands, or can't be read");
+                self.literals_as_code(text);
+            }
+            Some(files) => {
+                for file in files.into_iter().flatten() {
+                    let word = file.map_or_else(Word::unknown_operand, Word::plain);
+                    self.change(&word, Change::Replace, None);
                 }
             }
         }
@@ -84,13 +125,30 @@ impl Walk<'_> {
     /// The strings of code that is opaque anyway, read as commands: what they say can only make it stricter.
     pub(super) fn literals_as_code(&mut self, code: &str) {
         let literals: Vec<String> = literals(code).into_iter().take(16).collect();
-        for literal in &literals {
-            self.hidden_code(literal, Input::Unknown);
-        }
-        if literals.len() > 1 {
-            let words: Vec<Word> = literals.iter().map(Word::plain).collect();
-            self.inner(&words, &Input::Unknown);
-        }
+        self.guess(|walk| {
+            for literal in &literals {
+                walk.code(literal, Input::Unknown);
+            }
+            if literals.len() > 1 {
+                let words: Vec<Word> = literals.iter().map(Word::plain).collect();
+                walk.inner(&words, &Input::Unknown);
+            }
+        });
+    }
+}
+
+/// An option's name and value; `-W source=..` is `--source=..`.
+fn long_option<'a>(option: &Leader<'a>) -> (String, Option<Value<'a>>) {
+    match option.value {
+        Some(value) if option.name == "-W" => match value.text() {
+            Some(text) => {
+                let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+                (format!("--{name}"), value.map(Value::Attached))
+            }
+            // It may be any of them.
+            None => ("--file".to_owned(), Some(value)),
+        },
+        value => (option.name.clone(), value),
     }
 }
 
@@ -204,6 +262,8 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
     let mut files = Vec::new();
     let mut chars = program.char_indices().peekable();
     let mut before = '\n';
+    // Whether a `/` would divide: a value stands before it.
+    let mut divides = false;
     let mut prints = false;
     let mut open = 0_i32;
     while let Some((at, c)) = chars.next() {
@@ -216,7 +276,7 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                 }
             },
             '#' => while chars.next_if(|(_, c)| *c != '\n').is_some() {},
-            '/' if "(,{};!~&|\n".contains(before) => {
+            '/' if !divides => {
                 let mut in_set = false;
                 loop {
                     match chars.next()?.1 {
@@ -237,6 +297,8 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                 while chars.next_if(|(_, c)| *c == '>').is_some() {}
                 files.push(awk_file(program[at..].trim_start_matches('>')));
             }
+            // Behind these the line feed ends nothing.
+            '\n' if matches!(before, ',' | '&' | '|') => continue,
             ';' | '{' | '}' | '\n' => (prints, open) = (false, 0),
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let rest = &program[at..];
@@ -249,10 +311,15 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                 for _ in 1..len {
                     chars.next();
                 }
+                divides =
+                    !matches!(word, "print" | "printf" | "return" | "in" | "else" | "do" | "getline" | "exit" | "case");
+                before = c;
+                continue;
             }
             _ => {}
         }
         if !c.is_whitespace() || c == '\n' {
+            divides = c.is_ascii_digit() || matches!(c, ')' | ']' | '"' | '/' | '$' | '.');
             before = c;
         }
     }

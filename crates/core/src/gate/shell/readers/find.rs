@@ -20,8 +20,9 @@ impl Walk<'_> {
             match word.text() {
                 "-delete" => self.found_deleted(&roots),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let command = words.by_ref().take_while(|word| !matches!(word.known(), Some(";" | "+")));
-                    let command: Vec<Word> = command.map(found).collect();
+                    let command = command_of(words.as_slice());
+                    words = words.as_slice().get(command.len() + 1..).unwrap_or_default().iter();
+                    let command: Vec<Word> = command.iter().map(found).collect();
                     self.inner(&command, &Input::Unknown);
                 }
                 "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
@@ -44,6 +45,17 @@ impl Walk<'_> {
             self.effect(Verdict::Destructive, FILESYSTEM_DELETE, act, None, "deletes what it finds");
         }
     }
+}
+
+/// The words of an action up to its `;`, or to a `+` behind `{}`; elsewhere `+` is an argument.
+fn command_of(words: &[Word]) -> &[Word] {
+    let ends = |at: usize| match words[at].known() {
+        Some(";") => true,
+        Some("+") => at > 0 && words[at - 1].known() == Some("{}"),
+        _ => false,
+    };
+    let end = (0..words.len()).find(|at| ends(*at)).unwrap_or(words.len());
+    &words[..end]
 }
 
 /// `{}` is a path that nobody knows.

@@ -98,7 +98,7 @@ impl Walk<'_> {
             return;
         }
         if !matches!(value, "" | "true" | "false") {
-            self.hidden_code(value.strip_prefix('!').unwrap_or(value), Input::Unknown);
+            self.guess(|walk| drop(walk.code(value.strip_prefix('!').unwrap_or(value), Input::Unknown)));
         }
         self.opaque("", "changes a setting of git that may name a program");
     }
@@ -176,8 +176,17 @@ impl Walk<'_> {
         let files: Vec<&Word> = match dashes {
             Some(at) => call.words.iter().skip(at + 1).collect(),
             None if is_switch || makes_branch => Vec::new(),
-            None if args.operands.len() > 1 => args.operands.iter().skip(1).copied().collect(),
-            None => args.operands.iter().filter(|word| looks_like_file(word)).copied().collect(),
+            None if args.operands.len() > 1 => {
+                let may_be_several = |word: &&&Word| word.known().is_none() && !word.names_revision();
+                let first = args.operands.iter().take(1).filter(may_be_several);
+                first.chain(args.operands.iter().skip(1)).copied().collect()
+            }
+            // What is computed may be a file's name as well as a branch's.
+            None => {
+                let may_be_file =
+                    |word: &&&Word| looks_like_file(word) || (word.known().is_none() && !word.names_revision());
+                args.operands.iter().filter(may_be_file).copied().collect()
+            }
         };
         // A bare word is rather a branch's name. If it is a file's, that file should be kept beforehand.
         if files.is_empty() && !is_switch && !makes_branch && dashes.is_none() {

@@ -78,6 +78,9 @@ impl Walk<'_> {
             Reader::Php => (&["-r", "-B", "-R", "-E"], &["-d", "-c"]),
             _ => (&["-e"], &["-l"]),
         };
+        if reader == Reader::Node && self.node_subcommand(call) {
+            return;
+        }
         let mut words = call.words.iter();
         let mut codes: Vec<Option<String>> = Vec::new();
         let mut script = None;
@@ -112,6 +115,13 @@ impl Walk<'_> {
                     break;
                 }
                 self.opaque("", "loads code that is not known");
+            } else if reader == Reader::Node
+                && text.starts_with("--")
+                && !code_options.contains(&text)
+                && !text.starts_with("--eval=")
+                && !text.starts_with("--print=")
+            {
+                self.node_option(text);
             } else if let Some((name, value)) = text.split_once('=').filter(|(name, _)| code_options.contains(name)) {
                 codes.push(Some(value.to_owned()).filter(|_| !name.is_empty()));
             } else if module_options.iter().any(|option| text.starts_with(option) && text.len() > option.len())
@@ -133,7 +143,7 @@ impl Walk<'_> {
                     self.opaque("", "loads code that is not known");
                 }
             } else if let Some(rest) = if is_whole { Some("") } else { cluster() } {
-                edits |= letters.contains('i') && matches!(reader, Reader::Perl | Reader::Ruby);
+                edits |= edits_in_place(letters);
                 if rest.is_empty() {
                     codes.push(words.next().and_then(|word| word.known().map(str::to_owned)));
                 } else {
@@ -143,7 +153,10 @@ impl Walk<'_> {
                     break;
                 }
             } else {
-                edits |= letters.starts_with('i') || (letters.starts_with('p') && letters.contains('i'));
+                edits |= edits_in_place(letters);
+                if reader == Reader::Perl && letters.starts_with('d') {
+                    self.opaque("", "loads code that is not known");
+                }
                 if matches!(text, "-W" | "-X") && reader == Reader::Python {
                     words.next();
                 }
@@ -159,6 +172,18 @@ impl Walk<'_> {
                     }
                 }
                 let files: Vec<&Word> = script.into_iter().chain(words).collect();
+                let all = codes.iter().flatten().fold(String::new(), |all, code| all + code + "\n");
+                if reader == Reader::Perl && sets_files(&all, loops) {
+                    self.opaque("", "opens files whose names the code sets, which may be commands");
+                    self.literals_as_code(&all.replace('|', " "));
+                }
+                // `$^I` has it edit the files that it reads.
+                if matches!(reader, Reader::Perl | Reader::Ruby)
+                    && ["$^I", "${^", "$-i"].iter().any(|name| all.contains(name))
+                {
+                    self.opaque("", "may edit the files that it reads");
+                    edits = true;
+                }
                 if matches!(reader, Reader::Perl | Reader::Ruby) {
                     let opens = ["<>", "ARGV", "open", "shift", "readline", "eof", "read"];
                     let opens = |code: &String| opens.iter().any(|name| code.contains(name));
@@ -187,6 +212,62 @@ impl Walk<'_> {
                 Input::None => self.opaque("", "an interpreter runs what it is fed, which can't be known"),
                 Input::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
             },
+        }
+    }
+
+    /// `bun test`, `deno fmt`, `node --test`: what the table says of them is all; whether it is one of them.
+    fn node_subcommand(&mut self, call: Call<'_>) -> bool {
+        const KNOWN: [&str; 16] = [
+            "test", "lint", "fmt", "check", "build", "add", "install", "i", "remove", "update", "init", "cache", "doc",
+            "info", "outdated", "pm",
+        ];
+        let first = call.words.first().and_then(Word::known);
+        match (call.name, first) {
+            ("deno" | "bun", Some(verb)) if KNOWN.contains(&verb) => true,
+            ("deno", Some("eval")) => {
+                for word in call.words.iter().skip(1).filter(|word| !word.text().starts_with('-')) {
+                    match word.known() {
+                        Some(code) => self.foreign_program(Reader::Node, code),
+                        None => self.opaque("", "runs code that can't be known"),
+                    }
+                }
+                true
+            }
+            // The project's own tests; options that load something else are read as any other call's.
+            ("node" | "nodejs", Some("--test")) => {
+                let is_known = |word: &Word| {
+                    word.known().is_some_and(|text| {
+                        !text.starts_with('-') || text.starts_with("--test") || text.starts_with("--watch")
+                    })
+                };
+                call.words.iter().all(is_known)
+                    && !call.words.iter().any(|word| {
+                        ["--test-reporter", "--test-global"].iter().any(|start| word.text().starts_with(start))
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// An option of node that is no code: some load code, some name a file that is written.
+    fn node_option(&mut self, option: &str) {
+        const WRITING: [&str; 14] = [
+            "--redirect-warnings", "--cpu-prof", "--heap-prof", "--report-", "--diagnostic-dir", "--trace-event",
+            "--logfile", "--prof", "--heapsnapshot", "--build-snapshot", "--snapshot-blob", "--experimental-sea",
+            "--perf-prof", "--tls-keylog",
+        ];
+        const HARMLESS: [&str; 22] = [
+            "--max-", "--stack-", "--no-", "--input-type", "--harmony", "--enable-source-maps", "--check", "--version",
+            "--help", "--interactive", "--expose-gc", "--conditions", "--unhandled-rejections", "--dns-result-order",
+            "--preserve-symlinks", "--throw-deprecation", "--title", "--trace-warnings", "--trace-deprecation",
+            "--trace-uncaught", "--pending-deprecation", "--test",
+        ];
+        let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        if WRITING.iter().any(|start| name.starts_with(start)) {
+            let file = value.map_or_else(Word::unknown_operand, Word::plain);
+            self.change(&file, Change::Replace, None);
+        } else if !HARMLESS.iter().any(|start| name.starts_with(start)) {
+            self.opaque("", "loads code that is not known, or may write files");
         }
     }
 
@@ -273,6 +354,9 @@ impl Walk<'_> {
             return;
         }
         let [deleting, writing, sending, harmless] = &*LISTS;
+        if opens_unseen(code, reader) {
+            self.opaque("", "opens a file in a way that the code doesn't show");
+        }
         let Some(mut names) = names(code, reader).filter(|_| !calls_computed_names(code, reader)) else {
             self.opaque("", "runs code that can't be read");
             self.literals_as_code(code);
@@ -338,6 +422,66 @@ fn imports_a_stranger(code: &str) -> bool {
         let names = statement.strip_prefix("import ").map(|names| names.split(',').any(is_stranger));
         names.or_else(|| statement.strip_prefix("from ").map(is_stranger)).unwrap_or(false)
     })
+}
+
+/// Whether a cluster of perl's or ruby's options has `-i` in it, before a letter that takes the rest.
+fn edits_in_place(letters: &str) -> bool {
+    let flags = letters.find(|c: char| !"acflnpsStTuUvwWXx0123456789".contains(c)).unwrap_or(letters.len());
+    letters[flags..].starts_with('i')
+}
+
+/// Whether Perl code says itself which files `<>` opens, or opens one by a name that may be a command.
+fn sets_files(code: &str, loops: bool) -> bool {
+    let reads = loops || ["<>", "<ARGV>", "readline", "eof"].iter().any(|name| code.contains(name));
+    let is_whole = |at: usize| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + "ARGV".len()..].trim_start().chars().next();
+        // `$ARGV` is the name of the file that is being read.
+        !(before == Some('$') && after != Some('[')) && before != Some('<')
+    };
+    let sets = code.match_indices("ARGV").any(|(at, _)| is_whole(at));
+    let opens =
+        code.match_indices("open").any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+    let opens_by_name = opens && !literals(code).iter().any(|text| text.starts_with('<') && text.len() <= 12);
+    (reads && sets) || opens_by_name || (opens && literals(code).iter().any(|text| is_pipe(text)))
+}
+
+/// Whether a file may be opened in a way that the code doesn't show: a mode that is computed, a number.
+fn opens_unseen(code: &str, reader: Reader) -> bool {
+    let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let has_escapes = code
+        .match_indices('\\')
+        .any(|(at, _)| code[at + 1..].starts_with(|c: char| c.is_ascii_digit() || matches!(c, 'x' | 'u' | 'U' | 'N')));
+    let is_whole = |at: usize| !dense[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    let mut calls = dense.match_indices("open(").filter(|(at, _)| is_whole(*at));
+    match reader {
+        Reader::Python => {
+            dense.contains("os.open")
+                || (dense.contains("fromos") && dense.contains("open"))
+                || calls.any(|(at, call)| {
+                    let inside = dense[at + call.len()..].split(')').next().unwrap_or_default();
+                    has_escapes || inside.split(',').skip(1).any(|argument| !is_plain_argument(argument))
+                })
+        }
+        Reader::Node => calls.next().is_some(),
+        _ => false,
+    }
+}
+
+/// Whether an argument is one text as it stands, or a number, by name or not.
+fn is_plain_argument(argument: &str) -> bool {
+    let value = ["mode=", "encoding=", "errors=", "newline=", "buffering="]
+        .iter()
+        .find_map(|name| argument.strip_prefix(name))
+        .unwrap_or(argument);
+    let text = ["'", "\""].iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    match text {
+        Some(text) => !text.contains(['\'', '"', '+']),
+        None => {
+            matches!(value, "None" | "True" | "False")
+                || (!value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()))
+        }
+    }
 }
 
 /// Whether code calls something by a name that it puts together.

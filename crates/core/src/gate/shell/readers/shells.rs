@@ -4,6 +4,8 @@ use super::Call;
 use crate::gate::category::OPAQUE_EXEC;
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::Dialect;
+use crate::gate::shell::args::leading;
+use crate::gate::shell::clues::Clue;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::walk::{Input, Walk};
 
@@ -32,7 +34,14 @@ impl Walk<'_> {
                     self.opaque("", "runs a shell with a start file whose content is not known");
                     at += 1;
                 }
-                _ if !is_long && text.contains(['o', 'O']) => at += 1,
+                _ if !is_long && text.contains(['o', 'O']) => {
+                    at += 1;
+                    let option = call.words.get(at).and_then(Word::known);
+                    if option.is_none_or(|option| !HARMLESS_OPTIONS.contains(&option) && !is_set_option(option)) {
+                        self.run_last_here();
+                        self.opaque("", "changes how the shell reads what follows");
+                    }
+                }
                 _ => {}
             }
             if !is_long && text.contains('i') && self.is_set_or_given("ENV") {
@@ -146,12 +155,22 @@ impl Walk<'_> {
             if matches!(text, "-f" | "-n") && matches!(call.name, "declare" | "typeset" | "local") {
                 self.forget_functions();
             }
+            // `export -f ls`: whatever runs next has another `ls`.
+            let exports = text.starts_with('-') && text.contains('f') && (call.name == "export" || text.contains('x'));
+            if exports && call.words.iter().any(|word| word.known().is_none_or(|name| self.programs.knows(name))) {
+                self.opaque("", "gives a name another meaning");
+            }
             let letters = text.strip_prefix('-').filter(|_| matches!(call.name, "declare" | "typeset" | "local"));
             if letters.is_some_and(|letters| letters.contains('n')) {
                 self.opaque("", "gives a variable another name");
             }
             match text.split_once('=') {
                 Some((name, value)) if !is_reading && !name.starts_with('-') => {
+                    // `declare -a a='(..)'`: a list, whose words are expanded.
+                    if value.starts_with('(') && value.contains(['$', '`']) {
+                        self.expanded(value);
+                        self.opaque("", "a list whose words may run commands");
+                    }
                     let is_plain = !name.ends_with('+') && !name.contains('[') && !value.starts_with('(');
                     let value_word = Word::plain(value);
                     self.assign(name.trim_end_matches('+'), value, Some(&value_word).filter(|_| is_plain), None);
@@ -172,6 +191,101 @@ impl Walk<'_> {
         }
     }
 
+    /// What programs do with words that name variables: an index may run commands, and a variable of `make` is run.
+    pub(in crate::gate::shell) fn names_of_variables(&mut self, name: &str, words: &[Word]) {
+        let takes_names = [
+            "read", "printf", "unset", "test", "[", "let", "wait", "mapfile", "readarray", "declare", "typeset",
+            "local", "export", "readonly", "getopts",
+        ];
+        if takes_names.contains(&name) {
+            let is_expression = |word: &Word| match name {
+                // `-v a[k]`
+                "test" | "[" => matches!(word.known(), None | Some("-v" | "-R")),
+                "declare" | "typeset" | "local" | "export" | "readonly" => {
+                    word.text().starts_with('-') && word.text().contains('i')
+                }
+                "let" => true,
+                _ => word.text().contains('[') || word.known().is_none(),
+            };
+            self.clues.note(Clue::Expression, words.iter().any(is_expression));
+            let runs = |word: &&Word| word.text().contains('[') && word.text().contains(['$', '`']);
+            for word in words.iter().filter(runs) {
+                self.evaluated_index(word);
+                self.opaque("", "an index that may run commands");
+            }
+        }
+        if matches!(name, "compgen" | "complete") {
+            self.completions(words);
+        }
+        if matches!(name, "shopt" | "enable" | "bind") {
+            self.shell_options(name, words);
+        }
+        if name == "wait" {
+            words.iter().for_each(|word| self.set_unknown(word.text()));
+        }
+        if matches!(name, "make" | "gmake") {
+            for word in words {
+                match word.text().split_once('=') {
+                    Some(("SHELL" | ".SHELLFLAGS", _)) => self.opaque("", "names the shell of every recipe"),
+                    Some((variable, value)) if !variable.starts_with('-') => {
+                        let value = word.known().map(|_| value);
+                        self.runner(variable, value.unwrap_or("?"), value, None);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// `compgen`, `complete`: texts that are expanded, commands and functions that are run.
+    fn completions(&mut self, words: &[Word]) {
+        let options = leading(words, &["-A", "-G", "-W", "-F", "-C", "-X", "-P", "-S", "-o"], &[]);
+        for option in &options.options {
+            match (option.name.as_str(), option.value) {
+                ("-C", Some(value)) => self.code_of(value),
+                ("-F", Some(value)) => match value.text() {
+                    Some(name) => drop(self.command(&[Word::plain(name)], &Input::Unknown)),
+                    None => self.opaque("", "runs commands that can't be known"),
+                },
+                ("-W" | "-X" | "-P" | "-S", Some(value)) => match value.text() {
+                    Some(text) => self.expanded(text),
+                    None => self.opaque("", "expands a text that may hold commands"),
+                },
+                _ => {}
+            }
+        }
+        let expands = |word: &Word| {
+            word.known().is_none() || ["$", "`", "<(", ">("].iter().any(|start| word.text().contains(start))
+        };
+        if words.iter().any(expands) {
+            self.opaque("", "expands a text that may hold commands");
+        }
+    }
+
+    /// `shopt`, `enable`, `bind`: what changes how the shell reads or runs what follows.
+    fn shell_options(&mut self, name: &str, words: &[Word]) {
+        if name != "shopt" {
+            // `enable -f x.so`, `bind -x`
+            if words
+                .iter()
+                .any(|word| word.known().is_none_or(|text| text.starts_with('-') && text.contains(['f', 'x'])))
+            {
+                self.opaque("", "loads code, or runs it at a key");
+            }
+            return;
+        }
+        for word in words {
+            match word.known() {
+                Some("lastpipe") => self.run_last_here(),
+                Some(text) if text.starts_with('-') || HARMLESS_OPTIONS.contains(&text) => {}
+                _ => {
+                    self.run_last_here();
+                    self.opaque("", "changes how the shell reads what follows");
+                }
+            }
+        }
+    }
+
     /// The value that a word of this command gives to `name`, as typed.
     fn typed_value(&self, name: &str) -> String {
         let words = self.command_text().split_whitespace();
@@ -184,7 +298,7 @@ impl Walk<'_> {
         for word in call.words {
             if let Some((_, code)) = word.text().split_once('=') {
                 if word.known().is_some() {
-                    self.hidden_code(code, Input::Unknown);
+                    self.guess(|walk| drop(walk.code(code, Input::Unknown)));
                 }
                 self.opaque("", "gives a name another meaning");
             }
@@ -203,8 +317,15 @@ impl Walk<'_> {
 
     /// `set`, `shift`: what `$1`, `$2` and so on are.
     pub(super) fn positional(&mut self, call: Call<'_>) {
+        if call.name == "set" && call.words.iter().any(|word| word.known().is_some_and(is_unusual_option)) {
+            self.opaque("", "changes how the shell reads what follows");
+        }
         let words = match call.words {
             [first, rest @ ..] if call.name == "set" && first.known() == Some("--") => known_words(rest),
+            [] if call.name == "shift" => self.shifted(1),
+            [count] if call.name == "shift" => {
+                count.known().and_then(|count| count.parse().ok()).and_then(|count| self.shifted(count))
+            }
             // Options alone change nothing of them.
             words if call.name == "set" && words.iter().all(|word| word.known().is_some_and(is_set_option)) => return,
             _ => None,
@@ -212,6 +333,13 @@ impl Walk<'_> {
         self.set_positional(words);
     }
 }
+
+/// What `shopt` may change without changing what runs.
+const HARMLESS_OPTIONS: [&str; 19] = [
+    "extglob", "globstar", "nullglob", "dotglob", "failglob", "nocaseglob", "nocasematch", "inherit_errexit",
+    "checkwinsize", "histappend", "cmdhist", "lithist", "huponexit", "checkjobs", "expand_aliases", "globasciiranges",
+    "autocd", "progcomp", "promptvars",
+];
 
 /// The words, unless one may be several or stand for files.
 fn known_words(words: &[Word]) -> Option<Vec<Word>> {
@@ -221,7 +349,26 @@ fn known_words(words: &[Word]) -> Option<Vec<Word>> {
 /// `-e`, `+x`, `-euo`, or the name that follows `-o`.
 fn is_set_option(text: &str) -> bool {
     (text.len() > 1 && text.starts_with(['-', '+']) && text != "--")
-        || matches!(text, "pipefail" | "errexit" | "nounset")
+        || matches!(
+            text,
+            "pipefail"
+                | "errexit"
+                | "nounset"
+                | "xtrace"
+                | "verbose"
+                | "noglob"
+                | "noclobber"
+                | "allexport"
+                | "errtrace"
+                | "functrace"
+                | "monitor"
+        )
+}
+
+/// `set -k` takes assignments anywhere, `set -H` runs what was typed before.
+fn is_unusual_option(text: &str) -> bool {
+    let letters = text.strip_prefix(['-', '+']).filter(|rest| !rest.starts_with('-'));
+    letters.is_some_and(|letters| letters.contains(['k', 'H'])) || matches!(text, "keyword" | "histexpand" | "history")
 }
 
 /// Whether a word is a process substitution, or another open descriptor.

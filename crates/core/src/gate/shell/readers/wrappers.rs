@@ -4,6 +4,7 @@ use super::Call;
 use crate::gate::category::{EXTERNAL_MESSAGE, PERSISTENCE, PROCESS_KILL};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::Dialect;
+use crate::gate::shell::args::{Leading, Value, leading};
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::host;
@@ -13,45 +14,30 @@ use crate::gate::shell::walk::{Input, Walk};
 const INSIDE_PLACES_MAX: usize = 12;
 
 impl Walk<'_> {
-    /// `env`: assignments, then a command.
+    /// `env`: options, assignments, then a command.
     pub(super) fn env(&mut self, call: Call<'_>) -> Option<String> {
-        let mut at = 0;
+        const VALUED: [&str; 8] = ["-u", "--unset", "-C", "--chdir", "-S", "--split-string", "-a", "--argv0"];
+        let options = leading(call.words, &VALUED, &[]);
         let mut folder = self.folder().map(str::to_owned);
-        while let Some(word) = call.words.get(at) {
-            let Some(text) = word.known() else {
-                if let Some((name, _)) = word.text().split_once('=') {
-                    let name = name.to_owned();
-                    self.runner(&name, "?", None, None);
-                    self.given.push(name);
-                    at += 1;
-                    continue;
-                }
-                break;
-            };
-            match text {
-                "-u" | "--unset" => at += 1,
-                "-C" | "--chdir" => {
-                    at += 1;
-                    folder = call.words.get(at).and_then(Word::known).map(|path| self.plain(path));
-                }
-                "-S" | "--split-string" | "-vS" => {
-                    let code = call.words.get(at + 1);
-                    return self.split_string(code.and_then(Word::known), call, at + 2);
-                }
-                _ if text.starts_with("-S") || text.starts_with("--split-string=") => {
-                    let code = text.strip_prefix("--split-string=").or(text.strip_prefix("-S"));
-                    return self.split_string(code, call, at + 1);
-                }
-                _ if text.starts_with("--chdir=") => folder = Some(self.plain(&text["--chdir=".len()..])),
-                _ if text.starts_with('-') => {}
-                _ => match text.split_once('=') {
-                    Some((name, value)) => {
-                        self.runner(name, value, Some(value), None);
-                        self.given.push(name.to_owned());
-                    }
-                    None => break,
-                },
+        for option in &options.options {
+            if option.is(&["-S", "--split-string"]) {
+                let code = option.value.and_then(Value::text).map(str::to_owned);
+                return self.split_string(code.as_deref(), call, option.next);
             }
+            if option.is(&["-C", "--chdir"]) {
+                folder = option.value.and_then(Value::text).map(|path| self.plain(path));
+            }
+        }
+        if options.is_unsure {
+            self.opaque("", "runs a program whose options can't be known");
+        }
+        let mut at = options.at;
+        // `env - A=1 ls`: the same as `-i`.
+        at += usize::from(call.words.get(at).and_then(Word::known) == Some("-"));
+        while let Some((name, value)) = call.words.get(at).and_then(|word| word.text().split_once('=')) {
+            let value = call.words.get(at).and_then(Word::known).map(|_| value);
+            self.runner(name, value.unwrap_or("?"), value, None);
+            self.given.push(name.to_owned());
             at += 1;
         }
         let command = call.words.get(at..).unwrap_or_default();
@@ -60,7 +46,13 @@ impl Walk<'_> {
     }
 
     fn split_string(&mut self, code: Option<&str>, call: Call<'_>, from: usize) -> Option<String> {
-        let Some(parts) = code.and_then(shlex::split) else {
+        // `\_` and the like stand for spaces.
+        let spaced = code.map(|code| {
+            ["\\_", "\\t", "\\n", "\\v", "\\f", "\\r"]
+                .iter()
+                .fold(code.to_owned(), |code, space| code.replace(space, " "))
+        });
+        let Some(parts) = spaced.as_deref().and_then(shlex::split) else {
             self.opaque("", "runs a command that can't be known");
             return None;
         };
@@ -74,18 +66,17 @@ impl Walk<'_> {
 
     /// `xargs`: a command whose last operands are read.
     pub(super) fn xargs(&mut self, call: Call<'_>) {
-        let at = command_after_options(
-            call.words,
-            &[
-                "-I", "-i", "-n", "-L", "-P", "-s", "-d", "-E", "-a", "--arg-file", "--max-args", "--max-procs",
-                "--max-lines", "--delimiter", "--replace", "--max-chars", "--eof", "--process-slot-var",
-            ],
-        );
-        let Some(command) = at.and_then(|at| call.words.get(at..)) else {
+        const VALUED: [&str; 15] = [
+            "-I", "-n", "-L", "-P", "-s", "-d", "-E", "-a", "--arg-file", "--max-args", "--max-procs", "--max-lines",
+            "--delimiter", "--max-chars", "--process-slot-var",
+        ];
+        let options = leading(call.words, &VALUED, &["-i", "-e", "-l"]);
+        if options.is_unsure {
             self.opaque("", "runs a program whose options can't be known");
-            return;
-        };
-        let replaced = replaced_text(call.words.get(..at.unwrap_or_default()).unwrap_or_default());
+        }
+        let at = options.at;
+        let command = call.words.get(at..).unwrap_or_default();
+        let replaced = replaced_text(&options);
         let mut words: Vec<Word> = command.to_vec();
         match replaced {
             Some(mark) => {
@@ -96,7 +87,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            None => match read_words(call.input).filter(|_| at == Some(0)) {
+            None => match read_words(call.input).filter(|_| at == 0) {
                 Some(read) => words.extend(read),
                 None => {
                     if words.first().is_some_and(|word| matches!(word.known(), Some("find" | "gfind"))) {
@@ -115,13 +106,15 @@ impl Walk<'_> {
 
     /// `parallel`: a command as code, with operands from elsewhere.
     pub(super) fn parallel(&mut self, call: Call<'_>) {
-        let Some(at) = command_after_options(
-            call.words,
-            &["-j", "--jobs", "-n", "-N", "-a", "--arg-file", "-I", "-P", "--colsep", "-L", "--joblog"],
-        ) else {
+        const VALUED: [&str; 18] = [
+            "-j", "--jobs", "-n", "--max-args", "-N", "--max-replace-args", "-a", "--arg-file", "-I", "-P",
+            "--max-procs", "--colsep", "-L", "--joblog", "-S", "--sshlogin", "--results", "--timeout",
+        ];
+        let options = leading(call.words, &VALUED, &["-i", "-l", "-e"]);
+        if options.is_unsure {
             self.opaque("", "runs a program whose options can't be known");
-            return;
-        };
+        }
+        let at = options.at;
         let words: Vec<&Word> = call.words.iter().skip(at).take_while(|word| !word.text().starts_with(":::")).collect();
         let has_sources = call.words.len() > at + words.len();
         let known: Option<Vec<&str>> = words.iter().map(|word| word.known()).collect();
@@ -180,12 +173,14 @@ impl Walk<'_> {
     /// `docker exec c command`, `kubectl exec pod -- command`: opaque by the table, stricter by the command.
     pub(super) fn inside(&mut self, call: Call<'_>) {
         let is_verb = |word: &Word| matches!(word.known(), Some("exec" | "run" | "debug"));
-        let Some(at) = call.words.iter().position(is_verb) else { return };
-        let rest = &call.words[at + 1..];
+        let has_verb = !matches!(call.name, "bwrap" | "firejail" | "systemd-nspawn");
+        let at = if has_verb { call.words.iter().position(is_verb).map(|at| at + 1) } else { Some(0) };
+        let Some(rest) = at.and_then(|at| call.words.get(at..)) else { return };
         let dashes = rest.iter().position(|word| word.known() == Some("--")).map(|at| at + 1);
         // Options that take a word hide where the command begins, so each place where it may begin is read.
         let first = dashes.unwrap_or(0);
-        let last = if dashes.is_some() { first } else { first + INSIDE_PLACES_MAX };
+        let places = if has_verb { INSIDE_PLACES_MAX } else { 8 * INSIDE_PLACES_MAX };
+        let last = if dashes.is_some() { first } else { first + places };
         for command in (first..=last).filter_map(|at| rest.get(at..)) {
             let is_program =
                 |name: &str| !name.starts_with('-') && self.programs.knows(name.rsplit('/').next().unwrap_or(name));
@@ -268,25 +263,6 @@ impl Walk<'_> {
     }
 }
 
-/// Where the command begins after options, of which `valued` take a word; nothing if an option can't be known.
-fn command_after_options(words: &[Word], valued: &[&str]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        if word.splits() {
-            return None;
-        }
-        let text = word.text();
-        if word.known() == Some("--") {
-            return Some(at + 1);
-        }
-        if !text.starts_with('-') {
-            break;
-        }
-        at += 1 + usize::from(valued.contains(&text));
-    }
-    Some(at.min(words.len()))
-}
-
 /// The words that `xargs` without options makes of what it reads, if that is known.
 fn read_words(input: &Input) -> Option<Vec<Word>> {
     let Input::Text(text) = input else { return None };
@@ -295,19 +271,10 @@ fn read_words(input: &Input) -> Option<Vec<Word>> {
 }
 
 /// What `xargs` replaces by what it reads, if it is told to.
-fn replaced_text(options: &[Word]) -> Option<String> {
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        match option.text() {
-            "-I" => return options.next().and_then(Word::known).map(str::to_owned),
-            "-i" | "--replace" => return Some("{}".to_owned()),
-            text => {
-                let attached = text.strip_prefix("-I").or(text.strip_prefix("--replace=")).or(text.strip_prefix("-i"));
-                if let Some(mark) = attached {
-                    return Some(mark.to_owned());
-                }
-            }
-        }
+fn replaced_text(options: &Leading<'_>) -> Option<String> {
+    let replacing = options.options.iter().rev().find(|option| option.is(&["-I", "-i", "--replace"]))?;
+    match replacing.value {
+        Some(value) => value.text().map(str::to_owned),
+        None => Some("{}".to_owned()),
     }
-    None
 }
