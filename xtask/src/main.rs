@@ -1,5 +1,6 @@
 //! The project's own commands: `cargo xtask test` checks everything that a change must pass, `cargo xtask
-//! bench` measures what the budgets promise, `cargo xtask fuzz` looks for input that core's readers can't bear.
+//! bench` measures what the budgets promise, `cargo xtask fuzz` looks for input that core's readers can't bear, and
+//! `cargo xtask fuzz differential` for lines that are called safe and are not.
 //!
 //! One file per command. `check.rs` runs a step and shows what it took, `tally.rs` counts test results,
 //! `licences.rs` compares licences with `deny.toml`, `clients.rs` our wire formats with the official clients.
@@ -7,6 +8,7 @@
 mod bench;
 mod check;
 mod clients;
+mod differential;
 mod fuzz;
 mod licences;
 mod tally;
@@ -48,8 +50,23 @@ enum Command {
         /// How long each target runs
         #[arg(long, default_value_t = 60)]
         seconds: u64,
-        /// Only this one: `brief`, `patch`, `trace`
+        /// Only this one, such as `patch`; or `differential`, which `fuzz` alone leaves out
+        ///
+        /// `differential` makes lines of shells, has them read, and runs those that are called safe in bash and dash,
+        /// in the sandbox: what one of them destroys is found. Every `cargo xtask test` tries 50,000.
         target: Option<String>,
+        /// What the lines of `differential` are made from
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How many lines `differential` makes
+        #[arg(long, default_value_t = 50_000)]
+        lines: u64,
+        /// The number of the first of them
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many sandboxes `differential` runs lines in at the same time
+        #[arg(long, default_value_t = 1)]
+        jobs: u64,
     },
 }
 
@@ -58,6 +75,11 @@ fn main() -> ExitCode {
         Command::Test => test::run(test::steps),
         Command::Clients => test::run(clients::check),
         Command::Bench { args } => bench::run(&args),
-        Command::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
+        Command::Fuzz { target: Some(target), seed, lines, from, jobs, .. } if target == "differential" => {
+            let numbers = [("--seed", seed), ("--lines", lines), ("--from", from), ("--jobs", jobs)];
+            let args = numbers.iter().flat_map(|(name, number)| [(*name).to_owned(), number.to_string()]);
+            differential::run(&args.collect::<Vec<_>>())
+        }
+        Command::Fuzz { seconds, target, .. } => fuzz::run(seconds, target.as_deref()),
     }
 }

@@ -10,12 +10,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::check::{self, Step, succeed};
 use crate::tally::Tally;
-use crate::{clients, licences};
+use crate::{clients, differential, licences};
 
 /// Programs that tests start, and the Debian packages that have them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("git", "git"),
     ("sh", "dash"),
+    ("dash", "dash"),
     ("bash", "bash"),
     ("awk", "mawk"),
     ("python3", "python3"),
@@ -73,6 +74,7 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
         let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
         check::run(&with_browser(Step::cargo("tests", &tests)), tally)?;
     }
+    differential::check(tally)?;
     clients::check(tally)
 }
 

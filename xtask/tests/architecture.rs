@@ -98,9 +98,14 @@ fn dependencies_between_our_crates_point_one_way() {
 }
 
 /// The members beside `crates/`: who works on the project needs its program, not its crates, and only the
-/// benchmarks measure crates from within, and only fuzzing calls readers directly.
-const BESIDE_MAY_NAME: &[(&str, &[&str])] =
-    &[("xtask", &[]), ("fuzz", &["core"]), ("benches", &["core", "ports", "store", "agents", "tools", "runtime"])];
+/// benchmarks measure crates from within, and only fuzzing calls readers directly. Beside them the differential
+/// fuzzing needs the sandbox, in which it runs what was read.
+const BESIDE_MAY_NAME: &[(&str, &[&str])] = &[
+    ("xtask", &[]),
+    ("fuzz", &["core"]),
+    ("fuzz/differential", &["core", "host"]),
+    ("benches", &["core", "ports", "store", "agents", "tools", "runtime"]),
+];
 
 #[test]
 fn members_beside_the_crates_name_only_what_they_may() {

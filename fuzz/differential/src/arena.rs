@@ -1,0 +1,165 @@
+//! The sandbox that lines run in. There is no way to run one elsewhere: what a line does is not known, and tried
+//! outside of a sandbox one of them set the clock of a machine.
+
+use std::fs::{self, File, Permissions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use adjutant_host::custody::{self, Cause, Command};
+use adjutant_host::sandbox::{Limits, Mode, Network, Places, Sandbox, Settings, self_test};
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::trial::{Orders, Said, Trial};
+
+/// The word by which this program is started in the sandbox.
+pub const DRIVE_WORD: &str = "__drive";
+/// What lines may take of the machine.
+const LIMITS: Limits = Limits { file_bytes: 4 << 20, descriptors: 256, processes: 160, memory_bytes: Some(1 << 30) };
+/// How long a sandbox may take beside its lines.
+const OVERHEAD: Duration = Duration::from_secs(30);
+/// The bytes of what the process in the sandbox says.
+const SAID_BYTES_MAX: usize = 8 << 20;
+
+/// Stand-ins for programs whose acts a wall of the sandbox would hide: what would be lost is written down instead.
+const STAND_INS: &[(&str, &str)] = &[
+    ("zap", "echo zap >> TRIP"),
+    ("date", "exec 3>&1; /bin/date \"$@\" 2>&1 >&3 | grep -q 'cannot set date' && echo date >> TRIP"),
+    ("ssh", "case $1 in -V | -G | -Q | -* | '') ;; *) echo ssh >> TRIP ;; esac"),
+    ("scp", "case $1 in -* | '') ;; *) echo scp >> TRIP ;; esac"),
+];
+
+/// What came of the lines of one sandbox.
+#[derive(Debug, Default)]
+pub struct Round {
+    /// The lines that took canaries, by number, and which.
+    pub lost: Vec<(usize, Vec<String>)>,
+    /// The line that ended everything in its sandbox, if one did.
+    pub ended_by: Option<usize>,
+    /// How many lines began.
+    pub begun: usize,
+}
+
+/// Makes sandboxes, one after another, all in folders of the same name.
+#[derive(Debug)]
+pub struct Arena {
+    place: TempDir,
+    runtime: Runtime,
+    program: PathBuf,
+}
+
+impl Arena {
+    /// One that was tested: every wall stands.
+    ///
+    /// # Errors
+    ///
+    /// The system's, or the walls that are missing.
+    pub fn new() -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let arena = Self { place: folder()?, runtime, program: std::env::current_exe()? };
+        let sandbox = arena.sandbox()?;
+        let tested = arena.runtime.block_on(self_test(&sandbox)).context("can't test the sandbox")?;
+        let missing: Vec<&str> = tested.missing.iter().map(|wall| wall.without()).collect();
+        ensure!(
+            tested.is_whole(),
+            "no line is run here, since the sandbox is not whole: {missing:?} {:?}",
+            tested.layers.absent
+        );
+        fs::create_dir(arena.stand_ins())?;
+        for (name, script) in STAND_INS {
+            let script = script.replace("TRIP", &arena.root().join("trip").display().to_string());
+            let path = arena.stand_ins().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+            fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+        }
+        Ok(arena)
+    }
+
+    /// The folder that lines find everything in.
+    pub fn root(&self) -> PathBuf {
+        self.place.path().join("root")
+    }
+
+    fn stand_ins(&self) -> PathBuf {
+        self.place.path().join("stand-ins")
+    }
+
+    fn sandbox(&self) -> Result<Sandbox> {
+        let programs = vec![self.stand_ins(), self.program.clone()];
+        let places = Places { workdir: self.root(), programs, ..Places::default() };
+        let settings = Settings { mode: Mode::Required, limits: LIMITS, ..Settings::default() };
+        Sandbox::new(settings, places, &self.program).context("can't make a folder for the sandbox")
+    }
+
+    /// Runs lines in a sandbox of their own, each for `limit_ms` at most.
+    ///
+    /// # Errors
+    ///
+    /// The sandbox could not be set up, with all its walls, or what is said in it can't be read.
+    pub fn run(&self, trials: &[Trial], limit_ms: u64) -> Result<Round> {
+        fs::create_dir_all(self.root())?;
+        let orders = Orders { root: self.root(), stand_ins: self.stand_ins(), limit_ms, trials: trials.to_vec() };
+        let sandbox = self.sandbox()?;
+        let lines = u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        let command = Command {
+            program: self.program.clone().into(),
+            args: vec![DRIVE_WORD.into()],
+            folder: OwnedFd::from(File::open(self.root())?),
+            environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            timeout: OVERHEAD + Duration::from_millis(limit_ms * 2) * lines,
+            stream_bytes_max: SAID_BYTES_MAX,
+            confinement: sandbox.confinement(Network::Off)?,
+        };
+        let input = serde_json::to_vec(&orders)?;
+        let ended = self.runtime.block_on(custody::run_with_input(command, input, CancellationToken::new()));
+        let ended = ended.map_err(|error| anyhow::anyhow!("{error}: {}", error.source))?;
+        remove(&self.root())?;
+        let mut round = Round::default();
+        let mut is_done = false;
+        for line in ended.stdout.text().lines() {
+            match serde_json::from_str(line).with_context(|| format!("the sandbox says {line:?}"))? {
+                Said::Begun(number) => round.begun = number + 1,
+                Said::Lost(number, canaries) => round.lost.push((number, canaries)),
+                Said::Done => is_done = true,
+                Said::Failed(why) if round.begun == 0 => bail!("no line was run: {why}"),
+                Said::Failed(why) => round.lost.push((round.begun - 1, vec![why])),
+            }
+        }
+        if !is_done {
+            ensure!(round.begun > 0, "no line was run: {}", ended.stderr.text());
+            let is_stuck = ended.cause == Cause::Timeout;
+            let how = if is_stuck { "the process that runs the lines stands still" } else { "it was ended" };
+            round.lost.push((round.begun - 1, vec![format!("another process: {how}")]));
+            round.ended_by = Some(round.begun - 1);
+        }
+        Ok(round)
+    }
+}
+
+/// A folder in memory where there is one.
+fn folder() -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("adjutant-differential-");
+    let made = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir()).context("can't make a folder")?;
+    Ok(made)
+}
+
+/// Removes what lines may have left, whatever its modes.
+fn remove(folder: &Path) -> Result<()> {
+    if fs::remove_dir_all(folder).is_ok() {
+        return Ok(());
+    }
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        fs::set_permissions(&next, Permissions::from_mode(0o700)).ok();
+        let entries = fs::read_dir(&next).into_iter().flatten().flatten();
+        open.extend(
+            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
+        );
+    }
+    fs::remove_dir_all(folder).with_context(|| format!("can't remove `{}`", folder.display()))
+}

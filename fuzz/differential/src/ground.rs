@@ -1,0 +1,273 @@
+//! The folder that lines run in: a small repository, a home, a folder beside it. It is the same before each line.
+//!
+//! Everything of it is kept in memory, so that a line can destroy all there is on the disk. After a line, what
+//! differs by its stamp is written anew; mostly that is nothing.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, ensure};
+
+/// Files of the repository's first commit. What of them is a canary is said in `canaries.rs`.
+const COMMITTED: &[(&str, &str)] = &[
+    ("src/main.c", "int main() { return 0; }\n"),
+    ("src/lib.c", "int lib;\n"),
+    ("test/t.txt", "a test\n"),
+    ("keep/one.txt", "one\n"),
+    ("README.md", "# read me\n"),
+    ("a.txt", "a\n"),
+    ("f.txt", "zap\nrm x\n"),
+    ("x", "x\n"),
+    ("f", "rm x\n"),
+    ("g", "zap\n"),
+    ("a", "b\na\n"),
+    ("b", "1\n2\n"),
+    (".gitignore", ".env\ncache/\ntarget/\nbuild/\ndist/\n"),
+    ("zap.sh", "echo zap.sh >> TRIP\n"),
+    ("zap.py", "open('TRIP', 'a').write('zap.py')\n"),
+    ("zap.pl", "open F, '>>', 'TRIP'; print F 'zap.pl';\n"),
+    ("zap.mk", "all:\n\t@echo zap.mk >> TRIP\n"),
+];
+/// Files that are changed or new since, and those beside the repository.
+const UNCOMMITTED: &[(&str, &str)] = &[
+    ("work/src/main.c", "int main() { return 0; }\n/* not committed */\n"),
+    ("work/a.txt", "a\nnot committed\n"),
+    ("work/notes.txt", "notes that git does not know\n"),
+    ("work/new/n.txt", "new\n"),
+    ("work/.env", "KEY=none\n"),
+    ("work/cache/c.bin", "ignored\n"),
+    ("work/target/x", "built\n"),
+    ("work/build/x", "built\n"),
+    ("work/dist/x", "built\n"),
+    ("outside/precious.txt", "precious\n"),
+    ("outside/x", "outside\n"),
+    ("home/.bashrc", "# nothing\n"),
+    ("home/docs/d.txt", "documents\n"),
+    ("home/.gitconfig", "[user]\n\tname = n\n\temail = n@example.com\n[core]\n\tcheckStat = minimal\n"),
+    ("trip", ""),
+];
+/// What makes the history: commits on two branches with the same files, tags, two stashes.
+const HISTORY: &[&[&str]] = &[
+    &["init", "-q", "-b", "main"],
+    &["remote", "add", "origin", "http://canary.example/r.git"],
+    &["add", "-A"],
+    &["commit", "-q", "-m", "first"],
+    &["tag", "v1"],
+    &["commit", "-q", "--allow-empty", "-m", "second"],
+    &["tag", "-a", "-m", "annotated", "v2"],
+    &["branch", "other"],
+    &["checkout", "-q", "other"],
+    &["commit", "-q", "--allow-empty", "-m", "third"],
+    &["checkout", "-q", "main"],
+    &["commit", "-q", "--allow-empty", "-m", "fourth"],
+];
+
+/// How a file was when it was written, by what any change of it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    mode: u32,
+    /// Of a file or link: inode, size, times of change in nanoseconds. None of a folder: what is in it has its own.
+    inner: Option<(u64, u64, i128, i128)>,
+}
+
+/// What is at a path.
+#[derive(Debug)]
+enum Content {
+    Folder,
+    File { bytes: Vec<u8>, modified: SystemTime },
+}
+
+/// The folder with its content.
+#[derive(Debug)]
+pub struct Ground {
+    root: PathBuf,
+    stand_ins: PathBuf,
+    kept: BTreeMap<PathBuf, (Content, u32)>,
+    stamps: BTreeMap<PathBuf, Stamp>,
+}
+
+impl Ground {
+    /// Makes everything in the empty folder `root`.
+    ///
+    /// # Errors
+    ///
+    /// The system's, or git's.
+    pub fn new(root: &Path, stand_ins: &Path) -> Result<Self> {
+        let mut ground = Self {
+            root: root.to_owned(),
+            stand_ins: stand_ins.to_owned(),
+            kept: BTreeMap::new(),
+            stamps: BTreeMap::new(),
+        };
+        fs::create_dir_all(root.join("home"))?;
+        for (path, text) in COMMITTED {
+            ground.write(&format!("work/{path}"), text)?;
+        }
+        ground.write("home/.gitconfig", "[user]\n\tname = n\n\temail = n@example.com\n")?;
+        for args in HISTORY {
+            ground.git(args)?;
+        }
+        for message in ["older", "newer"] {
+            ground.write("work/README.md", message)?;
+            ground.git(&["stash", "push", "-q", "-m", message])?;
+        }
+        ground.git(&["gc", "-q"])?;
+        for (path, text) in UNCOMMITTED {
+            ground.write(path, text)?;
+        }
+        ground.git(&["status", "-s"])?;
+        ground.keep()?;
+        Ok(ground)
+    }
+
+    /// The folder that lines run in.
+    pub fn workdir(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    /// The folder that everything lies in.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What is known to have been at `path`.
+    pub fn original(&self, path: &str) -> &[u8] {
+        match self.kept.get(Path::new(path)) {
+            Some((Content::File { bytes, .. }, _)) => bytes,
+            Some((Content::Folder, _)) | None => &[],
+        }
+    }
+
+    /// A command with the environment that lines have.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.stand_ins.display());
+        let proxy = format!("http://127.0.0.1:{}", crate::canaries::PORT);
+        command.current_dir(self.workdir()).env_clear();
+        command.env("PATH", path).env("HOME", self.root.join("home")).env("LANG", "C.UTF-8").env("TMPDIR", "/tmp");
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "true");
+        command.env("PYTHONDONTWRITEBYTECODE", "1").env("no_proxy", "127.0.0.1,localhost");
+        command.env("http_proxy", &proxy).env("https_proxy", &proxy).env("all_proxy", &proxy);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// What git prints for `args` in the workdir.
+    ///
+    /// # Errors
+    ///
+    /// The system's, or that git failed.
+    pub fn git(&self, args: &[&str]) -> Result<String> {
+        let mut git = self.command("git");
+        let output = git.args(["-c", "init.templateDir="]).args(args).stdout(Stdio::piped()).output()?;
+        ensure!(output.status.success(), "git {args:?} ended with {}", output.status);
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The paths that are not as they were, relative to the root.
+    pub fn changed(&self) -> Vec<PathBuf> {
+        let now = self.walk();
+        let differs = self.stamps.iter().filter(|(path, stamp)| now.get(*path) != Some(stamp)).map(|(path, _)| path);
+        differs.chain(now.keys().filter(|path| !self.stamps.contains_key(*path))).cloned().collect()
+    }
+
+    /// Makes `changed` as it was.
+    ///
+    /// # Errors
+    ///
+    /// The system's: then no other line can be tried.
+    pub fn restore(&mut self, changed: &[PathBuf]) -> Result<()> {
+        for path in changed.iter().rev() {
+            self.remove(path);
+        }
+        for (path, (content, mode)) in &self.kept {
+            let whole = self.root.join(path);
+            if fs::symlink_metadata(&whole).is_ok() {
+                continue;
+            }
+            match content {
+                Content::Folder => fs::create_dir(&whole).with_context(|| format!("`{}`", whole.display()))?,
+                Content::File { bytes, modified } => {
+                    fs::write(&whole, bytes).with_context(|| format!("`{}`", whole.display()))?;
+                    fs::File::options().append(true).open(&whole)?.set_modified(*modified)?;
+                }
+            }
+            fs::set_permissions(&whole, Permissions::from_mode(*mode))?;
+        }
+        self.stamps = self.walk();
+        Ok(())
+    }
+
+    /// Removes what is at a path, with all below if it is a folder that was not there.
+    fn remove(&self, path: &Path) {
+        let whole = self.root.join(path);
+        let Ok(found) = fs::symlink_metadata(&whole) else { return };
+        if !found.is_dir() {
+            fs::remove_file(&whole).ok();
+            return;
+        }
+        match self.kept.get(path) {
+            Some((Content::Folder, mode)) => {
+                fs::set_permissions(&whole, Permissions::from_mode(*mode)).ok();
+            }
+            Some((Content::File { .. }, _)) | None => {
+                fs::set_permissions(&whole, Permissions::from_mode(0o700)).ok();
+                fs::remove_dir_all(&whole).ok();
+            }
+        }
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        let whole = self.root.join(path);
+        whole.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let trip = self.root.join("trip");
+        fs::write(&whole, text.replace("TRIP", &trip.display().to_string()))?;
+        let mode = if path.ends_with(".sh") { 0o755 } else { 0o644 };
+        fs::set_permissions(&whole, Permissions::from_mode(mode))
+    }
+
+    fn keep(&mut self) -> io::Result<()> {
+        self.stamps = self.walk();
+        for path in self.stamps.keys() {
+            let whole = self.root.join(path);
+            let found = fs::symlink_metadata(&whole)?;
+            let content = if found.is_dir() {
+                Content::Folder
+            } else {
+                Content::File { bytes: fs::read(&whole)?, modified: found.modified()? }
+            };
+            self.kept.insert(path.clone(), (content, found.mode() & 0o7777));
+        }
+        Ok(())
+    }
+
+    /// Everything below the root with its stamp. What can't be listed is not there.
+    fn walk(&self) -> BTreeMap<PathBuf, Stamp> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![PathBuf::new()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(self.root.join(&folder)).into_iter().flatten().flatten() {
+                let path = folder.join(entry.file_name());
+                let Ok(metadata) = entry.metadata() else { continue };
+                if metadata.is_dir() {
+                    open.push(path.clone());
+                }
+                found.insert(path, stamp(&metadata));
+            }
+        }
+        found
+    }
+}
+
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
+    let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
+    let inner = (!metadata.is_dir()).then(|| (metadata.ino(), metadata.size(), modified, changed));
+    Stamp { mode: metadata.mode(), inner }
+}

@@ -1,0 +1,46 @@
+//! What the reader says of a line, for each shell whose grammar it knows.
+
+use std::path::Path;
+
+use adjutant_core::gate::rescue::{Extent, extent};
+use adjutant_core::gate::shell::{Dialect, Programs, Reading, ShellContext, read};
+use adjutant_core::gate::{Places, Verdict};
+
+use crate::trial::{Kept, Shell, Trial};
+
+/// The shells, as the reader knows them.
+pub const SHELLS: [(Shell, Dialect); 2] = [(Shell::Bash, Dialect::Bash), (Shell::Dash, Dialect::Sh)];
+
+/// Reads lines as the gate would in the folder below `root`.
+#[derive(Debug)]
+pub struct Judge {
+    places: Places,
+}
+
+impl Judge {
+    /// One for lines that run below `root`.
+    pub fn new(root: &Path) -> Self {
+        let at = |name: &str| root.join(name).display().to_string();
+        Self { places: Places { workdir: at("work"), home: at("home"), ..Places::default() } }
+    }
+
+    /// The reading of a line.
+    pub fn reading(&self, line: &str, dialect: Dialect) -> Reading {
+        let context = ShellContext { shell: dialect, folder: ".", places: &self.places, programs: Programs::builtin() };
+        read(line, &context)
+    }
+
+    /// The line as a trial in `shell`, if it is called safe there.
+    pub fn trial(&self, line: &str, (shell, dialect): (Shell, Dialect)) -> Option<Trial> {
+        let reading = self.reading(line, dialect);
+        if reading.verdict() != Verdict::Safe {
+            return None;
+        }
+        let kept = match extent(&reading.effects, &[]) {
+            None => Kept::Nothing,
+            Some(Extent::Paths(paths)) => Kept::Paths(paths),
+            Some(Extent::Whole) => Kept::Everything,
+        };
+        Some(Trial { shell, line: line.to_owned(), kept })
+    }
+}

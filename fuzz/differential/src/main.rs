@@ -1,0 +1,122 @@
+//! Runs the command lines that the shell reader calls safe in real shells, and looks for what they destroyed.
+//!
+//! In: a seed and a number of lines. Out: each line that was called safe and took a canary, made shorter, with what
+//! repeats it; exit code 1 if there is one. Lines run in the project's own sandbox only, and none runs where a wall
+//! of it is missing.
+//!
+//! Begin with `hunt.rs`: lines are made in `mutate/`, judged in `judge.rs`, run by `drive.rs` in what `arena.rs` sets
+//! up; `ground.rs` is the folder that they run in, `canaries.rs` what must survive them.
+
+mod hunt;
+mod random;
+mod corpus;
+mod mutate;
+mod judge;
+mod trial;
+mod arena;
+mod drive;
+mod ground;
+mod canaries;
+mod shrink;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Look for lines that are called safe and destroy something
+#[derive(Parser)]
+#[command(name = "adjutant-differential")]
+struct Args {
+    /// What the lines are made from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many lines are made; each is judged for bash and for sh
+    #[arg(long, default_value_t = 50_000)]
+    lines: u64,
+    /// The number of the first line
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// How many sandboxes run at the same time
+    #[arg(long, default_value_t = 1)]
+    jobs: u64,
+    /// How long a line may run, in milliseconds
+    #[arg(long, default_value_t = 300)]
+    limit_ms: u64,
+    /// Print the lines and what the reader says of them, and run none
+    #[arg(long)]
+    print: bool,
+    /// Try whether every act that is planted takes a canary; otherwise nothing would be found
+    #[arg(long)]
+    acts: bool,
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    if let Some(code) = adjutant_host::sandbox::launched(args.by_ref()) {
+        return ExitCode::from(code);
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == arena::DRIVE_WORD) {
+        return ended(drive::run().map(|()| true));
+    }
+    let args = Args::parse();
+    ended(match (args.print, args.acts) {
+        (true, _) => print(&args),
+        (false, true) => acts(&args),
+        (false, false) => hunt(&args),
+    })
+}
+
+/// What a process ends with: 0 if all is well.
+fn ended(well: Result<bool>) -> ExitCode {
+    match well {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn hunt(args: &Args) -> Result<bool> {
+    let Args { seed, from, lines, jobs, limit_ms, .. } = *args;
+    let tally = hunt::Hunt { seed, from, lines, jobs, limit_ms }.run()?;
+    let hunt::Tally { judged, run, found, unrepeated } = tally;
+    println!(
+        "seed {seed}: {judged} lines judged for bash and sh, {run} runs of safe ones, {found} found, {unrepeated} unrepeated"
+    );
+    Ok(found == 0)
+}
+
+fn print(args: &Args) -> Result<bool> {
+    let mutator = mutate::Mutator::new()?;
+    let judge = judge::Judge::new(std::path::Path::new("/place"));
+    for index in args.from..args.from + args.lines {
+        let line = mutator.line(args.seed, index);
+        for (shell, dialect) in judge::SHELLS {
+            println!("{index} {} {:?} {line:?}", shell.program(), judge.reading(&line, dialect).verdict());
+        }
+    }
+    Ok(true)
+}
+
+fn acts(args: &Args) -> Result<bool> {
+    let arena = arena::Arena::new()?;
+    let trials = judge::SHELLS.iter().flat_map(|(shell, _)| {
+        mutate::acts().map(|act| trial::Trial { shell: *shell, line: act.to_owned(), kept: trial::Kept::Nothing })
+    });
+    let mut open: Vec<trial::Trial> = trials.collect();
+    let mut survived = Vec::new();
+    while !open.is_empty() {
+        let round = arena.run(&open, args.limit_ms)?;
+        let rest = open.split_off(round.begun.clamp(1, open.len()));
+        let is_lost = |number: usize| round.lost.iter().any(|(lost, _)| *lost == number);
+        survived.extend(open.into_iter().enumerate().filter(|(number, _)| !is_lost(*number)).map(|(_, trial)| trial));
+        open = rest;
+    }
+    for trial in &survived {
+        println!("takes no canary: {} -c {:?}", trial.shell.program(), trial.line);
+    }
+    Ok(survived.is_empty())
+}

@@ -1,0 +1,88 @@
+//! What passes between the process outside and the one in the sandbox.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The shell that runs a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shell {
+    /// bash.
+    Bash,
+    /// dash, for what POSIX says of sh.
+    Dash,
+}
+
+impl Shell {
+    /// The program.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Dash => "dash",
+        }
+    }
+}
+
+/// What of the workdir is kept for undo before a line runs, so that its loss is no loss.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// Nothing.
+    Nothing,
+    /// These files and folders with all below.
+    Paths(Vec<String>),
+    /// All of it.
+    Everything,
+}
+
+impl Kept {
+    /// Whether the file at `path`, relative to the workdir, is kept.
+    pub fn covers(&self, path: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Everything => true,
+            Self::Paths(paths) => paths.iter().any(|kept| {
+                path.strip_prefix(kept.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }),
+        }
+    }
+}
+
+/// A line to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Who runs it.
+    pub shell: Shell,
+    /// The line.
+    pub line: String,
+    /// What is kept of the workdir before it runs.
+    pub kept: Kept,
+}
+
+/// What the process in the sandbox is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Orders {
+    /// The folder that everything lies in.
+    pub root: PathBuf,
+    /// The folder of the stand-ins for programs.
+    pub stand_ins: PathBuf,
+    /// How long each line may run.
+    pub limit_ms: u64,
+    /// The lines, in order.
+    pub trials: Vec<Trial>,
+}
+
+/// What the process in the sandbox says, a line each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// The line with this number begins.
+    Begun(usize),
+    /// This line took these canaries.
+    Lost(usize, Vec<String>),
+    /// All lines were run.
+    Done,
+    /// It can't go on, and why.
+    Failed(String),
+}
