@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -88,7 +88,7 @@ impl Canaries {
         if self.is_reached() {
             lost.push("network: somebody was contacted".to_owned());
         }
-        if !is_living(self.process) {
+        if priority(self.process) != priority(std::process::id()) {
             lost.push("another process".to_owned());
             self.process = start_process(ground)?;
         }
@@ -164,11 +164,11 @@ fn start_process(ground: &Ground) -> Result<u32> {
     Ok(process)
 }
 
-/// Whether a process is there, is not stopped, and has the priority that it began with.
-fn is_living(process: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")) else { return false };
+/// The priority of a process; none if it is not there or is stopped.
+fn priority(process: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // After the name, which may contain anything: state, then numbers; the priority's is the seventeenth field.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let is_awake = fields.first().is_some_and(|state| matches!(*state, "S" | "R" | "D"));
-    is_awake && fields.get(16).is_some_and(|nice| *nice == "0")
+    fields.get(16).filter(|_| is_awake).map(|nice| (*nice).to_owned())
 }
