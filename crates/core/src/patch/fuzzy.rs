@@ -12,8 +12,6 @@ use super::place::{Edit, Misfit, OldLine, Placer, edits, signed};
 const DIFFERING_MAX: u8 = 2;
 /// How far an alignment may be off its diagonal: one line for each that differs.
 const OFFSETS: usize = 2 * DIFFERING_MAX as usize + 1;
-/// How far from the stated line a place may be to be preferred over another one as good.
-const STATED_DISTANCE_MAX: u64 = 3;
 
 /// A place found.
 pub(super) struct Found {
@@ -41,7 +39,8 @@ pub(super) fn find(
             white_space = white_space.or(usize::try_from(start).ok());
             continue;
         }
-        let Some(edits) = edits(hunk, &aligned.map).filter(|edits| placer.are_free(edits)) else {
+        let first = aligned.map.first().copied().flatten();
+        let Some(edits) = edits(hunk, &aligned.map).filter(|edits| placer.are_free(edits, first)) else {
             continue;
         };
         let found = Found { start, differing: u32::from(aligned.differing), map: aligned.map, edits };
@@ -55,9 +54,7 @@ pub(super) fn find(
     }
     if best.len() > 1 {
         let starts = best.iter().map(|found| usize::try_from(found.start).unwrap_or(0)).collect();
-        let near =
-            |found: &Found| expected.is_some_and(|expected| found.start.abs_diff(expected) <= STATED_DISTANCE_MAX);
-        best.retain(near);
+        best.retain(|found| expected == Some(found.start));
         if best.len() != 1 {
             return Err(Misfit::Ambiguous(starts));
         }

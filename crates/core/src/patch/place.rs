@@ -3,7 +3,7 @@
 //! All hunks are placed against the file as it was, so that a hunk which adds lines moves no other.
 //! `fuzzy.rs` is asked only where no exact place exists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fuzzy;
 use super::parse::{Hunk, Kind};
@@ -93,8 +93,10 @@ impl Effort {
 pub(super) struct Placer<'t, 'a> {
     pub(super) text: &'t Text<'a>,
     pub(super) effort: &'t mut Effort,
-    /// What is taken already: start of an edit to its length.
+    /// What is replaced already: its first line to how many there are.
     taken: BTreeMap<usize, usize>,
+    /// Before which lines something is added already.
+    added: BTreeSet<usize>,
     /// How far the last placed hunk was from where its header said.
     drift: i64,
     /// The line after the last placed hunk.
@@ -106,7 +108,7 @@ pub(super) struct Placer<'t, 'a> {
 impl<'t, 'a> Placer<'t, 'a> {
     pub(super) fn new(text: &'t Text<'a>, hunks: &[Hunk<'_>], effort: &'t mut Effort) -> Self {
         let minds_endings = hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.text.ends_with('\r'));
-        Self { text, effort, taken: BTreeMap::new(), drift: 0, after: 0, minds_endings }
+        Self { text, effort, taken: BTreeMap::new(), added: BTreeSet::new(), drift: 0, after: 0, minds_endings }
     }
 
     /// Finds the place of the next hunk in the order of the patch.
@@ -154,11 +156,10 @@ impl<'t, 'a> Placer<'t, 'a> {
                 }
             }
         }
-        let has_context = old.iter().any(|line| !line.deleted);
         match (expected, starts.as_slice()) {
             (_, []) => taken.map_or(Ok(None), |line| Err(Misfit::Taken(line))),
             (_, [only]) => Ok(Some(*only)),
-            (Some(expected), _) if has_context => nearest(&starts, expected).map(Some),
+            // Which of them is meant can't be told by how far they are: a wrong number is no hint.
             (Some(_), _) => Err(Misfit::Ambiguous(starts)),
             (None, _) => {
                 let later: Vec<usize> = starts.iter().copied().filter(|start| *start >= self.after).collect();
@@ -191,15 +192,24 @@ impl<'t, 'a> Placer<'t, 'a> {
 
     fn is_free(&self, hunk: &Hunk<'_>, start: usize, len: usize) -> bool {
         let map: Vec<Option<usize>> = (start..start + len).map(Some).collect();
-        edits(hunk, &map).is_some_and(|edits| self.are_free(&edits))
+        edits(hunk, &map).is_some_and(|edits| self.are_free(&edits, Some(start)))
     }
 
-    /// Whether no edit meets one that was placed before.
-    pub(super) fn are_free(&self, edits: &[Edit]) -> bool {
+    /// Whether no edit meets one that was placed before. `first` is the first line that the hunk knows.
+    ///
+    /// Hunks that touch don't meet: one adds what goes before the line that another replaces, or two that know
+    /// different lines add something between them.
+    pub(super) fn are_free(&self, edits: &[Edit], first: Option<usize>) -> bool {
         edits.iter().all(|edit| {
-            let meets_itself = self.taken.contains_key(&edit.at);
+            let touches = self.after == edit.at && first == Some(edit.at);
+            let meets_itself = match edit.remove {
+                0 => self.added.contains(&edit.at) && !touches,
+                _ => self.taken.contains_key(&edit.at),
+            };
             let meets_earlier = self.taken.range(..edit.at).next_back().is_some_and(|(at, len)| at + len > edit.at);
-            let meets_later = edit.remove > 1 && self.taken.range(edit.at + 1..edit.at + edit.remove).next().is_some();
+            let inside = edit.at + 1..(edit.at + edit.remove).max(edit.at + 1);
+            let meets_later =
+                self.taken.range(inside.clone()).next().is_some() || self.added.range(inside).next().is_some();
             !meets_itself && !meets_earlier && !meets_later
         })
     }
@@ -219,7 +229,7 @@ impl<'t, 'a> Placer<'t, 'a> {
             return Err(Misfit::BeyondEnd);
         }
         let edits = vec![Edit { at, remove: 0, insert: (0..hunk.lines.len()).collect() }];
-        if !self.are_free(&edits) {
+        if !self.are_free(&edits, None) {
             return Err(Misfit::Taken(at));
         }
         let drift = self.drift;
@@ -237,7 +247,10 @@ impl<'t, 'a> Placer<'t, 'a> {
         moved: i64,
     ) -> Placement {
         for edit in &edits {
-            self.taken.insert(edit.at, edit.remove);
+            match edit.remove {
+                0 => drop(self.added.insert(edit.at)),
+                lines => drop(self.taken.insert(edit.at, lines)),
+            }
         }
         self.drift = moved;
         let end = map.iter().flatten().max().map(|last| last + 1);
@@ -265,17 +278,6 @@ pub(super) fn old_lines<'a>(hunk: &Hunk<'a>) -> Vec<OldLine<'a>> {
         no_newline: line.no_newline,
     })
     .collect()
-}
-
-/// The start nearest to `expected`; two at the same distance are ambiguous.
-fn nearest(starts: &[usize], expected: i64) -> Result<usize, Misfit> {
-    let distance = |start: &usize| (signed(*start) - expected).unsigned_abs();
-    let least = starts.iter().map(distance).min().ok_or(Misfit::NotFound)?;
-    let mut best = starts.iter().filter(|start| distance(start) == least);
-    match (best.next(), best.next()) {
-        (Some(only), None) => Ok(*only),
-        _ => Err(Misfit::Ambiguous(starts.to_vec())),
-    }
 }
 
 /// The edits a hunk makes, given the file's line for each of its old lines; none where it can't be told

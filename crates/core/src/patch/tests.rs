@@ -223,8 +223,17 @@ fn places_are_never_guessed() {
     let twice = "a\nx\nb\n\na\nx\nb\n";
     check_one_rejected(twice, "@@\n a\n-x\n+y\n b\n", "more than one place: lines 1, 5");
     check_one(twice, "@@ -5,3 +5,3 @@\n a\n-x\n+y\n b\n", "a\nx\nb\n\na\ny\nb\n");
-    // As near to the one as to the other.
-    check_one_rejected(twice, "@@ -3,3 +3,3 @@\n a\n-x\n+y\n b\n", "more than one place");
+    // How near it is to one of them says nothing.
+    for stated in [2, 3, 4, 6, 100] {
+        let patch = format!("@@ -{stated},3 +{stated},3 @@\n a\n-x\n+y\n b\n");
+        check_one_rejected(twice, &patch, "more than one place: lines 1, 5");
+    }
+    // What an earlier hunk moved is counted.
+    check_one(
+        "0\n1\na\nx\nb\na\nx\nb\n",
+        "@@ -1,2 +1,2 @@\n 1\n-a\n+A\n@@ -5,3 +5,3 @@\n a\n-x\n+y\n b\n",
+        "0\n1\nA\nx\nb\na\ny\nb\n",
+    );
     // A bare removed line must be where it is said to be, or be the only one.
     check_one_rejected("x\n1\n2\nx\n", "@@ -2 +2 @@\n-x\n+y\n", "more than one place");
     check_one("x\n1\n2\n", "@@ -3 +3 @@\n-x\n+y\n", "y\n1\n2\n");
@@ -236,6 +245,52 @@ fn places_are_never_guessed() {
         "@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n@@ -1,3 +1,3 @@\n a\n-x\n+y\n b\n",
         "earlier hunk",
     );
+}
+
+#[test]
+fn a_wrong_line_chooses_none_of_several_places() {
+    let thrice = "x\nflush()\nend\ny\nflush()\nend\nz\nflush()\nend\n";
+    for stated in [1, 3, 4, 6, 7, 9, 100] {
+        let patch = format!("@@ -{stated},2 +{stated},2 @@\n-flush()\n+FLUSH()\n end\n");
+        check_one_rejected(thrice, &patch, "more than one place: lines 2, 5, 8");
+    }
+    check_one(
+        thrice,
+        "@@ -5,2 +5,2 @@\n-flush()\n+FLUSH()\n end\n",
+        "x\nflush()\nend\ny\nFLUSH()\nend\nz\nflush()\nend\n",
+    );
+    // The same where an unchanged line differs.
+    let alike = "a\nb\nflush()\nend\nx\na\nb\nflush()\nend\n";
+    for stated in [2, 4, 5] {
+        let patch = format!("@@ -{stated},4 +{stated},4 @@\n a\n other\n-flush()\n+FLUSH()\n end\n");
+        check_one_rejected(alike, &patch, "more than one place");
+    }
+}
+
+#[test]
+fn hunks_that_touch_are_no_conflict() {
+    let file = "one\ntwo\nthree\n";
+    for (patch, after) in [
+        // What is added stands before what is replaced, whichever hunk comes first.
+        ("@@ -1 +1,2 @@\n one\n+1.5\n@@ -2 +3 @@\n-two\n+2\n", "one\n1.5\n2\nthree\n"),
+        ("@@ -2 +3 @@\n-two\n+2\n@@ -1 +1,2 @@\n one\n+1.5\n", "one\n1.5\n2\nthree\n"),
+        ("@@ -1 +1 @@\n-one\n+1\n@@ -2 +2 @@\n-two\n+2\n@@ -3 +3 @@\n-three\n+3\n", "1\n2\n3\n"),
+        ("@@ -1 +1 @@\n-one\n+1\n@@ -2 +2,2 @@\n+1.5\n two\n", "1\n1.5\ntwo\nthree\n"),
+        ("@@ -2 +1,0 @@\n-two\n@@ -3 +2,2 @@\n+2.5\n three\n", "one\n2.5\nthree\n"),
+        // Both add between the same two lines, in the order of the patch.
+        ("@@ -1 +1,2 @@\n one\n+1.3\n@@ -2 +3,2 @@\n+1.6\n two\n", "one\n1.3\n1.6\ntwo\nthree\n"),
+    ] {
+        check_one(file, patch, after);
+    }
+    for patch in [
+        "@@ -1 +1,2 @@\n one\n+1.5\n@@ -1 +1,2 @@\n one\n+1.5\n",
+        "@@ -1,2 +1,3 @@\n one\n+1.5\n two\n@@ -1,2 +1,3 @@\n one\n+1.6\n two\n",
+        "@@ -1,0 +2 @@\n+1.3\n@@ -1,0 +2 @@\n+1.6\n",
+        "@@ -1,2 +1 @@\n-one\n-two\n+1\n@@ -1,2 +1,3 @@\n one\n+1.5\n two\n",
+        "@@ -2 +2 @@\n-two\n+2\n@@ -2 +2 @@\n-two\n+zwei\n",
+    ] {
+        check_one_rejected(file, patch, "earlier hunk");
+    }
 }
 
 #[test]
