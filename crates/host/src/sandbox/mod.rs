@@ -13,6 +13,7 @@ mod places;
 mod repository;
 mod watch;
 mod embedded;
+mod lost;
 mod orders;
 mod report;
 mod settings;

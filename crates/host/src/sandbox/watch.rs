@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::embedded::{Links, Tree};
+use super::lost::Holdings;
 use super::repository::{GitFolder, GitFolderKind, Repository};
 
 /// The largest file that is put back, in bytes: far more than any setting has.
@@ -41,6 +42,9 @@ pub(crate) struct Watch {
     places: Vec<Place>,
     /// What is checked out from the repository and its submodules.
     trees: Vec<Tree>,
+    /// The refs and objects that there are.
+    #[serde(default)]
+    held: Vec<Holdings>,
     /// The file that it is in.
     #[serde(skip)]
     kept: Option<PathBuf>,
@@ -80,19 +84,36 @@ enum State {
     Other,
 }
 
-/// Something that a command left and that was put aside.
+/// Something that a command left, changed or took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What came or was changed.
+    /// What came, was changed or is gone.
     pub path: PathBuf,
-    /// Where it is now; `None` if it could not be moved.
+    /// Where it is now; `None` if it could not be moved, or there was nothing to be moved.
     pub aside: Option<PathBuf>,
+    /// What is left of it.
+    #[serde(default)]
+    pub left: Left,
+}
+
+/// What is left of what a command changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Left {
+    /// What the command made of it, put aside if that was possible.
+    #[default]
+    Made,
+    /// What was there before: it was gone, and was put back.
+    Restored,
+    /// Nothing: it is gone.
+    Nothing,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.aside {
+            None if self.left == Left::Restored => write!(out, "`{path}` was gone and was put back"),
+            None if self.left == Left::Nothing => write!(out, "`{path}` is gone, or some of it"),
             Some(aside) => write!(out, "`{path}` was put aside as `{}`", aside.display()),
             None => write!(out, "`{path}` could not be put right: look at it before you run git there"),
         }
@@ -106,7 +127,7 @@ impl Watch {
             return Self::default();
         }
         let own = repository.folders.first().map(|folder| folder.at.clone());
-        let mut watch = Self { own, aside, places: Vec::new(), trees: Vec::new(), kept: None };
+        let mut watch = Self { own, aside, places: Vec::new(), trees: Vec::new(), held: Vec::new(), kept: None };
         let mut seen = BTreeSet::new();
         let roots: Vec<&Path> =
             repository.outside.iter().map(PathBuf::as_path).chain(std::iter::once(workdir)).collect();
@@ -126,6 +147,9 @@ impl Watch {
         }
         for folder in &repository.folders {
             watch.folder(folder, &mut seen);
+            if folder.kind == GitFolderKind::Whole {
+                watch.held.push(Holdings::of(&folder.at));
+            }
             watch.trees.extend(folder.tree.as_ref().map(|tree| links.tree(&folder.at, tree)));
         }
         watch
@@ -206,6 +230,11 @@ impl Watch {
                 findings.push(self.put_aside(&path));
             }
         }
+        for path in self.held.iter().flat_map(Holdings::lost) {
+            if findings.iter().all(|finding| finding.path != path) {
+                findings.push(Finding { path, aside: None, left: Left::Nothing });
+            }
+        }
         findings
     }
 
@@ -216,12 +245,12 @@ impl Watch {
         }
         let is_folder = State::of(&place.path) == State::Folder;
         if is_folder && (place.rule == Rule::Usable || (place.rule == Rule::Needed && place.was == State::Folder)) {
-            return (!make_usable(&place.path)).then(|| Finding { path: place.path.clone(), aside: None });
+            return (!make_usable(&place.path)).then(|| Finding::of(&place.path));
         }
         let was_there = State::of(&place.path) != State::Absent;
         let mut finding = match was_there {
             true => self.put_aside(&place.path),
-            false => Finding { path: place.path.clone(), aside: None },
+            false => Finding::of(&place.path),
         };
         let is_back = match &place.was {
             State::Absent => Ok(()),
@@ -231,7 +260,8 @@ impl Watch {
         };
         match is_back {
             // It was only taken away, and is there again.
-            Ok(()) if !was_there => None,
+            Ok(()) if !was_there && place.was == State::Absent => None,
+            Ok(()) if !was_there => Some(Finding { left: Left::Restored, ..finding }),
             Ok(()) => Some(finding),
             Err(_) => {
                 finding.aside = None;
@@ -244,7 +274,14 @@ impl Watch {
     fn put_aside(&self, path: &Path) -> Finding {
         let within = self.own.as_ref().map(|own| own.join(ASIDE));
         let aside = self.aside.iter().chain(&within).find_map(|folder| moved(path, folder).ok());
-        Finding { path: path.to_owned(), aside }
+        Finding { aside, ..Finding::of(path) }
+    }
+}
+
+impl Finding {
+    /// One that nothing could be done about.
+    fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), aside: None, left: Left::Made }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use adjutant_core::tool::{ToolMeta, ToolOutput};
+use adjutant_core::tool::{ResolvedPath, ToolMeta, ToolOutput};
 use adjutant_host::custody::{self, Cause, Command, Ended, NotStarted, STREAM_BYTES_MAX};
 use adjutant_host::sandbox::Network;
 use adjutant_ports::CancellationToken;
@@ -18,6 +18,7 @@ impl Inner {
     pub(super) async fn shell_exec(
         &self,
         args: ShellExec,
+        resolved: &[ResolvedPath],
         network: Network,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
@@ -32,7 +33,8 @@ impl Inner {
                 return Err(invalid("shell_exec", &format!("`{name}` must be text without a NUL and not blank")));
             }
         }
-        let folder = self.workdir.resolve(args.cwd.as_deref().unwrap_or(".")).map_err(|error| refused(&error))?;
+        let folder = args.cwd.as_deref().unwrap_or(".");
+        let folder = self.judged_place(folder, resolved).map_err(|error| error.result())?;
         let folder = self.workdir.open_folder(&folder).map_err(|error| refused(&error))?;
         let confinement = self.sandbox.confinement(network).map_err(|error| unconfined(&error))?;
         let timeout_ms = args.timeout_ms.map_or(TIMEOUT_MS_DEFAULT, |timeout| timeout.0).min(TIMEOUT_MS_MAX);
@@ -87,7 +89,7 @@ fn left_in_repository(ended: &Ended) -> String {
         return String::new();
     }
     let findings: Vec<String> = ended.findings.iter().map(ToString::to_string).collect();
-    format!("It left something in the repository that git would follow or run: {}. ", findings.join("; "))
+    format!("The repository is not as it was, where git follows, runs or needs it: {}. ", findings.join("; "))
 }
 
 fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
@@ -98,6 +100,7 @@ fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
         truncated: Some(truncated),
         exit_code: Some(exit_code),
         signal: ended.signal.clone(),
+        seen: None,
     };
     let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
     let mut first = match (ended.cause, &ended.signal) {

@@ -1,0 +1,184 @@
+//! What a repository lost by a command: refs that went otherwise than git deletes them, and objects.
+//!
+//! Git itself deletes both: a branch with its log, loose objects into a pack. So a ref counts as lost if its log is
+//! still there, if it is the one that HEAD names, or if the file with all packed refs went with it; objects if there
+//! are fewer and no pack came. What was lost can't be put back here; it is said, so that nobody goes on as if it were
+//! there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The most refs that are looked at one by one; of a repository with more, only objects are.
+const REFS_MAX: usize = 5_000;
+/// The file with refs that have none of their own.
+const PACKED: &str = "packed-refs";
+
+/// What a repository had before a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Holdings {
+    at: PathBuf,
+    /// Each ref, and whether it had a log.
+    refs: BTreeMap<String, bool>,
+    packed: bool,
+    /// The ref that HEAD names.
+    head: Option<String>,
+    loose: usize,
+    packs: BTreeSet<String>,
+}
+
+impl Holdings {
+    /// What the repository at `at` has now.
+    pub(super) fn of(at: &Path) -> Self {
+        let refs = refs(at).unwrap_or_default();
+        let has_log = |name: &String| at.join("logs").join(name).is_file();
+        Self {
+            at: at.to_owned(),
+            packed: at.join(PACKED).is_file(),
+            head: head(at).filter(|head| refs.contains(head)),
+            loose: loose(at),
+            packs: packs(at),
+            refs: refs.into_iter().map(|name| (name.clone(), has_log(&name))).collect(),
+        }
+    }
+
+    /// The paths of what it lost since; a folder stands for what was in it.
+    pub(super) fn lost(&self) -> Vec<PathBuf> {
+        let now = refs(&self.at);
+        let packed_is_gone = self.packed && !self.at.join(PACKED).is_file();
+        let is_lost = |(name, had_log): &(&String, &bool)| {
+            let log_is_left = **had_log && self.at.join("logs").join(name).is_file();
+            let is_head = self.head.as_ref() == Some(*name) && head(&self.at).as_ref() == Some(*name);
+            now.as_ref().is_some_and(|now| !now.contains(*name)) && (log_is_left || is_head || packed_is_gone)
+        };
+        let mut lost: Vec<PathBuf> = self.refs.iter().filter(is_lost).map(|(name, _)| self.at.join(name)).collect();
+        let packs = packs(&self.at);
+        let came = packs.difference(&self.packs).next().is_some();
+        let gone = self.packs.difference(&packs).next().is_some() || loose(&self.at) < self.loose;
+        if gone && !came {
+            lost.push(self.at.join("objects"));
+        }
+        lost
+    }
+}
+
+/// The names of all refs; none if there are too many to look at.
+fn refs(at: &Path) -> Option<BTreeSet<String>> {
+    let packed = fs::read_to_string(at.join(PACKED)).unwrap_or_default();
+    let named = packed.lines().filter(|line| !line.starts_with(['#', '^'])).filter_map(|line| line.split_once(' '));
+    let mut all: BTreeSet<String> = named.map(|(_, name)| name.to_owned()).collect();
+    let mut open = vec!["refs".to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(at.join(&folder)).into_iter().flatten().flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = format!("{folder}/{name}");
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(path),
+                Ok(kind) if kind.is_file() && !name.ends_with(".lock") => drop(all.insert(path)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        if all.len() + open.len() > REFS_MAX {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+fn head(at: &Path) -> Option<String> {
+    let head = fs::read_to_string(at.join("HEAD")).ok()?;
+    Some(head.strip_prefix("ref:")?.trim().to_owned())
+}
+
+fn names_in(folder: &Path) -> impl Iterator<Item = String> {
+    fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+fn packs(at: &Path) -> BTreeSet<String> {
+    names_in(&at.join("objects/pack")).filter(|name| name.ends_with(".pack")).collect()
+}
+
+/// How many objects have a file of their own.
+fn loose(at: &Path) -> usize {
+    let objects = at.join("objects");
+    let folders =
+        names_in(&objects).filter(|name| name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    folders.map(|folder| names_in(&objects.join(folder)).filter(|name| name.len() >= 38).count()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            let place = Self(tempfile::tempdir().expect("a folder"));
+            place.shell(
+                "git init -q -b main && echo 1 > f && git add f && git commit -qm one && git branch old && git tag v1 \
+                 && git tag v2 && git pack-refs --all && git branch new && echo 2 > f && git commit -qam two",
+            );
+            place
+        }
+
+        fn shell(&self, line: &str) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", line]).current_dir(self.0.path()).env_clear().envs([
+                ("GIT_AUTHOR_NAME", "a"),
+                ("GIT_AUTHOR_EMAIL", "a@b"),
+                ("GIT_COMMITTER_NAME", "a"),
+                ("GIT_COMMITTER_EMAIL", "a@b"),
+                ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ]);
+            shell.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            let done = shell.output().expect("a shell");
+            assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+        }
+    }
+
+    #[track_caller]
+    fn check(line: &str, expected: &[&str]) {
+        let place = Place::new();
+        let git = place.0.path().join(".git");
+        let before = Holdings::of(&git);
+        assert_eq!(before.lost(), [""; 0].map(PathBuf::from));
+        place.shell(line);
+        let lost: Vec<String> =
+            before.lost().iter().map(|path| path.strip_prefix(&git).expect("below").display().to_string()).collect();
+        assert_eq!(lost, expected, "{line}");
+    }
+
+    #[test]
+    fn what_was_taken_from_a_repository_is_told() {
+        check("rm .git/refs/heads/new", &["refs/heads/new"]);
+        check("rm .git/refs/heads/main", &["refs/heads/main"]);
+        check("rm -r .git/refs/heads .git/logs; mkdir .git/refs/heads", &["refs/heads/main"]);
+        check("rm .git/packed-refs", &["refs/heads/old", "refs/tags/v1", "refs/tags/v2"]);
+        check("rm -rf .git/objects/??", &["objects"]);
+        check("f=$(find .git/objects -type f | head -1); rm -f $f", &["objects"]);
+    }
+
+    #[test]
+    fn what_git_deletes_itself_is_no_loss() {
+        for line in [
+            "git branch -D old",
+            "git branch -D new",
+            "git tag -d v1",
+            "git branch -m new newer",
+            "git gc -q --prune=now",
+            "git pack-refs --all --prune",
+            "git repack -adq",
+            "echo 3 > f; git commit -qam three",
+            "git checkout -q -b other && git branch -D main",
+            "git stash -q; echo 4 > f; git stash -q; git stash drop -q",
+            "git update-ref -d refs/tags/v2",
+        ] {
+            check(line, &[]);
+        }
+    }
+}
