@@ -130,6 +130,7 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
             code: None,
             exit_code: None,
             settled: false,
+            seen: None,
         },
         Wanted::Ask(question) => {
             let Some(choice) = world::agreed(question) else { bail!("nobody answers {question:?}") };
@@ -150,5 +151,6 @@ fn call(number: u32) -> ToolCall {
         args: serde_json::json!({"path": "price.rs", "content": world::OUTPUT}),
         malformed: None,
         masked: false,
+        resolved: Vec::new(),
     }
 }

@@ -114,7 +114,7 @@ impl Tools for Still {
     fn prepare(&self, _: &ToolCall) -> Prepared {
         Prepared {
             changes: vec![FileChange { path: "price.rs".to_owned(), before: None, after: None }],
-            network: false,
+            ..Prepared::default()
         }
     }
 

@@ -115,7 +115,14 @@ fn said(role: OutgoingRole, text: &str, calls: Vec<ToolCall>) -> OutgoingMessage
 }
 
 fn call(id: &str, name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
+    ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        args,
+        malformed: None,
+        masked: false,
+        resolved: Vec::new(),
+    }
 }
 
 fn result(id: &str, name: &str, text: &str, is_error: bool) -> OutgoingMessage {

@@ -64,6 +64,23 @@ pub struct ToolCall {
     /// Whether a secret in the arguments was masked: such a call is never made from the journal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
+    /// The paths of the call that really are elsewhere, as they were when the call was asked for: a fact of the
+    /// driver's, whatever an agent says. A path that is not listed is where its text says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolved: Vec<ResolvedPath>,
+}
+
+/// Where a path that a call names really is: behind links, or in a folder that has another name besides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedPath {
+    /// The path as the call names it, relative to the workdir and in plain form.
+    pub path: String,
+    /// The path without links, relative to the workdir: what the tool opens.
+    pub place: String,
+    /// Another name of that place by which it is judged too: `.git/config` where a repository's own folder has
+    /// another name, or is mounted elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
 }
 
 /// What came of a call: what the agent is told, and how it went.
@@ -96,6 +113,26 @@ pub struct ToolMeta {
     /// The signal that ended a process, such as `SIGKILL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// The file that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<FileSeen>,
+}
+
+/// A file as an agent knows it: what it was when it was last read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeen {
+    /// The file, relative to the workdir, without links.
+    pub path: String,
+    /// The short hash of its whole content.
+    pub hash: String,
+    /// How many of its bytes were shown as others, because they are no text or a secret; at least so many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replaced: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl ToolOutput {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use adjutant_core::gate::custody::{FolderChange, Look};
-use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::tool::{FileChange, FileSeen, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
 
@@ -11,6 +11,13 @@ use crate::{CancellationToken, Pending};
 pub trait Tools: Send + Sync {
     /// The tools there are, in the order they are offered.
     fn specs(&self) -> ToolSpecs;
+
+    /// Looks where the paths that `call` names really are, so that the call is judged by that too. Only those that are
+    /// not where their text says are listed. A call whose paths have moved by the time it is made fails.
+    fn resolve(&self, call: &ToolCall) -> Vec<ResolvedPath> {
+        let _ = call;
+        Vec::new()
+    }
 
     /// Looks at what `call` would do to files, without doing it. Empty for a tool that writes none, and
     /// for a call that will fail before it writes anything.
@@ -25,6 +32,12 @@ pub trait Tools: Send + Sync {
     fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
         let _ = (name, call, prepared);
         Ok(None)
+    }
+
+    /// Puts on record what the call that the rescue `name` was made before has changed of it, now that the call has
+    /// ended. What can't be put on record is not known later, and undoing says so.
+    fn call_ended(&self, name: &RescueName<'_>) {
+        let _ = name;
     }
 
     /// Carries out one call. Never fails: whatever goes wrong is a result the agent can act on.
@@ -73,6 +86,8 @@ pub struct Prepared {
     pub changes: Vec<FileChange>,
     /// Whether a command that it runs may use the network: the driver's to say, from what was decided.
     pub network: bool,
+    /// Those of its files that the agent knows, as it knows them: the driver's to say, from what is on record.
+    pub seen: Vec<FileSeen>,
 }
 
 /// What a rescue is found by.

@@ -27,6 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::flight::{self, Landed, Landing};
+use crate::known_files::KnownFiles;
 use crate::masking::Masks;
 use crate::{request, rescue};
 
@@ -66,6 +67,8 @@ pub struct Driver<'j, P> {
     cancels: BTreeMap<Key, CancellationToken>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
+    /// What agents know of files.
+    known_files: KnownFiles,
     /// The run's id, once its beginning is on record.
     run_id: Option<String>,
     /// How many turns were taken in the run.
@@ -137,6 +140,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             flight: JoinSet::new(),
             cancels: BTreeMap::new(),
             parked: BTreeSet::new(),
+            known_files: KnownFiles::default(),
             run_id: None,
             turns: 0,
             // Somebody else may have been at work since its last driver.
@@ -357,6 +361,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             self.run_id = Some(start.run_id.to_string());
         }
         self.turns += usize::from(matches!(event.body, Body::AgentReply { .. }));
+        self.known_files.apply(&event);
         match self.transcripts.get_mut(&event.part) {
             Some(transcript) => transcript.apply(event),
             None => {
@@ -391,6 +396,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let call = self.as_it_was(&key, &call);
                 let mut prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
                 prepared.network = network;
+                prepared.seen = self.known_files.of(&key.part, &prepared.changes);
                 if let Body::ToolCall { changes, .. } = &mut intent.body {
                     changes.clone_from(&prepared.changes);
                 }
@@ -400,7 +406,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 self.write(intent)?;
                 match rescued {
-                    Ok(_) => self.start_call(&key, call, prepared, &cancel),
+                    Ok(rescued) => self.start_call(&key, call, (prepared, rescued.is_some()), &cancel),
                     Err(why) => self.hold_back(&key, call, &why),
                 }
             }
@@ -433,14 +439,21 @@ impl<'j, P: Procedure> Driver<'j, P> {
         agents.get(place).expect("a driver is made with at least one agent").clone()
     }
 
-    fn start_call(&mut self, key: &Key, call: Option<ToolCall>, prepared: Prepared, cancel: &CancellationToken) {
+    fn start_call(
+        &mut self,
+        key: &Key,
+        call: Option<ToolCall>,
+        (prepared, is_rescued): (Prepared, bool),
+        cancel: &CancellationToken,
+    ) {
         let key = key.clone();
+        let rescue = self.run_id.clone().filter(|_| is_rescued).map(|run| (run, rescue::name(&key)));
         match call {
             Some(call) => {
                 self.flight.spawn(flight::call(
                     key,
                     call,
-                    prepared,
+                    (prepared, rescue),
                     self.ports.clone(),
                     self.masks.clone(),
                     cancel.clone(),
@@ -528,7 +541,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
             // On record already, as one that came too late.
             Landed::Answer(answered) if self.drive.ledger().has_used(&answered.id) => return Ok(()),
             Landed::Answer(answered) => Body::AnswerIgnored { slot, id: answered.id },
-            Landed::Turn { result, duration_ms } => {
+            Landed::Turn { mut result, duration_ms } => {
+                for call in result.iter_mut().flat_map(|reply| &mut reply.calls) {
+                    call.resolved = self.ports.tools.resolve(call);
+                }
                 let (body, unmasked) = flight::reply(slot, result, duration_ms, &self.masks);
                 self.keep_unmasked(&key.part, unmasked);
                 body

@@ -12,7 +12,7 @@ use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::trace::{Body, Effect};
 use adjutant_ports::{
     Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Hooks, Journal, Operator, Prepared, Progress,
-    Reply, Tools, TurnRequest,
+    Reply, RescueName, Tools, TurnRequest,
 };
 
 use crate::driver::Ports;
@@ -85,18 +85,29 @@ pub(crate) async fn turn(
     Landing { key, landed: Landed::Turn { result, duration_ms: elapsed_ms(began) } }
 }
 
-/// Carries out a call. Its output is shown when it has ended, as it is recorded: with secrets masked.
+/// Carries out a call; `rescue` is the run and the name of what was kept before it, if anything was. Its output is
+/// shown when it has ended, as it is recorded: with secrets masked.
 pub(crate) async fn call(
     key: Key,
     call: ToolCall,
-    prepared: Prepared,
+    (prepared, rescue): (Prepared, Option<(String, String)>),
     ports: Ports,
     masks: Arc<Masks>,
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
     let mut output = ports.tools.call(&call, &prepared, cancel).await;
-    output.content = masks.mask(&output.content);
+    if let Some((run, name)) = rescue {
+        let tools = ports.tools.clone();
+        let noting = tokio::task::spawn_blocking(move || tools.call_ended(&RescueName { run: &run, call: &name }));
+        // If the note itself failed, undoing goes by what differs.
+        noting.await.ok();
+    }
+    let masked = masks.mask(&output.content);
+    if let Some(seen) = output.meta.seen.as_mut().filter(|_| masked != output.content) {
+        seen.replaced = seen.replaced.max(1);
+    }
+    output.content = masked;
     Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
 }
 
@@ -201,6 +212,7 @@ pub(crate) fn result(
         code: output.code,
         exit_code: output.meta.exit_code,
         settled: false,
+        seen: output.meta.seen,
     })
 }
 
@@ -234,6 +246,7 @@ fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
         code: code.map(str::to_owned),
         exit_code: None,
         settled: success,
+        seen: None,
     }
 }
 

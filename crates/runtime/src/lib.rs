@@ -9,6 +9,7 @@
 
 mod driver;
 mod flight;
+mod known_files;
 pub mod mail;
 mod masking;
 pub mod past;

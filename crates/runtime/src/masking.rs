@@ -1,7 +1,7 @@
 //! Secrets are masked before anything that left a tool or an agent is recorded, sent on or shown.
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
-use adjutant_core::tool::ToolCall;
+use adjutant_core::tool::{ResolvedPath, ToolCall};
 use adjutant_core::trace::{Body, Entry};
 
 /// What is masked in one run: known shapes, and the values of the runtime's own keys.
@@ -43,10 +43,24 @@ impl Masks {
         let (args, changed) = secrets::mask_value_with(&call.args, &self.own);
         let malformed = call.malformed.as_deref().map(|text| self.mask(text));
         let (name, call_id) = (self.mask(&call.name), self.mask(&call.call_id));
-        if !changed && malformed == call.malformed && name == call.name && call_id == call.call_id {
+        let resolved: Vec<ResolvedPath> = call.resolved.iter().map(|path| self.mask_path(path)).collect();
+        if !changed
+            && malformed == call.malformed
+            && name == call.name
+            && call_id == call.call_id
+            && resolved == call.resolved
+        {
             return None;
         }
-        Some(ToolCall { call_id, name, args, malformed, masked: true })
+        Some(ToolCall { call_id, name, args, malformed, masked: true, resolved })
+    }
+
+    fn mask_path(&self, ResolvedPath { path, place, known_as }: &ResolvedPath) -> ResolvedPath {
+        ResolvedPath {
+            path: self.mask(path),
+            place: self.mask(place),
+            known_as: known_as.as_deref().map(|name| self.mask(name)),
+        }
     }
 
     /// Masks for text that arrives in pieces.

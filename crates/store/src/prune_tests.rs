@@ -61,6 +61,7 @@ impl Place {
                 code: None,
                 exit_code: None,
                 settled: false,
+                seen: None,
             });
         }
         bodies.extend(outcome.map(|outcome| Body::RunEnd { outcome }));

@@ -132,6 +132,7 @@ mod tests {
             args: args.clone(),
             malformed: None,
             masked: false,
+            resolved: Vec::new(),
         };
         OutgoingMessage {
             role: OutgoingRole::Assistant,

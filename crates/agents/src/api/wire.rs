@@ -75,5 +75,5 @@ pub fn malformed_or(call_id: String, name: String, json: &str, is_cut: bool) -> 
         Ok(args) => (args, None),
         Err(why) => (Value::Null, Some(why)),
     };
-    ToolCall { call_id, name, args, malformed, masked: false }
+    ToolCall { call_id, name, args, malformed, masked: false, resolved: Vec::new() }
 }

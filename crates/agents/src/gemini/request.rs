@@ -169,6 +169,7 @@ mod tests {
             args: args.clone(),
             malformed: None,
             masked: false,
+            resolved: Vec::new(),
         };
         OutgoingMessage {
             role: OutgoingRole::Assistant,

@@ -136,6 +136,7 @@ impl Fold {
             args: call.get("args").filter(|args| !args.is_null()).cloned().unwrap_or_else(|| json!({})),
             malformed: None,
             masked: false,
+            resolved: Vec::new(),
         })
     }
 }

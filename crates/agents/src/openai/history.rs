@@ -95,6 +95,7 @@ pub(super) mod tests {
             args: args.clone(),
             malformed: None,
             masked: false,
+            resolved: Vec::new(),
         };
         OutgoingMessage {
             role: OutgoingRole::Assistant,

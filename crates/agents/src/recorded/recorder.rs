@@ -72,6 +72,7 @@ impl Masks {
             args,
             malformed: call.malformed.as_deref().map(|text| self.text(text)),
             masked: call.masked || is_changed,
+            resolved: call.resolved.clone(),
         };
         ToolCall { masked: masked.masked || masked != *call, ..masked }
     }

@@ -54,6 +54,7 @@ impl Agent for Echo {
                 args: json!({ "path": asked }),
                 malformed: None,
                 masked: false,
+                resolved: Vec::new(),
             };
             let usage = Some(Usage { input_tokens: Some(3), ..Usage::default() });
             Ok(Reply { text: asked, calls: vec![call], usage, stop: Stop::ToolUse })

@@ -125,6 +125,7 @@ impl ScriptCall {
             args: self.args.clone(),
             malformed: self.malformed.clone(),
             masked: false,
+            resolved: Vec::new(),
         }
     }
 }

@@ -7,8 +7,8 @@ use adjutant_core::gate::rescue::Extent;
 use adjutant_core::id::RunId;
 use adjutant_core::trace::wire;
 use adjutant_core::view::visible_line;
-use adjutant_host::rescue::{Change, Manifest, Occasion, Plan, Rescues, UNDO};
-use adjutant_host::workdir::Workdir;
+use adjutant_host::rescue::{Change, Manifest, NotRestored, Occasion, Plan, Reach, Rescues, UNDO};
+use adjutant_host::workdir::{self, Workdir};
 use adjutant_store::lease::LeaseError;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner};
@@ -28,8 +28,9 @@ const SHOWN_MAX: usize = 20;
 ///
 /// Before a call that may destroy files of the workdir, what is there is kept. This shows how the files
 /// differ from what was kept, asks, and puts back what was deleted, changed or given other permissions. Files that
-/// came later stay, unless `--exact` is given. What is there now is kept first, so that an undo can be
-/// undone. Exit code 4 if nobody is there to be asked, 1 if something could not be put back.
+/// came later stay, and so does what the call left as it was and was changed later; `--exact` undoes those too, `--file`
+/// one of them. What is there now is kept first, so that an undo can be undone. Exit code 4 if nobody is there to be
+/// asked, 1 if something could not be put back: it is named, and the rest is put back.
 #[derive(Debug, clap::Args)]
 pub struct UndoArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
@@ -39,9 +40,12 @@ pub struct UndoArgs {
     /// Only list what can be undone
     #[arg(long, conflicts_with_all = ["call", "exact", "yes"])]
     list: bool,
-    /// Also remove what came later, so that everything is as it was
+    /// Also undo what came or was changed later, so that everything is as it was
     #[arg(long)]
     exact: bool,
+    /// Put back only this file or folder, also if it was changed later; may be given several times
+    #[arg(long = "file", value_name = "PATH", conflicts_with_all = ["exact", "list"])]
+    files: Vec<String>,
     /// Don't ask
     #[arg(long)]
     yes: bool,
@@ -128,13 +132,19 @@ fn undo(
         ))
     })?;
     rescues.sweep_leftovers(&workdir).context("what an undo that was killed left can't be removed")?;
+    let named = args.files.iter().map(|file| named_file(&workdir, file)).collect::<anyhow::Result<Vec<_>>>()?;
+    let reach = match (args.exact, named.as_slice()) {
+        (true, _) => Reach::Exact,
+        (false, []) => Reach::Call,
+        (false, named) => Reach::Named(named),
+    };
     let plan = rescues
-        .plan(&workdir, manifest, args.exact)
+        .plan(&workdir, manifest, reach)
         .with_context(|| format!("can't compare `{}` with what was kept", manifest.workdir))?;
     let touched = plan.touched();
     let blocked = !plan.paths(Change::Blocked).is_empty();
     let ending = if blocked { Ending::Failed } else { Ending::Done };
-    let told = |undone_by: Option<&str>, is_done: bool| {
+    let told = |undone_by: Option<&str>, is_done: bool, failed: &[NotRestored]| {
         json!({
             "run": run_id.as_str(),
             "rescue": manifest.name,
@@ -142,6 +152,7 @@ fn undo(
             "differences": plan.differences,
             "unchanged": plan.unchanged,
             "not_kept": manifest.left_out,
+            "failed": failed,
             "done": is_done,
             "undone_by": undone_by,
         })
@@ -151,13 +162,13 @@ fn undo(
     }
     if touched.is_empty() {
         if args.json {
-            super::print_json(&told(None, true))?;
+            super::print_json(&told(None, true, &[]))?;
         }
         return Ok(ending);
     }
     if !args.yes && !confirm(&format!("Put back what was there before {}?", manifest.name)) {
         if args.json {
-            super::print_json(&told(None, false))?;
+            super::print_json(&told(None, false, &[]))?;
         }
         return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
             Ok(Ending::Declined)
@@ -173,15 +184,34 @@ fn undo(
     let before = rescues
         .keep(&workdir, &Extent::Paths(touched), occasion)
         .context("nothing was changed: what is there now could not be kept")?;
-    rescues.restore(&workdir, manifest, &plan).context("not everything was put back; it can be tried again")?;
+    let failed = rescues.restore(&workdir, manifest, &plan);
     let undone_by = before.map(|before| before.manifest.name);
-    if args.json {
-        super::print_json(&told(undone_by.as_deref(), true))?;
-    } else {
-        let back = undone_by.map(|name| format!("; `adjutant undo {run_id} {name} --exact` takes that back"));
-        super::print(&format!("done{}\n", back.unwrap_or_default()))?;
+    if let Some(Err(error)) = undone_by.as_deref().map(|name| rescues.note_end(&workdir, name)) {
+        tell!("warning: what this undo changed can't be put on record: {error}");
     }
-    Ok(ending)
+    if args.json {
+        super::print_json(&told(undone_by.as_deref(), true, &failed))?;
+    } else {
+        let mut text = String::new();
+        for NotRestored { path, why } in &failed {
+            writeln!(text, "  {}: NOT as it was: {}", shown(path), visible_line(why)).unwrap_or_default();
+        }
+        let back = undone_by.map(|name| format!("; `adjutant undo {run_id} {name} --exact` takes that back"));
+        let done = if failed.is_empty() { "done" } else { "done but for what is named above" };
+        super::print(&format!("{text}{done}{}\n", back.unwrap_or_default()))?;
+    }
+    Ok(if failed.is_empty() { ending } else { Ending::Failed })
+}
+
+/// A path that the operator names, as the list of what was kept has it.
+fn named_file(workdir: &Workdir, file: &str) -> anyhow::Result<String> {
+    let path = workdir.resolve(file).map_err(|error| Failure::usage(error.explained()))?;
+    Ok(path.to_string())
+}
+
+/// A path on a line of its own: what is no text is spelled out.
+fn shown(path: &str) -> String {
+    visible_line(&workdir::shown(path)).into_owned()
 }
 
 fn text(run_id: &RunId, manifest: &Manifest, plan: &Plan) -> String {
@@ -197,11 +227,15 @@ fn text(run_id: &RunId, manifest: &Manifest, plan: &Plan) -> String {
         (Change::Replace, "is another, is put back"),
         (Change::Mode, "has other permissions, gets its own"),
         (Change::Remove, "came later, is removed"),
+        (
+            Change::Later,
+            "was changed after the call, which left it as it was: stays (--exact, or --file with its name)",
+        ),
         (Change::Blocked, "can't come back: something else is in its place (--exact removes what came later)"),
     ] {
         let paths = plan.paths(change);
         for path in paths.iter().take(SHOWN_MAX) {
-            writeln!(text, "  {}: {what}", visible_line(path)).unwrap_or_default();
+            writeln!(text, "  {}: {what}", shown(path)).unwrap_or_default();
         }
         if paths.len() > SHOWN_MAX {
             writeln!(text, "  and {} more: {what}", paths.len() - SHOWN_MAX).unwrap_or_default();
@@ -211,7 +245,7 @@ fn text(run_id: &RunId, manifest: &Manifest, plan: &Plan) -> String {
         text.push_str("everything that was kept is as it was\n");
     }
     if !manifest.left_out.is_empty() {
-        let named: Vec<_> = manifest.left_out.iter().take(SHOWN_MAX).map(|path| visible_line(path)).collect();
+        let named: Vec<_> = manifest.left_out.iter().take(SHOWN_MAX).map(|path| shown(path)).collect();
         let more = manifest.left_out.len().saturating_sub(SHOWN_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         writeln!(text, "not kept, so it can't come back: {}{more}", named.join(", ")).unwrap_or_default();

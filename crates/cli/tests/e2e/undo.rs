@@ -169,3 +169,73 @@ fn what_is_too_large_to_be_kept_is_deleted_all_the_same_and_told() {
     assert!(!home.path("work/large").exists());
     home.run(&["undo", RUN, "--list"]).expect_code(0).expect_text("large");
 }
+
+/// A run whose calls an operator answers with yes, in a repository with these files committed.
+fn ran_in_repository(home: &TestHome, calls: &[Value], more: &str) {
+    git(home, &["init", "-q"]);
+    home.write("work/src/a.rs", "a\n");
+    home.write("work/src/b.rs", "b\n");
+    home.write("work/notes", "mine\n");
+    let commit = format!("{more}; git add -A && git -c user.name=a -c user.email=a@b commit -qm first");
+    let done = Command::new("sh").args(["-c", &commit]).current_dir(home.path("work")).status().expect("a shell");
+    assert!(done.success());
+    let mut turns = vec![json!({"text": SUMMARY})];
+    turns.extend(calls.iter().map(|call| json!({"text": "Next.", "calls": [call]})));
+    turns.push(json!({"repeat": 2, "text": REPORT}));
+    home.scripted(AUTHORIZED, &turns.into());
+    home.write("go.json", json!(["go", "y", "y", "y"]).to_string());
+    home.run(&["run", "../brief.md", "--answers", "../go.json"]).expect_code(0);
+}
+
+#[test]
+fn what_was_kept_outlives_the_repository() {
+    let home = TestHome::new();
+    home.write("home/config.toml", "[sandbox]\nmode = \"off\"\n");
+    ran_in_repository(&home, &[shell("rm -rf .git src")], ":");
+    assert!(!home.path("work/.git").exists() && !home.path("work/src").exists());
+    home.run(&["undo", RUN, "--yes"]).expect_code(0);
+    assert_eq!(home.read("work/src/a.rs"), "a\n");
+    assert_eq!(git(&home, &["status", "--porcelain"]), "");
+    assert_eq!(git(&home, &["log", "--format=%s"]), "first\n");
+}
+
+#[test]
+fn what_a_script_left_alone_and_the_operator_changed_stays() {
+    let home = TestHome::new();
+    let script = "printf '%s\\n' 'rm src/a.rs' 'echo by the script > src/b.rs' > s.sh; sh s.sh";
+    ran_in_repository(&home, &[shell(script)], ":");
+    assert!(!home.path("work/src/a.rs").exists());
+    home.write("work/notes", "mine, and more\n");
+    let said = home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("notes: was changed after the call");
+    assert!(said.stdout.contains("src/a.rs: is gone, comes back"), "{}", said.stdout);
+    assert_eq!(home.read("work/src/a.rs"), "a\n");
+    assert_eq!(home.read("work/src/b.rs"), "b\n");
+    assert_eq!(home.read("work/notes"), "mine, and more\n");
+    home.run(&["undo", RUN, "1", "--file", "notes", "--yes"]).expect_code(0);
+    assert_eq!(home.read("work/notes"), "mine\n");
+}
+
+#[test]
+fn a_command_that_writes_through_a_link_keeps_what_is_behind_it() {
+    for line in ["echo other > link", "echo other > folder/b.rs"] {
+        let home = TestHome::new();
+        ran_in_repository(&home, &[shell(line)], "ln -s src/b.rs link; ln -s src folder");
+        assert_eq!(home.read("work/src/b.rs"), "other\n", "{line}");
+        home.run(&["undo", RUN, "--yes"]).expect_code(0);
+        assert_eq!(home.read("work/src/b.rs"), "b\n", "{line}");
+        assert!(home.path("work/link").is_symlink());
+    }
+}
+
+#[test]
+fn what_can_not_be_put_back_is_named_and_the_rest_comes_back() {
+    let home = TestHome::new();
+    ran(&home, &[shell("rm -r keep.txt sub")]);
+    let kept = home.path(&format!("home/rescue/{RUN}/call-1.1/1"));
+    fs::write(kept, "damaged").expect("written");
+    let said = home.run(&["undo", RUN, "--yes", "--json"]).expect_code(1).stdout;
+    let told: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(told["failed"].as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(files(&home.path("work")).len(), 1, "the other one is back");
+    home.run(&["undo", RUN, "1", "--yes"]).expect_code(1).expect_text("NOT as it was").expect_text("damaged");
+}

@@ -215,11 +215,26 @@ fn what_was_put_aside_is_said_and_kept() {
     let line = format!("{WORDS}evil .git/config.worktree; echo e > .git/commondir; rm .git/HEAD");
     let ended = world.run(settings(Mode::Best), Network::Off, &line);
     let found: Vec<_> = ended.findings.iter().map(|finding| finding.path.clone()).collect();
-    assert_eq!(found, ["work/.git/commondir", "work/.git/config.worktree"].map(|path| world.at(path)));
+    let places = ["work/.git/commondir", "work/.git/config.worktree", "work/.git/HEAD"];
+    assert_eq!(found, places.map(|path| world.at(path)));
+    assert!(ended.findings[2].to_string().ends_with("was gone and was put back"), "{}", ended.findings[2]);
     let aside = ended.findings[0].aside.clone().expect("put aside");
     assert!(aside.starts_with(world.at("runtime/aside")), "{}", aside.display());
     assert_eq!(fs::read_to_string(aside).expect("kept"), "e\n");
     assert_eq!(world.operator("work", "git log --oneline | wc -l").trim(), "1");
+}
+
+#[test]
+fn what_a_command_took_of_the_repository_is_said() {
+    for (line, place) in
+        [("rm .git/refs/heads/side", "work/.git/refs/heads/side"), ("rm -rf .git/objects/??", "work/.git/objects")]
+    {
+        let world = set_up(PLAIN);
+        world.operator("work", "git branch side");
+        let ended = world.run(settings(Mode::Best), Network::Off, &format!("{WORDS}{line}"));
+        let found: Vec<_> = ended.findings.iter().map(|finding| finding.path.clone()).collect();
+        assert_eq!(found, [world.at(place)], "{line}");
+    }
 }
 
 #[test]

@@ -5,14 +5,15 @@ use serde_json::Value;
 
 use super::category::Category;
 use super::decision::{Request, judge};
-use super::effects::effects_of;
 use super::grant::{Grant, Subject};
 use super::native;
 use super::places::Places;
+use super::resolved::effects_of_call;
 use super::role_limit::RoleLimit;
 use super::scope::{Scope, ScopeWords};
 use super::shell;
 use crate::role::Role;
+use crate::tool::{ResolvedPath, ToolCall};
 
 #[derive(Deserialize)]
 struct Input {
@@ -27,6 +28,7 @@ struct Input {
     shell_disabled: bool,
     #[serde(default)]
     missing_walls: Vec<String>,
+    resolved: Option<Vec<ResolvedPath>>,
     #[serde(default)]
     role: Value,
     places: Option<Places>,
@@ -39,9 +41,10 @@ struct Input {
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// missing_walls?, role?, places?, grants?, programs?, scope?, scope_locked?}` and gives `{decision, required, missing, layer, reason,
-/// would_allow, grants, findings}`.
+/// missing_walls?, resolved?, role?, places?, grants?, programs?, scope?, scope_locked?}` and gives `{decision, required,
+/// missing, layer, reason, would_allow, grants, findings}`.
 ///
+/// `resolved` lists the paths of the call that really are elsewhere, `{path, place, known_as?}`.
 /// `scope` is a list of paths or `{files, folders, hosts, services}`; grants count as not over.
 ///
 /// `role` is one of [`Role::WORDS`], or a role `{name, may_hold, may_read}`.
@@ -56,11 +59,19 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let categories = native::categories(&input.tool).map_err(|error| error.to_string())?;
     let places = input.places.unwrap_or_default();
     let programs = shell::decide::table(input.programs.as_deref())?;
-    let effects = effects_of(&input.tool, &input.arguments, &places, &programs);
-    let subject = Subject { tool: &input.tool, args: &input.arguments, effects: &effects };
+    let call = ToolCall {
+        call_id: String::new(),
+        name: input.tool,
+        args: input.arguments,
+        malformed: None,
+        masked: false,
+        resolved: input.resolved.unwrap_or_default(),
+    };
+    let effects = effects_of_call(&call, &places, &programs);
+    let subject = Subject { tool: &call.name, args: &call.args, effects: &effects };
     let grants = input.grants.unwrap_or_default();
     let decision = judge(&Request {
-        tool: &input.tool,
+        tool: &call.name,
         categories: &categories,
         effects: &effects,
         role: role.as_ref(),

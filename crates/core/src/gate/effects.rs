@@ -98,7 +98,7 @@ fn patched(diff: &str, places: &Places) -> Vec<Effect> {
 }
 
 /// A file that is created or changed.
-fn written(path: &str, places: &Places) -> Vec<Effect> {
+pub(super) fn written(path: &str, places: &Places) -> Vec<Effect> {
     let target = target(path, places);
     let effect = |category: &str, verdict, reason: &str| Effect {
         verdict,
@@ -179,7 +179,26 @@ fn header_path(header: &str) -> &str {
 
 /// Whether `path` lies in a repository's own folder: a hook there runs commands, a setting names programs.
 pub(super) fn is_gits_own(path: &str) -> bool {
-    path.split('/').any(|segment| segment.eq_ignore_ascii_case(".git"))
+    path.split('/').any(is_git_name)
+}
+
+/// Whether a name is `.git` to some file system: those that ignore case, characters without a width, or what Windows
+/// cuts off a name and calls it in short. Git refuses the same names.
+pub(super) fn is_git_name(name: &str) -> bool {
+    if name.eq_ignore_ascii_case(".git") {
+        return true;
+    }
+    let is_odd = !name.is_ascii() || name.contains(['~', ':']) || name.ends_with(['.', ' ']);
+    is_odd && {
+        let seen: String = name.chars().filter(|c| !is_ignored(*c)).collect();
+        let seen = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        seen.eq_ignore_ascii_case(".git") || seen.eq_ignore_ascii_case("git~1")
+    }
+}
+
+/// The characters that HFS+ ignores in names.
+const fn is_ignored(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Folders whose files say what continuous integration runs.
@@ -207,6 +226,11 @@ const CI_FILES: [&str; 11] = [
     "jenkinsfile",
 ];
 
+/// A name as a file system that ignores case sees it: the Kelvin sign is a `k` to it, the long s an `s`.
+fn folded(name: &str) -> String {
+    if name.is_ascii() { name.to_ascii_lowercase() } else { name.to_uppercase().to_lowercase() }
+}
+
 /// Whether the file at `path` says what continuous integration runs. Case does not count, because to
 /// some file systems it does not.
 pub(super) fn is_ci_file(path: &str) -> bool {
@@ -215,7 +239,7 @@ pub(super) fn is_ci_file(path: &str) -> bool {
         match segment {
             "" | "." => {}
             ".." => drop(segments.pop()),
-            name => segments.push(name.to_ascii_lowercase()),
+            name => segments.push(folded(name)),
         }
     }
     let Some((file, folders)) = segments.split_last() else { return false };
@@ -276,7 +300,13 @@ mod tests {
             check("write_file", json!({"path": path}), &[CI_MODIFY]);
         }
         check("write_file", json!({"path": ".git/hooks/pre-commit"}), &[GIT_WRITE]);
-        check("write_file", json!({"path": "a/.GIT/config"}), &[GIT_WRITE]);
+        for git in ["a/.GIT", ".g\u{200c}it", "\u{feff}.git", "git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION"] {
+            check("write_file", json!({"path": format!("{git}/config")}), &[GIT_WRITE]);
+        }
+        for other in [".github", "git", "git~2", ".gitx.", "a.git", ".git~", "\u{200c}"] {
+            check("write_file", json!({"path": format!("{other}/config")}), &[]);
+        }
+        check("write_file", json!({"path": ".github/wor\u{212a}flow\u{17f}/a.yml"}), &[CI_MODIFY]);
         check("write_file", json!({"path": ".gitignore"}), &[]);
         check("apply_patch", json!({"diff": "--- a/.circleci/config.yml\n+++ b/.circleci/config.yml\n"}), &[CI_MODIFY]);
         check("apply_patch", json!({"diff": "--- a/.travis.yml\n+++ /dev/null\n"}), &[FILESYSTEM_DELETE, CI_MODIFY]);

@@ -8,9 +8,9 @@
 //! operator's executable was asked) can only tighten (`tighten.rs`).
 //!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
-//! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs;
-//! `walls.rs` asks where the sandbox is not whole. [`shell`] reads command lines. [`secrets`] keeps secrets out of
-//! what agents and journals see.
+//! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs,
+//! `resolved.rs` what it needs by where its paths really are; `walls.rs` asks where the sandbox is not whole.
+//! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
 
 pub mod authorization;
 pub mod category;
@@ -27,6 +27,7 @@ pub mod permission;
 mod places;
 pub mod protected;
 pub mod rescue;
+mod resolved;
 mod role_limit;
 pub mod scope;
 pub mod secrets;
@@ -48,6 +49,7 @@ pub use effects::effects_of;
 pub use grant::{Grant, Lasts};
 pub use guard_hook::{GuardHook, HookAnswer, HookCall, HookFault, HookFile};
 pub use places::Places;
+pub use resolved::{effects_of_call, named_paths};
 pub use role_limit::{RoleGrant, RoleLimit, RoleScope};
 pub use scope::{Scope, ScopeWords};
 pub use untrusted::{AfterUntrusted, SOURCES_MAX, Untrusted};

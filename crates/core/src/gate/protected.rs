@@ -8,6 +8,7 @@
 //! Begin with [`protected`].
 
 use super::effect::{Act, Effect, Target, UNKNOWN};
+use super::effects::is_git_name;
 use super::places::Places;
 
 /// A protected place that an effect would destroy.
@@ -155,7 +156,7 @@ impl Aim {
     /// some file systems it does not.
     fn is_gits_own(&self) -> bool {
         self.segments.iter().any(|segment| {
-            segment.eq_ignore_ascii_case(".git")
+            is_git_name(segment)
                 || (self.is_pattern && segment.starts_with('.') && is_wild(segment) && matches(segment, ".git"))
         })
     }

@@ -24,7 +24,7 @@ mod text;
 mod tests;
 
 pub use decide::decide;
-pub use named::{Named, named};
+pub use named::{Named, named, possible_paths};
 pub use place::Fit;
 pub use plan::{Lookup, Mode, Plan, PlannedFile, PlannedHunk, plan};
 pub use reject::{Nearest, RejectCode, Rejected};

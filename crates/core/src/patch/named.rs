@@ -36,3 +36,21 @@ pub fn named(patch: &str) -> Named {
     }
     all
 }
+
+/// Every path that `patch` might read or write, whichever way its headers are meant: those that [`plan`](super::plan)
+/// may look up, in plain form, each once.
+#[must_use]
+pub fn possible_paths(patch: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for part in parse(patch).unwrap_or_default() {
+        let names = match &part.operation {
+            Operation::Edit { old, new } => vec![old, new],
+            Operation::Create { new: only } | Operation::Delete { old: only } => vec![only],
+            Operation::Rename { from, to } | Operation::Copy { from, to } => vec![from, to],
+        };
+        all.extend(names.into_iter().flat_map(|name| meanings(name, part.git)).filter_map(|path| checked(&path).ok()));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}

@@ -134,7 +134,7 @@ impl Session {
         let tree = &self.state.tree;
         let slot = tree.looking.unwrap_or(Slot::first(What::Look, tree.looks + 1));
         let custody = Custody::new(self.setup.scope.clone(), tree.accepted.clone());
-        let approved = tree.approved.iter().map(|call| self.effects(&call.name, &call.args));
+        let approved = tree.approved.iter().map(|call| self.effects(call));
         let custody = approved.fold(custody, |custody, effects| custody.with_approved(&effects));
         self.want(slot, Command::Look { look, custody: Arc::new(custody) })
     }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use jiff::Timestamp;
 
 use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
@@ -249,13 +247,13 @@ impl Session {
     }
 
     /// What a call would do beyond what its tool says.
-    pub(super) fn effects(&self, tool: &str, args: &Value) -> Vec<gate::Effect> {
-        gate::effects_of(tool, args, &self.setup.places, &self.setup.programs)
+    pub(super) fn effects(&self, call: &ToolCall) -> Vec<gate::Effect> {
+        gate::effects_of_call(call, &self.setup.places, &self.setup.programs)
     }
 
     /// The gate's word on one call; before it the uses of the grants that it rests on, each as an event.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
-        let effects = self.effects(&tool.name, &call.call.args);
+        let effects = self.effects(&call.call);
         let mut decision = self.judged(call, tool, &effects, self.now());
         // What is refused is refused: no hook could say more.
         if decision.answer != gate::Answer::Refuse {
@@ -302,7 +300,7 @@ impl Session {
 
     /// What the gate says to a call by what is known, at a given moment.
     pub(super) fn decision_at(&self, call: &Call, tool: &ToolSpec, now: Timestamp) -> gate::Decision {
-        self.judged(call, tool, &self.effects(&tool.name, &call.call.args), now)
+        self.judged(call, tool, &self.effects(&call.call), now)
     }
 
     /// The same, of a call whose effects were read already.
@@ -341,8 +339,7 @@ impl Session {
     fn may_use_network(&self, call: &ToolCall) -> bool {
         let Some(tool) = self.tool(&call.name) else { return false };
         let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
-        let is_read =
-            self.effects(&tool.name, &call.args).iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
+        let is_read = self.effects(call).iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
         let http_fetch = [Category::new(HTTP_FETCH)];
         let by_rule = authorization::check(&http_fetch, &self.setup.authorized, &self.state.approved_for_run).allowed;
         is(SHELL_EXEC) && (is_read || by_rule)
@@ -351,7 +348,7 @@ impl Session {
     /// The grants that hold for calls such as this one.
     pub(super) fn grants_of(&self, call: &Call) -> Vec<gate::Grant> {
         let args = &call.call.args;
-        let effects = self.effects(&call.call.name, args);
+        let effects = self.effects(&call.call);
         let subject = Subject { tool: &call.call.name, args, effects: &effects };
         self.state.grants.for_call(call, &subject, self.now()).into_iter().cloned().collect()
     }

@@ -126,7 +126,7 @@ pub fn explain(events: &[Event], mut work: Work, call: u32) -> Option<Explanatio
                 part: session.part.to_string(),
                 tool: call.call.name.clone(),
                 args: call.call.args.clone(),
-                effects: session.effects(&call.call.name, &call.call.args),
+                effects: session.effects(&call.call),
                 judgements: Vec::new(),
                 authority: session.authority(number),
                 history: vec![Happened { seq: event.seq, what: "the agent asked for it".to_owned() }],

@@ -226,6 +226,7 @@ mod tests {
                 args: json!({}),
                 malformed: None,
                 masked: false,
+                resolved: Vec::new(),
             }),
             verdict: None,
             progress: Progress::Waiting { attempts: 0 },

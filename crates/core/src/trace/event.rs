@@ -17,8 +17,8 @@ use crate::learn::profile::Applied;
 use crate::memory::{Contradiction, Record};
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
-use crate::tool::FileChange;
 pub use crate::tool::ToolCall as Call;
+use crate::tool::{FileChange, FileSeen};
 use crate::trace::options::{RunOptions, RunStart};
 
 /// The version in the header of a journal. The peer's traces end at 5; from 6 on lines carry `seq`.
@@ -573,6 +573,9 @@ pub enum Body {
         /// Whether this was found out by looking at the files after an interruption.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         settled: bool,
+        /// The file that was read, as it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<FileSeen>,
     },
     /// A call was cancelled (outcome).
     ToolCancelled {

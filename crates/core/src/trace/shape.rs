@@ -125,7 +125,15 @@ const USAGE: &[Field] = &[
     number("output_tokens").or_absent(),
     number("reasoning_tokens").or_absent(),
 ];
-const CALL: &[Field] = &[text("call_id"), text("name"), text("malformed").or_absent(), flag("masked").or_absent()];
+const SEEN: &[Field] = &[text("path"), text("hash"), number("replaced").or_absent()];
+const RESOLVED: &[Field] = &[text("path"), text("place"), text("known_as").or_absent()];
+const CALL: &[Field] = &[
+    text("call_id"),
+    text("name"),
+    text("malformed").or_absent(),
+    flag("masked").or_absent(),
+    Field::needed("resolved", Shape::Objects(RESOLVED)).or_absent(),
+];
 
 /// The fields of an event of type `kind`; `None` if the type is unknown.
 #[expect(clippy::too_many_lines, reason = "a flat table, one row per type of event")]
@@ -160,6 +168,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     text("artifact").or_absent(),
                     text("code").or_absent(),
                     flag("settled").or_absent(),
+                    Field::needed("seen", Shape::Object(SEEN)).or_absent(),
                 ]
             }
         }

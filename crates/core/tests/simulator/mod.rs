@@ -97,7 +97,14 @@ impl Said {
 
 /// A call for a script.
 pub fn call(id: &str, name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
+    ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        args,
+        malformed: None,
+        masked: false,
+        resolved: Vec::new(),
+    }
 }
 
 /// Everything outside: survives the death of a driver.
@@ -384,6 +391,7 @@ impl<P: Procedure> Simulation<'_, P> {
                         code: None,
                         exit_code: None,
                         settled: true,
+                        seen: None,
                     },
                     Some(false) => Body::Interrupted { slot: key.slot, effect: Effect::None },
                     None => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
@@ -398,7 +406,14 @@ impl<P: Procedure> Simulation<'_, P> {
                     else {
                         continue;
                     };
-                    let call = Arc::new(ToolCall { call_id, name, args, malformed: None, masked: false });
+                    let call = Arc::new(ToolCall {
+                        call_id,
+                        name,
+                        args,
+                        malformed: None,
+                        masked: false,
+                        resolved: Vec::new(),
+                    });
                     let command = Command::Call { call, network };
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
@@ -633,6 +648,7 @@ impl<P: Procedure> Simulation<'_, P> {
             code: None,
             exit_code: None,
             settled: false,
+            seen: None,
         })
     }
 

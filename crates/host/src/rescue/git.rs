@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::workdir::name::{name_of, text_of};
+
 /// How long git may take for one thing: far longer than it needs for the most that is handed to it.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
@@ -56,6 +58,18 @@ impl Git {
         Self { workdir: git_dir.to_owned(), git_dir: git_dir.to_owned() }
     }
 
+    /// A repository of our own at `git_dir` for what is in `workdir`, made if it is not there: it takes commits, and
+    /// nothing is ever checked out of it.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
+    pub(super) fn store(workdir: &Path, git_dir: &Path) -> io::Result<Self> {
+        let mut git = command(Path::new("/"), None);
+        run(git.args(["init", "--quiet", "--bare", "--template="]).arg(git_dir), |_| Ok(()))?;
+        Ok(Self { workdir: workdir.to_owned(), git_dir: git_dir.to_owned() })
+    }
+
     /// The repository at `git_dir`, of which `tree` is checked out.
     pub(crate) fn of(git_dir: &Path, tree: &Path) -> Self {
         Self { workdir: tree.to_owned(), git_dir: git_dir.to_owned() }
@@ -87,7 +101,7 @@ impl Git {
     /// # Errors
     ///
     /// If git fails.
-    pub(super) fn known(&self, paths: &[String]) -> io::Result<Names> {
+    pub(super) fn known(&self, paths: &[String]) -> io::Result<Vec<String>> {
         self.list(&["--cached", "--others", "--exclude-standard"], paths)
     }
 
@@ -97,23 +111,19 @@ impl Git {
     /// # Errors
     ///
     /// If git fails.
-    pub(super) fn ignored(&self, paths: &[String], in_full: bool) -> io::Result<Names> {
+    pub(super) fn ignored(&self, paths: &[String], in_full: bool) -> io::Result<Vec<String>> {
         let short: &[&str] = if in_full { &[] } else { &["--directory"] };
         self.list(&[&["--others", "--ignored", "--exclude-standard"], short].concat(), paths)
     }
 
-    fn list(&self, which: &[&str], paths: &[String]) -> io::Result<Names> {
+    fn list(&self, which: &[&str], paths: &[String]) -> io::Result<Vec<String>> {
         let mut git = command(&self.workdir, None);
+        let paths = paths.iter().map(|path| name_of(path));
         let told = run(git.args(["ls-files", "-z"]).args(which).arg("--").args(paths), |_| Ok(()))?;
-        let mut names = Names::default();
-        for name in told.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-            match std::str::from_utf8(name) {
-                Ok(name) => names.named.push(name.to_owned()),
-                Err(_) => names.unnamed += 1,
-            }
-        }
-        names.named.sort_unstable();
-        names.named.dedup();
+        let names = told.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let mut names: Vec<String> = names.map(|name| text_of(OsStr::from_bytes(name))).collect();
+        names.sort_unstable();
+        names.dedup();
         Ok(names)
     }
 
@@ -151,16 +161,10 @@ impl Git {
     /// If git fails, or it is not there.
     pub(super) fn content(&self, commit: &str, path: &str) -> io::Result<Vec<u8>> {
         let mut git = command(&self.workdir, Some(&self.git_dir));
-        run(git.args(["cat-file", "blob"]).arg(format!("{commit}:{path}")), |_| Ok(()))
+        let mut object = OsString::from(format!("{commit}:"));
+        object.push(name_of(path));
+        run(git.args(["cat-file", "blob"]).arg(object), |_| Ok(()))
     }
-}
-
-/// The names that git listed.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    pub(super) named: Vec<String>,
-    /// How many more there are whose names are no text.
-    pub(super) unnamed: u64,
 }
 
 /// What a commit is made of, while it is handed over.
@@ -172,8 +176,15 @@ impl Importing<'_> {
     pub(super) fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         // All that git tells apart; the other bits are in the manifest.
         let mode = if mode & 0o100 == 0 { "100644" } else { "100755" };
-        let path = path.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        write!(self.stdin, "M {mode} inline \"{path}\"\ndata {}\n", content.len())?;
+        write!(self.stdin, "M {mode} inline \"")?;
+        for byte in name_of(path).as_bytes() {
+            match byte {
+                b'\\' | b'"' => self.stdin.write_all(&[b'\\', *byte])?,
+                b'\n' => self.stdin.write_all(b"\\n")?,
+                byte => self.stdin.write_all(&[*byte])?,
+            }
+        }
+        write!(self.stdin, "\"\ndata {}\n", content.len())?;
         self.stdin.write_all(content)?;
         self.stdin.write_all(b"\n")
     }

@@ -1,5 +1,6 @@
 //! Making a rescue.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -11,9 +12,9 @@ use adjutant_core::tool::content_hash;
 
 use super::git::{Git, Importing};
 use super::listing::{Listing, list};
-use super::manifest::{self, Entry, Manifest, Store};
+use super::manifest::{self, Entry, Manifest, Store, Touched};
 use super::{COPY_BYTES_MAX, COPY_FILES_MAX, FILE_BYTES_MAX, GIT_BYTES_MAX, GIT_FILES_MAX, Rescues};
-use crate::workdir::{Kind, Workdir};
+use crate::workdir::{Kind, WholeFile, Workdir, kept_path};
 
 /// What a rescue is made for.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +65,20 @@ impl Rescues {
         }
     }
 
+    /// Puts on record which entries of the rescue `name` the call that it was made before has changed, now that it has
+    /// ended: what changes later was changed by somebody else.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such rescue, or our home can't be written to.
+    pub fn note_end(&self, workdir: &Workdir, name: &str) -> io::Result<()> {
+        let folder = self.folder().join(name);
+        let manifest = Manifest::read(&folder)?;
+        let now = |entry: &Entry| kept_path(&entry.path).and_then(|path| workdir.stamp(&path));
+        let touched = manifest.entries.iter().filter(|entry| entry.stamp.is_none() || entry.stamp != now(entry));
+        Touched { paths: touched.map(|entry| entry.path.clone()).collect() }.write(&folder)
+    }
+
     /// Removes what whoever was killed while keeping left behind. Only one keeps at a time: who has the run's lease.
     fn sweep(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
@@ -97,7 +112,14 @@ impl Rescues {
         self.sweep()?;
         let unfinished = self.folder().join(format!(".{}", occasion.name));
         DirBuilder::new().recursive(true).mode(0o700).create(&unfinished)?;
-        if let (Some(git), false) = (git, listing.for_git.is_empty()) {
+        let store = match git {
+            // What is kept has to outlive the call, and so lies outside of what the call may destroy.
+            Some(_) if may_reach_git(extent) => {
+                Some(Git::store(workdir.root(), &self.folder().join(STORE)).map_err(|_| Failed::Git)?)
+            }
+            Some(_) | None => None,
+        };
+        if let (Some(git), false) = (store.as_ref().or(git), listing.for_git.is_empty()) {
             let reference = format!("refs/adjutant/{}/{}", ref_name(&self.run), ref_name(occasion.name));
             let message = format!("What was there before {} of run {}", occasion.name, self.run);
             let commit = git.commit(&reference, &message, |importing| {
@@ -109,6 +131,10 @@ impl Rescues {
             manifest.reference = Some(reference);
         }
         copy(workdir, &listing.to_copy, &unfinished, &mut manifest)?;
+        add_folders(workdir, extent, &mut manifest);
+        for entry in &mut manifest.entries {
+            entry.stamp = kept_path(&entry.path).and_then(|path| workdir.stamp(&path));
+        }
 
         let mut file = File::create(unfinished.join(manifest::FILE))?;
         file.write_all(&serde_json::to_vec(&manifest).map_err(io::Error::from)?)?;
@@ -143,24 +169,63 @@ impl Failed {
     }
 }
 
+/// The repository of a run for what has to outlive its calls, in the folder of its rescues.
+const STORE: &str = "store.git";
+
+/// Whether what is kept for `extent` can't lie in the repository: the call may destroy that, or can't be read.
+fn may_reach_git(extent: &Extent) -> bool {
+    let reaches = |path: &String| path == "." || path.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
+    match extent {
+        Extent::Whole => true,
+        Extent::Paths(paths) => paths.iter().any(reaches),
+    }
+}
+
+/// Adds the folders of what was kept, for their permissions: those that the call may take with it.
+fn add_folders(workdir: &Workdir, extent: &Extent, manifest: &mut Manifest) {
+    let is_meant = |folder: &str| match extent {
+        Extent::Whole => true,
+        Extent::Paths(paths) => paths.iter().any(|path| {
+            path == "."
+                || folder.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        }),
+    };
+    let known: BTreeSet<&str> = manifest.entries.iter().map(|entry| entry.path.as_str()).collect();
+    let above = |path: &'_ str| path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
+    let folders: BTreeSet<String> = manifest.entries.iter().flat_map(|entry| above(&entry.path)).collect();
+    let new = folders.iter().filter(|folder| !known.contains(folder.as_str()) && is_meant(folder));
+    let entry_of = |folder: &String| {
+        let mode = workdir.mode(&kept_path(folder)?).ok()?;
+        Some(no_file(folder, mode, Store::Folder))
+    };
+    let entries: Vec<Entry> = new.filter_map(entry_of).collect();
+    manifest.entries.extend(entries);
+}
+
 /// What is there at a path, read whole.
 enum Found {
-    File { mode: u32, content: Vec<u8> },
+    File(WholeFile),
     Link(String),
     EmptyFolder { mode: u32 },
+    Pipe { mode: u32 },
     Gone,
     Unkept,
 }
 
 fn look(workdir: &Workdir, path: &str) -> Found {
-    let Ok(path) = workdir.resolve(path) else { return Found::Unkept };
+    let Some(path) = kept_path(path) else { return Found::Unkept };
     match workdir.kind(&path) {
-        Ok(Some(Kind::File { bytes, mode })) if bytes <= FILE_BYTES_MAX => match workdir.read(&path, FILE_BYTES_MAX) {
-            Ok(contents) if contents.total <= FILE_BYTES_MAX => Found::File { mode, content: contents.bytes },
-            Ok(_) | Err(_) => Found::Unkept,
-        },
+        Ok(Some(Kind::File { bytes, .. })) if bytes <= FILE_BYTES_MAX => {
+            match workdir.read_whole(&path, FILE_BYTES_MAX) {
+                Ok(Some(file)) => Found::File(file),
+                Ok(None) | Err(_) => Found::Unkept,
+            }
+        }
         Ok(Some(Kind::Link)) => workdir.read_link(&path).map_or(Found::Unkept, Found::Link),
         Ok(Some(Kind::Folder)) => workdir.mode(&path).map_or(Found::Unkept, |mode| Found::EmptyFolder { mode }),
+        Ok(Some(Kind::Special)) if workdir.is_pipe(&path) => {
+            workdir.mode(&path).map_or(Found::Unkept, |mode| Found::Pipe { mode })
+        }
         Ok(None) => Found::Gone,
         Ok(Some(Kind::File { .. } | Kind::Special)) | Err(_) => Found::Unkept,
     }
@@ -171,18 +236,18 @@ fn hand_to_git(workdir: &Workdir, paths: &[String], importing: &mut Importing<'_
     let (mut files, mut bytes) = (0, 0);
     for path in paths {
         match look(workdir, path) {
-            Found::File { mode, content } => {
-                let size = content.len() as u64;
+            Found::File(file) => {
+                let size = file.content.len() as u64;
                 let fits = files < GIT_FILES_MAX && bytes + size <= GIT_BYTES_MAX;
-                if fits && importing.file(path, mode, &content).is_ok() {
+                if fits && importing.file(path, file.mode, &file.content).is_ok() {
                     (files, bytes) = (files + 1, bytes + size);
-                    manifest.entries.push(entry(path, mode, &content, Store::Git));
+                    manifest.entries.push(entry(path, &file, Store::Git));
                 } else {
                     manifest.left_out.push(path.clone());
                 }
             }
             Found::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
-            Found::EmptyFolder { .. } | Found::Gone => {}
+            Found::EmptyFolder { .. } | Found::Pipe { .. } | Found::Gone => {}
             Found::Unkept => manifest.left_out.push(path.clone()),
         }
     }
@@ -193,18 +258,19 @@ fn copy(workdir: &Workdir, paths: &[String], folder: &Path, manifest: &mut Manif
     let (mut files, mut bytes) = (0, 0);
     for path in paths {
         match look(workdir, path) {
-            Found::File { mode, content } => {
-                let size = content.len() as u64;
+            Found::File(file) => {
+                let size = file.content.len() as u64;
                 if files >= COPY_FILES_MAX || bytes + size > COPY_BYTES_MAX {
                     manifest.left_out.push(path.clone());
                     continue;
                 }
                 (files, bytes) = (files + 1, bytes + size);
-                fs::write(folder.join(files.to_string()), &content)?;
-                manifest.entries.push(entry(path, mode, &content, Store::Copy(files)));
+                fs::write(folder.join(files.to_string()), &file.content)?;
+                manifest.entries.push(entry(path, &file, Store::Copy(files)));
             }
             Found::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
             Found::EmptyFolder { mode } => manifest.entries.push(no_file(path, mode, Store::Folder)),
+            Found::Pipe { mode } => manifest.entries.push(no_file(path, mode, Store::Pipe)),
             Found::Gone => {}
             Found::Unkept => manifest.left_out.push(path.clone()),
         }
@@ -212,12 +278,28 @@ fn copy(workdir: &Workdir, paths: &[String], folder: &Path, manifest: &mut Manif
     Ok(())
 }
 
-fn entry(path: &str, mode: u32, content: &[u8], store: Store) -> Entry {
-    Entry { path: path.to_owned(), mode, hash: Some(content_hash(content)), bytes: content.len() as u64, store }
+fn entry(path: &str, file: &WholeFile, store: Store) -> Entry {
+    let hex = |value: &Vec<u8>| value.iter().map(|byte| format!("{byte:02x}")).collect();
+    Entry {
+        hash: Some(content_hash(&file.content)),
+        bytes: file.content.len() as u64,
+        attributes: file.attributes.iter().map(|(name, value)| (name.clone(), hex(value))).collect(),
+        had_other_names: file.names > 1,
+        ..no_file(path, file.mode, store)
+    }
 }
 
 fn no_file(path: &str, mode: u32, store: Store) -> Entry {
-    Entry { path: path.to_owned(), mode, hash: None, bytes: 0, store }
+    Entry {
+        path: path.to_owned(),
+        mode,
+        hash: None,
+        bytes: 0,
+        store,
+        attributes: BTreeMap::new(),
+        had_other_names: false,
+        stamp: None,
+    }
 }
 
 /// From how many copies on the whole file system is written out at once: one by one would take longer, fewer
@@ -228,7 +310,7 @@ const SYNC_ALL_FROM: u64 = 200;
 fn sync(written: &File, manifest: &Manifest, folder: &Path) -> io::Result<()> {
     let copies = manifest.entries.iter().filter_map(|entry| match entry.store {
         Store::Copy(number) => Some(number),
-        Store::Git | Store::Link(_) | Store::Folder => None,
+        Store::Git | Store::Link(_) | Store::Folder | Store::Pipe => None,
     });
     let copies: Vec<u64> = copies.collect();
     if copies.len() as u64 >= SYNC_ALL_FROM {

@@ -1,11 +1,12 @@
 //! What belongs to an extent of the workdir, and where each of it is to be kept.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use adjutant_core::gate::rescue::Extent;
 
 use super::git::Git;
-use crate::workdir::{Kind, WorkPath, Workdir};
+use crate::workdir::{Kind, WorkPath, Workdir, kept_path};
 
 /// The most entries of folders that are looked at: what lies beyond is neither kept nor named.
 const LOOKED_AT_MAX: usize = 200_000;
@@ -56,8 +57,13 @@ pub(super) fn list(workdir: &Workdir, git: Option<&Git>, extent: &Extent, except
     }
     let known = git.known(&others)?;
     let ignored = git.ignored(&others, *extent != Extent::Whole)?;
-    listing.is_complete &= known.unnamed + ignored.unnamed == 0;
-    for path in known.named {
+    if *extent != Extent::Whole {
+        // Git knows no empty folders and no pipes.
+        for path in &others {
+            walk.unknown_to_git(path, &mut listing);
+        }
+    }
+    for path in known {
         // A repository within the repository, or a submodule: git would keep its name alone.
         let is_folder = path.ends_with('/') || kind(workdir, &path) == Some(Kind::Folder);
         if is_folder {
@@ -67,14 +73,18 @@ pub(super) fn list(workdir: &Workdir, git: Option<&Git>, extent: &Extent, except
             if path.contains('\n') { listing.to_copy.push(path) } else { listing.for_git.push(path) }
         }
     }
-    for path in ignored.named.into_iter().filter(|path| !walk.is_excepted(path)) {
+    for path in ignored.into_iter().filter(|path| !walk.is_excepted(path)) {
         if path.ends_with('/') { listing.left_out.push(path) } else { listing.to_copy.push(path) }
+    }
+    for paths in [&mut listing.to_copy, &mut listing.left_out] {
+        let mut once = BTreeSet::new();
+        paths.retain(|path| once.insert(path.clone()));
     }
     Ok(listing)
 }
 
 fn kind(workdir: &Workdir, path: &str) -> Option<Kind> {
-    workdir.resolve(path).and_then(|path| workdir.kind(&path)).ok().flatten()
+    workdir.kind(&kept_path(path)?).ok().flatten()
 }
 
 /// Walks through folders, not through links.
@@ -93,7 +103,7 @@ impl Walk<'_> {
 
     /// Lists `path` and what lies below it, in order.
     fn below(&mut self, path: &str, listing: &mut Listing) {
-        let Ok(from) = self.workdir.resolve(path) else {
+        let Some(from) = kept_path(path) else {
             listing.is_complete = false;
             return;
         };
@@ -104,12 +114,25 @@ impl Walk<'_> {
             }
             match self.workdir.kind(&path) {
                 Ok(Some(Kind::File { .. } | Kind::Link)) => listing.to_copy.push(path.to_string()),
+                Ok(Some(Kind::Special)) if self.workdir.is_pipe(&path) => listing.to_copy.push(path.to_string()),
                 Ok(Some(Kind::Special)) => listing.left_out.push(path.to_string()),
                 Ok(Some(Kind::Folder)) => self.enter(&path, &mut open, listing),
                 Ok(None) => {}
                 Err(_) => listing.is_complete = false,
             }
         }
+    }
+
+    /// Lists the empty folders, pipes and sockets below `path`.
+    fn unknown_to_git(&mut self, path: &str, listing: &mut Listing) {
+        let left = self.left;
+        let mut all = Listing::default();
+        self.below(path, &mut all);
+        self.left = left;
+        let kind = |path: &String| kept_path(path).and_then(|path| self.workdir.kind(&path).ok().flatten());
+        let is_unknown = |path: &String| matches!(kind(path), Some(Kind::Folder | Kind::Special));
+        listing.to_copy.extend(all.to_copy.into_iter().filter(|path| is_unknown(path)));
+        listing.left_out.extend(all.left_out.into_iter().filter(|path| !path.ends_with('/')));
     }
 
     fn enter(&mut self, folder: &WorkPath, open: &mut Vec<WorkPath>, listing: &mut Listing) {
@@ -121,7 +144,6 @@ impl Walk<'_> {
             }
         };
         self.left -= entries.len();
-        listing.is_complete &= self.workdir.count(folder).is_ok_and(|count| count == entries.len());
         if entries.is_empty() && folder.as_str() != "." {
             listing.to_copy.push(folder.to_string());
         }

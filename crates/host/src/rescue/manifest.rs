@@ -1,5 +1,6 @@
 //! What a rescue holds: one file, written last.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -49,7 +50,7 @@ pub struct Manifest {
 pub struct Entry {
     /// Its path, relative to the workdir.
     pub path: String,
-    /// The permission bits of a file or folder; 0 for a link.
+    /// The permission bits of a file, folder or pipe, set-id and sticky among them; 0 for a link.
     pub mode: u32,
     /// The short hash of a file's content; absent for what is no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +60,26 @@ pub struct Entry {
     pub bytes: u64,
     /// Where its content is.
     pub store: Store,
+    /// Its extended attributes, each value in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
+    /// Whether it had other names (hard links): it comes back as a file of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub had_other_names: bool,
+    /// What tells whether it was changed after it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<String>,
+}
+
+impl Entry {
+    /// Its extended attributes; one that can't be read back is left out.
+    pub(super) fn attributes(&self) -> BTreeMap<String, Vec<u8>> {
+        let bytes = |digits: &String| {
+            let pair = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+            (0..digits.len()).step_by(2).map(pair).collect::<Option<Vec<u8>>>()
+        };
+        self.attributes.iter().filter_map(|(name, digits)| Some((name.clone(), bytes(digits)?))).collect()
+    }
 }
 
 /// Where the content of an entry is.
@@ -71,8 +92,34 @@ pub enum Store {
     Copy(u64),
     /// Here: it is a link to this.
     Link(String),
-    /// It is a folder with nothing in it.
+    /// It is a folder; what was in it has entries of its own.
     Folder,
+    /// It is a pipe with a name.
+    Pipe,
+}
+
+/// What had changed of a rescue's entries when the call that it was made before had ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touched {
+    /// The paths of those that the call changed, moved or deleted.
+    pub paths: BTreeSet<String>,
+}
+
+/// The name of the file with what the call touched.
+const TOUCHED: &str = "touched.json";
+
+impl Touched {
+    /// What the call of the rescue in `folder` touched; none if that is not on record.
+    #[must_use]
+    pub fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(folder.join(TOUCHED)).ok()?).ok()
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let unfinished = folder.join(".touched");
+        std::fs::write(&unfinished, serde_json::to_vec(self).map_err(io::Error::from)?)?;
+        std::fs::rename(unfinished, folder.join(TOUCHED))
+    }
 }
 
 impl Manifest {

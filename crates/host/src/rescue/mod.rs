@@ -3,7 +3,8 @@
 //! In: the workdir and how much of it matters ([`Extent`](adjutant_core::gate::rescue::Extent)). Out: a *rescue*:
 //! a folder in our home with a manifest of every file that was kept. In a repository the content of what git
 //! knows, or would take, is a commit under a ref of ours; everything else is a copy beside the manifest, up to a
-//! limit, and what did not fit is counted and named. Neither the index of the repository nor its HEAD is touched.
+//! limit, and what did not fit is counted and named. Before a call that may destroy the repository itself, the commit is in
+//! a repository of the run's own in our home. Neither the index of the repository nor its HEAD is touched.
 //!
 //! A rescue is whole once its folder has its name: whoever is killed before leaves a folder that nobody reads.
 //! Restoring writes what was lost or changed and leaves alone what came later.
@@ -24,8 +25,8 @@ use std::path::{Path, PathBuf};
 
 pub use git::head;
 pub use keep::{Kept, Occasion};
-pub use manifest::{Entry, Manifest, Store};
-pub use restore::{Change, Difference, Plan, UNDO};
+pub use manifest::{Entry, Manifest, Store, Touched};
+pub use restore::{Change, Difference, NotRestored, Plan, Reach, UNDO};
 
 /// The most bytes that are copied for one rescue: 64 MiB.
 pub const COPY_BYTES_MAX: u64 = 64 << 20;

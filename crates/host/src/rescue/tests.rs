@@ -64,8 +64,9 @@ impl Place {
     }
 
     fn undo(&self, manifest: &Manifest, is_exact: bool) -> Plan {
-        let plan = self.rescues().plan(&self.workdir(), manifest, is_exact).expect("a plan");
-        self.rescues().restore(&self.workdir(), manifest, &plan).expect("restored");
+        let reach = if is_exact { Reach::Exact } else { Reach::Call };
+        let plan = self.rescues().plan(&self.workdir(), manifest, reach).expect("a plan");
+        assert_eq!(self.rescues().restore(&self.workdir(), manifest, &plan), []);
         plan
     }
 
@@ -162,7 +163,8 @@ fn a_repository_keeps_untracked_and_changed_files_and_notices_nothing() {
     assert_eq!(manifest.left_out, ["target/"]);
     assert_eq!(index.expect("an index"), fs::read(place.path(".git/index")).expect("an index"));
     assert_eq!((status, head), (place.git(&["status", "--porcelain"]), place.git(&["rev-parse", "HEAD"])));
-    let in_git = place.git(&["ls-tree", "-r", "--name-only", "refs/adjutant/run.1/call-1.1"]);
+    let store = format!("--git-dir={}", manifest.git_dir.as_deref().expect("a repository"));
+    let in_git = place.git(&[&store, "ls-tree", "-r", "--name-only", "refs/adjutant/run.1/call-1.1"]);
     assert!(!in_git.contains("secret.env"), "what is ignored never gets into the repository: {in_git}");
 
     place.wipe();
@@ -179,7 +181,7 @@ fn a_named_folder_is_kept_even_if_it_is_ignored_and_nothing_else_is() {
     place.write("other", b"2");
     let manifest = place.keep(&Extent::Paths(vec!["target".to_owned(), "gone".to_owned()]));
     let paths: Vec<&str> = manifest.entries.iter().map(|entry| entry.path.as_str()).collect();
-    assert_eq!(paths, ["target/deep/er"]);
+    assert_eq!(paths, ["target/deep/er", "target", "target/deep"]);
     place.wipe();
     place.undo(&manifest, false);
     assert_eq!(place.tree(), ["target/", "target/deep/", "target/deep/er 644 [49]"]);
@@ -198,7 +200,7 @@ fn what_came_later_stays_unless_everything_is_to_be_as_it_was() {
         place.write("d", b"a file where a folder was");
         let plan = place.undo(&manifest, false);
         assert_eq!(plan.paths(Change::Replace), ["a"]);
-        assert_eq!(plan.paths(Change::Blocked), ["d/b"]);
+        assert_eq!(plan.paths(Change::Blocked), ["d/b", "d"]);
         assert_eq!(fs::read(place.path("new/x")).expect("there"), b"3");
         assert_eq!(fs::read(place.path("d")).expect("there"), b"a file where a folder was");
         let plan = place.undo(&manifest, true);
@@ -345,8 +347,157 @@ fn a_damaged_copy_is_not_put_back() {
     let manifest = place.keep(&Extent::Whole);
     fs::write(place.rescues().folder().join("call-1.1/1"), "2").expect("written");
     fs::remove_file(place.path("a")).expect("removed");
-    let plan = place.rescues().plan(&place.workdir(), &manifest, false).expect("a plan");
-    let refused = place.rescues().restore(&place.workdir(), &manifest, &plan).expect_err("damaged");
-    assert!(refused.to_string().contains("damaged"), "{refused}");
+    place.write("b", b"1");
+    let plan = place.rescues().plan(&place.workdir(), &manifest, Reach::Call).expect("a plan");
+    let failed = place.rescues().restore(&place.workdir(), &manifest, &plan);
+    assert!(failed.iter().any(|failed| failed.path == "a" && failed.why.contains("damaged")), "{failed:?}");
     assert!(!place.path("a").exists());
+}
+
+#[test]
+fn what_is_kept_outlives_a_call_that_takes_the_repository_with_it() {
+    for extent in [Extent::Whole, Extent::Paths(vec![".git".to_owned(), "src".to_owned()])] {
+        let place = Place::repository();
+        place.write("src/a.rs", b"1");
+        place.write("src/b.rs", b"2");
+        place.write("src/notes.env", b"3");
+        place.write(".git/info/exclude", b"*.env\n");
+        place.git(&["add", "src"]);
+        place.git(&["commit", "-qm", "first"]);
+        let before = place.tree();
+        let manifest = place.keep(&extent);
+        assert!(
+            manifest.git_dir.as_deref().is_some_and(|dir| dir.ends_with("/rescue/run.1/store.git")),
+            "{manifest:?}"
+        );
+        fs::remove_dir_all(place.path(".git")).expect("removed");
+        place.wipe();
+        place.undo(&manifest, false);
+        assert_eq!(place.tree(), before);
+        if extent != Extent::Whole {
+            assert_eq!(place.git(&["status", "--porcelain"]), "", "the repository is back too");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_can_not_reach_the_repository_is_kept_in_it() {
+    let place = Place::repository();
+    place.write("a", b"1");
+    let manifest = place.keep(&Extent::Paths(vec!["a".to_owned()]));
+    assert!(manifest.git_dir.as_deref().is_some_and(|dir| dir.ends_with("/w/.git")), "{manifest:?}");
+}
+
+#[test]
+fn one_thing_that_can_not_be_put_back_keeps_nothing_else() {
+    let place = Place::new();
+    for name in ["a", "b", "c"] {
+        place.write(name, name.as_bytes());
+    }
+    let manifest = place.keep(&Extent::Whole);
+    place.wipe();
+    fs::remove_file(place.rescues().folder().join("call-1.1/2")).expect("removed");
+    let plan = place.rescues().plan(&place.workdir(), &manifest, Reach::Call).expect("a plan");
+    let failed = place.rescues().restore(&place.workdir(), &manifest, &plan);
+    assert_eq!(failed.iter().map(|failed| failed.path.as_str()).collect::<Vec<_>>(), ["b"], "{failed:?}");
+    assert_eq!(place.tree(), ["a 644 [97]", "c 644 [99]"]);
+}
+
+#[test]
+fn names_that_are_no_text_are_kept_and_come_back() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    for place in [Place::new(), Place::repository()] {
+        let folder = place.path("").join(OsStr::from_bytes(b"d\xff"));
+        let file = folder.join(OsStr::from_bytes(b"\xe4\xf6\n\"x"));
+        fs::create_dir(&folder).expect("a folder");
+        fs::write(&file, "1").expect("written");
+        symlink(OsStr::from_bytes(b"d\xff"), place.path("link")).expect("a link");
+        let manifest = place.keep(&Extent::Whole);
+        assert!(manifest.is_complete && manifest.left_out.is_empty(), "{manifest:?}");
+        assert!(manifest.entries.iter().any(|entry| crate::workdir::shown(&entry.path).starts_with("d\\xff/")));
+        place.wipe();
+        place.undo(&manifest, false);
+        assert_eq!(fs::read(&file).expect("there"), b"1");
+        assert_eq!(fs::read_link(place.path("link")).expect("a link").as_os_str().as_bytes(), b"d\xff");
+        place.undo(&manifest, true);
+        assert_eq!(fs::read(&file).expect("there"), b"1", "it did not come later");
+    }
+}
+
+#[test]
+fn permissions_of_folders_set_id_bits_pipes_and_attributes_come_back() {
+    for place in [Place::new(), Place::repository()] {
+        place.write("locked/inner/f", b"1");
+        place.write("tool", b"2");
+        let named = Extent::Paths(vec!["locked".to_owned(), "pipe".to_owned(), "tool".to_owned()]);
+        rustix::fs::mknodat(rustix::fs::CWD, place.path("pipe"), rustix::fs::FileType::Fifo, 0o640.into(), 0)
+            .expect("a pipe");
+        let mode = |path: &str| fs::symlink_metadata(place.path(path)).expect("there").permissions().mode() & 0o7777;
+        let modes = [("locked/inner", 0o500), ("locked", 0o2750), ("tool", 0o4755), ("pipe", 0o640)];
+        for (path, mode) in modes {
+            fs::set_permissions(place.path(path), Permissions::from_mode(mode)).expect("a mode");
+        }
+        // Not every file system has attributes.
+        let has_attributes =
+            rustix::fs::setxattr(place.path("tool"), "user.origin", b"here\xff", rustix::fs::XattrFlags::empty())
+                .is_ok();
+        let manifest = place.keep(&named);
+        assert_eq!(manifest.left_out, [""; 0]);
+        fs::set_permissions(place.path("locked/inner"), Permissions::from_mode(0o700)).expect("a mode");
+        place.wipe();
+        place.undo(&manifest, false);
+        for (path, expected) in modes {
+            assert_eq!(mode(path), expected, "{path}");
+        }
+        fs::set_permissions(place.path("locked"), Permissions::from_mode(0o777)).expect("a mode");
+        assert_eq!(place.undo(&manifest, false).paths(Change::Mode), ["locked"]);
+        assert_eq!(mode("locked"), 0o2750);
+        if has_attributes {
+            let mut value = [0; 16];
+            let length = rustix::fs::getxattr(place.path("tool"), "user.origin", &mut value[..]).expect("an attribute");
+            assert_eq!(&value[..length], b"here\xff");
+        }
+        fs::set_permissions(place.path("locked/inner"), Permissions::from_mode(0o700)).expect("a mode");
+    }
+}
+
+#[test]
+fn a_file_that_had_a_second_name_comes_back_and_is_named() {
+    let place = Place::new();
+    place.write("a", b"1");
+    fs::hard_link(place.path("a"), place.path("b")).expect("a link");
+    let manifest = place.keep(&Extent::Paths(vec!["a".to_owned()]));
+    fs::remove_file(place.path("a")).expect("removed");
+    let plan = place.rescues().plan(&place.workdir(), &manifest, Reach::Call).expect("a plan");
+    let told = place.rescues().restore(&place.workdir(), &manifest, &plan);
+    assert!(told.first().is_some_and(|told| told.path == "a" && told.why.contains("other names")), "{told:?}");
+    assert_eq!(fs::read(place.path("a")).expect("there"), b"1");
+}
+
+#[test]
+fn what_the_call_left_as_it_was_and_somebody_changed_later_stays_unless_it_is_asked_for() {
+    for place in [Place::new(), Place::repository()] {
+        for name in ["by-call", "later", "both", "mode", "gone-later"] {
+            place.write(name, b"1");
+        }
+        let manifest = place.keep(&Extent::Whole);
+        fs::remove_file(place.path("by-call")).expect("removed");
+        place.write("both", b"by the call");
+        place.rescues().note_end(&place.workdir(), "call-1.1").expect("on record");
+        place.write("later", b"mine");
+        place.write("both", b"mine");
+        fs::remove_file(place.path("gone-later")).expect("removed");
+        fs::set_permissions(place.path("mode"), Permissions::from_mode(0o600)).expect("a mode");
+        let plan = place.undo(&manifest, false);
+        assert_eq!(plan.paths(Change::Later), ["gone-later", "later", "mode"]);
+        assert_eq!(fs::read(place.path("later")).expect("there"), b"mine");
+        assert_eq!(fs::read(place.path("both")).expect("there"), b"1", "the call had changed it");
+        assert!(place.path("by-call").exists() && !place.path("gone-later").exists());
+        let named = ["gone-later".to_owned()];
+        let plan = place.rescues().plan(&place.workdir(), &manifest, Reach::Named(&named)).expect("a plan");
+        assert_eq!(plan.touched(), named);
+        place.undo(&manifest, true);
+        assert_eq!(fs::read(place.path("later")).expect("there"), b"1");
+    }
 }

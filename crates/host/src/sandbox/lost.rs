@@ -1,8 +1,8 @@
 //! What a repository lost by a command: refs that went otherwise than git deletes them, and objects.
 //!
 //! Git itself deletes both: a branch with its log, loose objects into a pack. So a ref counts as lost if its log is
-//! still there, if it is the one that HEAD names, or if the file with all packed refs went with it; objects if there
-//! are fewer and no pack came. What was lost can't be put back here; it is said, so that nobody goes on as if it were
+//! still there, if it is the one that HEAD names, if the file with all packed refs went with it, or if it is back at
+//! what it was packed as; objects if there are fewer and no pack came. What was lost can't be put back here; it is said, so that nobody goes on as if it were
 //! there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,7 @@ const PACKED: &str = "packed-refs";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holdings {
     at: PathBuf,
-    /// Each ref, and whether it had a log.
-    refs: BTreeMap<String, bool>,
+    refs: BTreeMap<String, Ref>,
     packed: bool,
     /// The ref that HEAD names.
     head: Option<String>,
@@ -29,18 +28,27 @@ pub(super) struct Holdings {
     packs: BTreeSet<String>,
 }
 
+/// A ref as a repository has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Ref {
+    /// What it names in a file of its own.
+    loose: Option<String>,
+    /// What it names in the file with all packed refs, which holds only if it has no file of its own.
+    packed: Option<String>,
+    has_log: bool,
+}
+
 impl Holdings {
     /// What the repository at `at` has now.
     pub(super) fn of(at: &Path) -> Self {
         let refs = refs(at).unwrap_or_default();
-        let has_log = |name: &String| at.join("logs").join(name).is_file();
         Self {
             at: at.to_owned(),
             packed: at.join(PACKED).is_file(),
-            head: head(at).filter(|head| refs.contains(head)),
+            head: head(at).filter(|head| refs.contains_key(head)),
             loose: loose(at),
             packs: packs(at),
-            refs: refs.into_iter().map(|name| (name.clone(), has_log(&name))).collect(),
+            refs,
         }
     }
 
@@ -48,10 +56,17 @@ impl Holdings {
     pub(super) fn lost(&self) -> Vec<PathBuf> {
         let now = refs(&self.at);
         let packed_is_gone = self.packed && !self.at.join(PACKED).is_file();
-        let is_lost = |(name, had_log): &(&String, &bool)| {
-            let log_is_left = **had_log && self.at.join("logs").join(name).is_file();
-            let is_head = self.head.as_ref() == Some(*name) && head(&self.at).as_ref() == Some(*name);
-            now.as_ref().is_some_and(|now| !now.contains(*name)) && (log_is_left || is_head || packed_is_gone)
+        let is_head = |name: &String| self.head.as_ref() == Some(name) && head(&self.at).as_ref() == Some(name);
+        let is_lost = |(name, was): &(&String, &Ref)| match now.as_ref().map(|now| now.get(*name)) {
+            None => false,
+            Some(None) => {
+                let log_is_left = was.has_log && self.at.join("logs").join(name).is_file();
+                log_is_left || is_head(name) || packed_is_gone
+            }
+            Some(Some(now)) => {
+                let is_back = now.packed.is_some() && now.packed == was.packed;
+                now.loose.is_none() && is_back && was.loose.as_ref().is_some_and(|was| Some(was) != now.packed.as_ref())
+            }
         };
         let mut lost: Vec<PathBuf> = self.refs.iter().filter(is_lost).map(|(name, _)| self.at.join(name)).collect();
         let packs = packs(&self.at);
@@ -64,11 +79,14 @@ impl Holdings {
     }
 }
 
-/// The names of all refs; none if there are too many to look at.
-fn refs(at: &Path) -> Option<BTreeSet<String>> {
+/// All refs by their names; none if there are too many to look at.
+fn refs(at: &Path) -> Option<BTreeMap<String, Ref>> {
+    let mut all: BTreeMap<String, Ref> = BTreeMap::new();
     let packed = fs::read_to_string(at.join(PACKED)).unwrap_or_default();
     let named = packed.lines().filter(|line| !line.starts_with(['#', '^'])).filter_map(|line| line.split_once(' '));
-    let mut all: BTreeSet<String> = named.map(|(_, name)| name.to_owned()).collect();
+    for (value, name) in named {
+        all.entry(name.to_owned()).or_default().packed = Some(value.to_owned());
+    }
     let mut open = vec!["refs".to_owned()];
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(at.join(&folder)).into_iter().flatten().flatten() {
@@ -76,13 +94,19 @@ fn refs(at: &Path) -> Option<BTreeSet<String>> {
             let path = format!("{folder}/{name}");
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => open.push(path),
-                Ok(kind) if kind.is_file() && !name.ends_with(".lock") => drop(all.insert(path)),
+                Ok(kind) if kind.is_file() && !name.ends_with(".lock") => {
+                    let value = fs::read_to_string(entry.path()).unwrap_or_default();
+                    all.entry(path).or_default().loose = Some(value.trim().to_owned());
+                }
                 Ok(_) | Err(_) => {}
             }
         }
         if all.len() + open.len() > REFS_MAX {
             return None;
         }
+    }
+    for (name, found) in &mut all {
+        found.has_log = at.join("logs").join(name).is_file();
     }
     Some(all)
 }
@@ -177,6 +201,8 @@ mod tests {
             "git checkout -q -b other && git branch -D main",
             "git stash -q; echo 4 > f; git stash -q; git stash drop -q",
             "git update-ref -d refs/tags/v2",
+            "echo 3 > f; git commit -qam three; git gc -q",
+            "git reset -q --hard old",
         ] {
             check(line, &[]);
         }

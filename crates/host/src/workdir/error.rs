@@ -39,6 +39,12 @@ pub enum WorkdirError {
         /// What it is.
         what: &'static str,
     },
+    /// It has a second name elsewhere, and is too large to be written anew.
+    #[error("`{path}` has a second name (a hard link), through which another file would change too")]
+    SecondName {
+        /// The path.
+        path: String,
+    },
     /// The system refused.
     #[error("can't use `{path}`")]
     Io {
@@ -58,6 +64,7 @@ impl WorkdirError {
             Self::Unusable { code, .. } => code,
             Self::IsFolder { .. } => "EISDIR",
             Self::NotPlain { .. } => "NOT_REGULAR",
+            Self::SecondName { .. } => "EMLINK",
             Self::Io { source, .. } => errno_name(source),
         }
     }
@@ -67,9 +74,11 @@ impl WorkdirError {
     pub fn explained(&self) -> String {
         match self {
             Self::Io { source, .. } => format!("{self}: {source}"),
-            Self::Escapes { .. } | Self::Unusable { .. } | Self::IsFolder { .. } | Self::NotPlain { .. } => {
-                self.to_string()
-            }
+            Self::Escapes { .. }
+            | Self::Unusable { .. }
+            | Self::IsFolder { .. }
+            | Self::NotPlain { .. }
+            | Self::SecondName { .. } => self.to_string(),
         }
     }
 

@@ -1,26 +1,44 @@
 //! A handle on the workdir through which nothing outside can be reached.
 //!
 //! A path is first resolved as text ([`Workdir::resolve`]): relative, or absolute below the workdir, `..`
-//! only as far as it stays inside. Every access then goes through an open folder handle, so that no
-//! symbolic link in any component leads out, even if it is put there between two steps. Only plain files
-//! are read, and never more than asked for: a fifo or device can't make us wait.
+//! only as far as it stays inside. Where it really is, behind links, is looked up once ([`Workdir::real_place`]). Every
+//! access then goes from one open folder to the next and follows no link, so that what is read or written is the place
+//! that was found, even if a link is put there between two steps. Only plain files are read, and never more than asked
+//! for: a fifo or device can't make us wait.
 
+mod beneath;
 mod error;
+mod mounts;
+pub(crate) mod name;
 mod path;
+mod real_place;
+mod whole_file;
 
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, MetadataExt, OpenOptions, Permissions, PermissionsExt};
+use rustix::fs::OFlags;
 
+use beneath::open_file;
 pub use error::WorkdirError;
+pub use name::{is_text, shown};
+use name::{name_of, text_of};
 pub use path::{WorkPath, resolve_below};
+pub use real_place::RealPlace;
+pub(crate) use whole_file::{WholeFile, kept_path};
 
 /// The mode bits that a rewritten file keeps: permissions, not set-uid and its like.
 const KEPT_MODE_BITS: u32 = 0o777;
+/// All that [`Workdir::set_mode`] sets.
+const MODE_BITS: u32 = 0o7777;
+
+/// The largest file with a second name that is written anew to add to it: 64 MiB, since it is held in memory.
+const REWRITTEN_BYTES_MAX: u64 = 64 << 20;
 
 /// What stands at a path; a symbolic link is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +70,7 @@ pub struct Contents {
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name; entries whose names are not UTF-8 are left out.
+    /// Its name; of one that is not UTF-8 a text that stands for it ([`is_text`]).
     pub name: String,
     /// What it is.
     pub kind: Kind,
@@ -115,10 +133,14 @@ impl Workdir {
     ///
     /// As the system or the guard says; a missing parent is "nothing".
     pub fn kind(&self, path: &WorkPath) -> Result<Option<Kind>, WorkdirError> {
-        match self.dir.symlink_metadata(path.as_str()) {
+        let found = match self.open_parent(path) {
+            Ok((parent, name)) => parent.symlink_metadata(&*name).map_err(|error| WorkdirError::io(path, error)),
+            Err(error) => Err(error),
+        };
+        match found {
             Ok(found) => Ok(Some(kind_of(&found))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(WorkdirError::io(path, error)),
+            Err(error) if error.code() == "ENOENT" => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -156,14 +178,12 @@ impl Workdir {
     fn open_plain(&self, path: &WorkPath) -> Result<(File, u64), WorkdirError> {
         // Looked at before it is opened, because opening some devices has effects, and again afterwards,
         // because another file may have been put there in between.
-        let found = self.dir.metadata(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
-        plain(path, &found)?;
-        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(flags.bits().cast_signed());
-        let file = self.dir.open_with(path.as_str(), &options).map_err(|error| WorkdirError::io(path, error))?;
+        let (parent, name) = self.open_parent(path)?;
+        let found = parent.symlink_metadata(&*name).map_err(|error| WorkdirError::io(path, error))?;
+        plain(path, kind_of(&found))?;
+        let file = open_file(&parent, &name, OFlags::RDONLY).map_err(|error| WorkdirError::io(path, error))?;
         let opened = file.metadata().map_err(|error| WorkdirError::io(path, error))?;
-        plain(path, &opened)?;
+        plain(path, kind_of_std(&opened))?;
         Ok((file, opened.len()))
     }
 
@@ -174,60 +194,58 @@ impl Workdir {
     /// `ENOTDIR` or `ENOENT`, or what the system or the guard says.
     pub fn entries(&self, path: &WorkPath) -> Result<Vec<Entry>, WorkdirError> {
         let mut entries = Vec::new();
-        for entry in self.dir.read_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))? {
+        let folder = Dir::from_std_file(self.open_folder_at(path)?.into());
+        for entry in folder.entries().map_err(|error| WorkdirError::io(path, error))? {
             let entry = entry.map_err(|error| WorkdirError::io(path, error))?;
-            // An entry that vanished since, or has no name we could say, is no entry.
-            if let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) {
-                entries.push(Entry { name, kind: kind_of(&found) });
+            // An entry that vanished since is no entry.
+            if let Ok(found) = entry.metadata() {
+                entries.push(Entry { name: text_of(&entry.file_name()), kind: kind_of(&found) });
             }
         }
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(entries)
     }
 
-    /// How many entries a folder has, those included whose names are not UTF-8.
+    /// Where a symbolic link leads, as it is written; what is not UTF-8 in it is a text that stands for it.
     ///
     /// # Errors
     ///
-    /// As [`Workdir::entries`].
-    pub fn count(&self, path: &WorkPath) -> Result<usize, WorkdirError> {
-        let entries = self.dir.read_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
-        Ok(entries.count())
-    }
-
-    /// Where a symbolic link leads, as it is written.
-    ///
-    /// # Errors
-    ///
-    /// What the system says; `PATH_INVALID` if it is not UTF-8.
+    /// What the system says.
     pub fn read_link(&self, path: &WorkPath) -> Result<String, WorkdirError> {
         let (parent, name) = self.open_parent(path)?;
-        let target = parent.read_link_contents(name).map_err(|error| WorkdirError::io(path, error))?;
-        target.to_str().map(str::to_owned).ok_or_else(|| WorkdirError::Unusable {
-            path: path.to_string(),
-            why: "its target's name is not UTF-8",
-            code: "PATH_INVALID",
-        })
+        let target = parent.read_link_contents(&*name).map_err(|error| WorkdirError::io(path, error))?;
+        Ok(text_of(target.as_os_str()))
     }
 
-    /// The permission bits of a file or folder.
+    /// The permission bits of a file or folder, set-id and sticky among them.
     ///
     /// # Errors
     ///
     /// What the system or the guard says.
     pub fn mode(&self, path: &WorkPath) -> Result<u32, WorkdirError> {
-        let found = self.dir.symlink_metadata(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
-        Ok(found.mode() & KEPT_MODE_BITS)
+        let (parent, name) = self.open_parent(path)?;
+        let found = parent.symlink_metadata(&*name).map_err(|error| WorkdirError::io(path, error))?;
+        Ok(found.mode() & MODE_BITS)
     }
 
-    /// Gives a file or folder these permission bits.
+    /// Gives a file or folder these permission bits, set-id and sticky among them.
     ///
     /// # Errors
     ///
     /// What the system or the guard says.
     pub fn set_mode(&self, path: &WorkPath, mode: u32) -> Result<(), WorkdirError> {
-        let mode = Permissions::from_mode(mode & KEPT_MODE_BITS);
-        self.dir.set_permissions(path.as_str(), mode).map_err(|error| WorkdirError::io(path, error))
+        let (parent, name) = self.open_parent(path)?;
+        // By the open file itself: a link in its place would be followed.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let set = rustix::fs::openat(&parent, &*name, flags, rustix::fs::Mode::empty()).map_err(io::Error::from);
+        let set = set.and_then(|file| {
+            if rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_symlink() {
+                return Err(rustix::io::Errno::LOOP.into());
+            }
+            let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+            Ok(rustix::fs::chmod(opened, rustix::fs::Mode::from_raw_mode(mode & MODE_BITS))?)
+        });
+        set.map_err(|error| WorkdirError::io(path, error))
     }
 
     /// Creates a folder, and those above it, if it is not there; then it has these permission bits.
@@ -237,7 +255,8 @@ impl Workdir {
     /// What the system or the guard says; `ENOTDIR` if a file is in the way.
     pub fn create_folder(&self, path: &WorkPath, mode: u32) -> Result<(), WorkdirError> {
         self.create_parents(path)?;
-        self.dir.create_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
+        let (parent, name) = self.open_parent(path)?;
+        parent.create_dir(&*name).map_err(|error| WorkdirError::io(path, error))?;
         self.set_mode(path, mode)
     }
 
@@ -250,19 +269,18 @@ impl Workdir {
     pub fn create_link(&self, path: &WorkPath, target: &str) -> Result<(), WorkdirError> {
         self.create_parents(path)?;
         let (parent, name) = self.open_parent(path)?;
-        parent.symlink_contents(target, name).map_err(|error| WorkdirError::io(path, error))
+        parent.symlink_contents(&*name_of(target), &*name).map_err(|error| WorkdirError::io(path, error))
     }
 
     /// Writes a whole file at once: through a temporary file beside it, so that there is never half of it.
     ///
-    /// A file that was there keeps its permission bits unless `mode` gives others. A symbolic link is
-    /// written through, if it stays inside. Missing folders are created.
+    /// A file that was there keeps its permission bits unless `mode` gives others; a second name that it has elsewhere
+    /// keeps the old content. A link is never written through. Missing folders are created.
     ///
     /// # Errors
     ///
     /// What the system or the guard says; then the file is as it was and no temporary file is left.
     pub fn write(&self, path: &WorkPath, content: &[u8], mode: Option<u32>) -> Result<Written, WorkdirError> {
-        let path = &self.through_links(path)?;
         let kept = match self.kind(path)? {
             Some(Kind::File { mode, .. }) => Some(mode),
             Some(Kind::Folder) => {
@@ -277,38 +295,45 @@ impl Workdir {
         let (parent, name) = self.open_parent(path)?;
         let temporary =
             write_temporary(&parent, content, mode.or(kept)).map_err(|error| WorkdirError::io(path, error))?;
-        if let Err(error) = parent.rename(&temporary, &parent, name) {
+        if let Err(error) = parent.rename(&temporary, &parent, &*name) {
             remove_quietly(&parent, &temporary);
             return Err(WorkdirError::io(path, error));
         }
         Ok(Written { created_folders })
     }
 
-    /// Adds to the end of a file, which is created if it isn't there.
+    /// Adds to the end of a file, which is created if it isn't there. One with a second name elsewhere is written anew
+    /// as a whole, so that what has that name stays as it was.
     ///
     /// # Errors
     ///
-    /// What the system or the guard says.
+    /// What the system or the guard says; [`WorkdirError::SecondName`] for a file with a second name that is too large to
+    /// be written anew.
     pub fn append(&self, path: &WorkPath, content: &[u8]) -> Result<Written, WorkdirError> {
-        let path = &self.through_links(path)?;
         if let Some(kind) = self.kind(path)? {
-            match kind {
-                Kind::File { .. } => {}
-                Kind::Folder => {
-                    return Err(WorkdirError::IsFolder { path: path.to_string() });
-                }
-                Kind::Link | Kind::Special => {
-                    return Err(WorkdirError::NotPlain { path: path.to_string(), what: "a link or a special file" });
-                }
-            }
+            plain(path, kind)?;
         }
         let created_folders = self.create_parents(path)?;
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-        let mut file = self.dir.open_with(path.as_str(), &options).map_err(|error| WorkdirError::io(path, error))?;
-        plain(path, &file.metadata().map_err(|error| WorkdirError::io(path, error))?)?;
-        file.write_all(content).and_then(|()| file.sync_data()).map_err(|error| WorkdirError::io(path, error))?;
+        let (parent, name) = self.open_parent(path)?;
+        let failed = |error| WorkdirError::io(path, error);
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let mut file = open_file(&parent, &name, flags).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?;
+        plain(path, kind_of_std(&found))?;
+        if std::os::unix::fs::MetadataExt::nlink(&found) > 1 {
+            return self.append_anew(path, content);
+        }
+        file.write_all(content).and_then(|()| file.sync_data()).map_err(failed)?;
         Ok(Written { created_folders })
+    }
+
+    fn append_anew(&self, path: &WorkPath, content: &[u8]) -> Result<Written, WorkdirError> {
+        let Contents { mut bytes, total } = self.read(path, REWRITTEN_BYTES_MAX)?;
+        if total > bytes.len() as u64 {
+            return Err(WorkdirError::SecondName { path: path.to_string() });
+        }
+        bytes.extend_from_slice(content);
+        self.write(path, &bytes, None)
     }
 
     /// Removes a file or a link; a link's target stays.
@@ -317,7 +342,8 @@ impl Workdir {
     ///
     /// What the system or the guard says.
     pub fn remove_file(&self, path: &WorkPath) -> Result<(), WorkdirError> {
-        self.dir.remove_file(path.as_str()).map_err(|error| WorkdirError::io(path, error))
+        let (parent, name) = self.open_parent(path)?;
+        parent.remove_file(&*name).map_err(|error| WorkdirError::io(path, error))
     }
 
     /// Removes the temporary files beside `path` that a writer left behind when it was killed. Those of a
@@ -327,15 +353,15 @@ impl Workdir {
     ///
     /// What the system or the guard says; a folder that is not there has none.
     pub fn sweep_leftovers(&self, path: &WorkPath) -> Result<(), WorkdirError> {
-        let target = self.through_links(path)?;
-        let folder = target.as_str().rsplit_once('/').map_or(".", |(folder, _)| folder);
-        let Ok(entries) = self.dir.read_dir(folder) else { return Ok(()) };
+        let folder = WorkPath(path.split().0.to_owned());
+        let Ok(folder) = self.open_folder_at(&folder) else { return Ok(()) };
+        let Ok(entries) = Dir::from_std_file(folder.into()).entries() else { return Ok(()) };
         for entry in entries.flatten() {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let writer = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
             let is_left = writer.is_some_and(|writer| !Path::new("/proc").join(writer.to_string()).exists());
             if is_left && entry.metadata().is_ok_and(|found| found.is_file()) {
-                entry.remove_file().map_err(|error| WorkdirError::io(&target, error))?;
+                entry.remove_file().map_err(|error| WorkdirError::io(path, error))?;
             }
         }
         Ok(())
@@ -347,7 +373,8 @@ impl Workdir {
     ///
     /// What the system or the guard says, `ENOTEMPTY` among it.
     pub fn remove_empty_folder(&self, path: &WorkPath) -> Result<(), WorkdirError> {
-        self.dir.remove_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))
+        let (parent, name) = self.open_parent(path)?;
+        parent.remove_dir(&*name).map_err(|error| WorkdirError::io(path, error))
     }
 
     /// Renames a file within the workdir, over one that is there.
@@ -356,25 +383,8 @@ impl Workdir {
     ///
     /// What the system or the guard says.
     pub fn rename(&self, from: &WorkPath, to: &WorkPath) -> Result<(), WorkdirError> {
-        self.dir.rename(from.as_str(), &self.dir, to.as_str()).map_err(|error| WorkdirError::io(from, error))
-    }
-
-    /// Creates the folders above `path`; returns those that were not there, outermost first.
-    ///
-    /// # Errors
-    ///
-    /// What the system or the guard says; `ENOTDIR` if a file is in the way.
-    pub fn create_parents(&self, path: &WorkPath) -> Result<Vec<WorkPath>, WorkdirError> {
-        let mut created = Vec::new();
-        for (at, _) in path.0.match_indices('/') {
-            let folder = WorkPath(path.0[..at].to_owned());
-            match self.dir.create_dir(folder.as_str()) {
-                Ok(()) => created.push(folder),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(WorkdirError::io(&folder, error)),
-            }
-        }
-        Ok(created)
+        let ((old, from_name), (new, to_name)) = (self.open_parent(from)?, self.open_parent(to)?);
+        old.rename(&*from_name, &new, &*to_name).map_err(|error| WorkdirError::io(from, error))
     }
 
     /// Opens a folder, for a command to run in.
@@ -383,35 +393,7 @@ impl Workdir {
     ///
     /// `ENOTDIR` or `ENOENT`, or what the system or the guard says.
     pub fn open_folder(&self, path: &WorkPath) -> Result<OwnedFd, WorkdirError> {
-        let dir = self.dir.open_dir(path.as_str()).map_err(|error| WorkdirError::io(path, error))?;
-        Ok(dir.into_std_file().into())
-    }
-
-    /// The path itself, or where it leads if it is a link that stays inside.
-    fn through_links(&self, path: &WorkPath) -> Result<WorkPath, WorkdirError> {
-        if self.kind(path)? != Some(Kind::Link) {
-            return Ok(path.clone());
-        }
-        let target = self.dir.canonicalize(path.as_str()).map_err(|error| match error.kind() {
-            // A link to nothing: writing would create its target, wherever that is.
-            io::ErrorKind::NotFound => WorkdirError::NotPlain { path: path.to_string(), what: "a link to nothing" },
-            _ => WorkdirError::io(path, error),
-        })?;
-        let target = target.to_str().ok_or_else(|| WorkdirError::Unusable {
-            path: path.to_string(),
-            why: "its target's name is not UTF-8",
-            code: "PATH_INVALID",
-        })?;
-        Ok(WorkPath(target.to_owned()))
-    }
-
-    fn open_parent<'p>(&self, path: &'p WorkPath) -> Result<(Dir, &'p str), WorkdirError> {
-        let (parent, name) = path.split();
-        let parent = self
-            .dir
-            .open_dir(if parent.is_empty() { "." } else { parent })
-            .map_err(|error| WorkdirError::io(path, error))?;
-        Ok((parent, name))
+        self.open_folder_at(path)
     }
 }
 
@@ -428,8 +410,20 @@ fn kind_of(found: &cap_std::fs::Metadata) -> Kind {
     }
 }
 
-fn plain(path: &WorkPath, found: &cap_std::fs::Metadata) -> Result<(), WorkdirError> {
-    match kind_of(found) {
+/// The same of a file that is open.
+fn kind_of_std(found: &std::fs::Metadata) -> Kind {
+    let kind = found.file_type();
+    if kind.is_file() {
+        Kind::File { bytes: found.len(), mode: std::os::unix::fs::MetadataExt::mode(found) & KEPT_MODE_BITS }
+    } else if kind.is_dir() {
+        Kind::Folder
+    } else {
+        Kind::Special
+    }
+}
+
+fn plain(path: &WorkPath, kind: Kind) -> Result<(), WorkdirError> {
+    match kind {
         Kind::File { .. } => Ok(()),
         Kind::Folder => Err(WorkdirError::IsFolder { path: path.to_string() }),
         Kind::Link => Err(WorkdirError::NotPlain { path: path.to_string(), what: "a link" }),

@@ -102,20 +102,94 @@ fn no_link_in_any_component_leads_out() {
         assert!(place.workdir.rename(&inside, &path.join("moved").unwrap()).is_err(), "rename {given}");
         place.check_outside_is_untouched();
     }
-    let escape = place.workdir.read(&place.workdir.resolve("file").unwrap(), 100).unwrap_err();
-    assert_eq!(escape.code(), "PATH_ESCAPE");
+    for given in ["file", "folder/secret", "folder/new", "sub/relative", "twice/x"] {
+        let place = place.workdir.real_place(&place.workdir.resolve(given).unwrap());
+        assert_eq!(place.unwrap_err().code(), "PATH_ESCAPE", "{given}");
+    }
+}
+
+/// Where `path` really is, or why that can't be told.
+fn real(workdir: &Workdir, path: &str) -> Result<(String, Option<String>), String> {
+    let place = workdir.real_place(&workdir.resolve(path).unwrap());
+    place.map(|place| (place.path.to_string(), place.known_as)).map_err(|error| error.code().to_owned())
 }
 
 #[test]
-fn links_that_stay_inside_are_followed() {
+fn a_path_has_one_real_place() {
+    let place = place();
+    fs::write(place.work("sub/real"), "old").unwrap();
+    fs::create_dir_all(place.work("store/objects")).unwrap();
+    fs::create_dir_all(place.work("store/refs")).unwrap();
+    fs::write(place.work("store/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::create_dir(place.work("d")).unwrap();
+    for (link, target) in [
+        ("link", "sub/real"),
+        ("s", "store"),
+        ("d/up", "../sub/./"),
+        ("d/root", ".."),
+        ("chain", "d/up"),
+        ("out-and-in", "../work/sub"),
+        ("nothing", "sub/none"),
+        ("one", "two"),
+        ("two", "one"),
+    ] {
+        symlink(target, place.work(link)).unwrap();
+    }
+    let at = |path: &str, known_as: Option<&str>| Ok((path.to_owned(), known_as.map(str::to_owned)));
+    let not = |code: &str| Err(code.to_owned());
+    for (path, expected) in [
+        (".", at(".", None)),
+        ("sub/real", at("sub/real", None)),
+        ("sub/new/x", at("sub/new/x", None)),
+        ("link", at("sub/real", None)),
+        ("chain/real", at("sub/real", None)),
+        ("chain/new", at("sub/new", None)),
+        ("d/root/d/root/d/up/real", at("sub/real", None)),
+        ("d/root", at(".", None)),
+        ("store", at("store", Some(".git"))),
+        ("store/config", at("store/config", Some(".git/config"))),
+        ("s/hooks/x", at("store/hooks/x", Some(".git/hooks/x"))),
+        ("nothing", not("NOT_REGULAR")),
+        ("nothing/x", not("NOT_REGULAR")),
+        ("out-and-in/real", not("PATH_ESCAPE")),
+        ("one", not("ELOOP")),
+        ("sub/real/x", not("ENOTDIR")),
+        ("link/x", not("ENOTDIR")),
+    ] {
+        assert_eq!(real(&place.workdir, path), expected, "{path}");
+    }
+}
+
+#[test]
+fn no_link_is_followed_without_a_look_at_where_it_leads() {
     let place = place();
     fs::write(place.work("sub/real"), "old").unwrap();
     symlink("sub/real", place.work("link")).unwrap();
-    let link = place.workdir.resolve("link").unwrap();
-    assert_eq!(place.workdir.read(&link, 100).unwrap().bytes, b"old");
-    place.workdir.write(&link, b"new", None).unwrap();
-    assert_eq!(fs::read_to_string(place.work("sub/real")).unwrap(), "new");
-    assert_eq!(place.workdir.kind(&link).unwrap(), Some(Kind::Link));
+    symlink("sub", place.work("folder")).unwrap();
+    for given in ["link", "folder/real", "folder/new"] {
+        let path = place.workdir.resolve(given).unwrap();
+        assert!(place.workdir.read(&path, 100).is_err(), "read {given}");
+        assert!(place.workdir.append(&path, b"x").is_err(), "append {given}");
+        assert!(place.workdir.write(&path, b"x", None).is_err(), "write {given}");
+        assert!(place.workdir.set_mode(&path, 0o777).is_err(), "mode {given}");
+    }
+    assert_eq!(fs::read_to_string(place.work("sub/real")).unwrap(), "old");
+    assert_eq!(place.workdir.kind(&place.workdir.resolve("link").unwrap()).unwrap(), Some(Kind::Link));
+}
+
+#[test]
+fn what_has_a_second_name_keeps_its_content_there() {
+    let place = place();
+    let outside = place.folder.path().join("outside/secret");
+    for (name, append) in [("added", true), ("written", false)] {
+        fs::hard_link(&outside, place.work(name)).unwrap();
+        let path = place.workdir.resolve(name).unwrap();
+        let done = if append { place.workdir.append(&path, b"+") } else { place.workdir.write(&path, b"+", None) };
+        done.unwrap();
+        place.check_outside_is_untouched();
+    }
+    assert_eq!(fs::read_to_string(place.work("added")).unwrap(), "untouched+");
+    assert_eq!(fs::read_to_string(place.work("written")).unwrap(), "+");
 }
 
 #[test]

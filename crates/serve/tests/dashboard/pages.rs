@@ -19,6 +19,7 @@ fn hostile() -> Vec<Body> {
         args: json!({"content": HOSTILE, HOSTILE: HOSTILE}),
         malformed: None,
         masked: false,
+        resolved: Vec::new(),
     };
     let turn = Slot::first(What::Turn, 1);
     let slot = Slot::first(What::Call, 1);
@@ -76,6 +77,7 @@ fn hostile() -> Vec<Body> {
             code: Some(HOSTILE.into()),
             exit_code: None,
             settled: false,
+            seen: None,
         },
         warning(HOSTILE),
         Body::Error { error: HOSTILE.into(), phase: PhaseName::Execute },

@@ -29,6 +29,7 @@ fn run(home: &Home) -> RunId {
         code: None,
         exit_code: None,
         settled: false,
+        seen: None,
     };
     let call = Body::ToolCall {
         slot,

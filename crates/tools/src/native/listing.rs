@@ -1,7 +1,7 @@
 //! `list_dir`: a folder as JSON, without what nobody wants to see.
 
-use adjutant_core::tool::{ToolMeta, ToolOutput};
-use adjutant_host::workdir::{Kind, WorkPath};
+use adjutant_core::tool::{ResolvedPath, ToolMeta, ToolOutput};
+use adjutant_host::workdir::{Kind, WorkPath, is_text};
 use adjutant_ports::CancellationToken;
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -41,8 +41,13 @@ struct Listing<'a> {
 }
 
 impl Inner {
-    pub(super) fn list_dir(&self, args: &ListDir, cancel: &CancellationToken) -> Result<ToolOutput, ToolOutput> {
-        let path = self.workdir.resolve(&args.path).map_err(|error| refused(&error))?;
+    pub(super) fn list_dir(
+        &self,
+        args: &ListDir,
+        resolved: &[ResolvedPath],
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, ToolOutput> {
+        let path = self.judged_place(&args.path, resolved).map_err(|error| error.result())?;
         let glob = match args.glob.as_deref() {
             None => None,
             Some(pattern) => {
@@ -77,7 +82,8 @@ impl Inner {
     fn ignored(&self) -> Gitignore {
         let mut builder = GitignoreBuilder::new("");
         for name in IGNORE_FILES {
-            let contents = self.workdir.resolve(name).and_then(|path| self.workdir.read(&path, IGNORE_BYTES_MAX));
+            let place = self.workdir.resolve(name).and_then(|path| self.workdir.real_place(&path));
+            let contents = place.and_then(|place| self.workdir.read(&place.path, IGNORE_BYTES_MAX));
             let Ok(contents) = contents else { continue };
             for line in String::from_utf8_lossy(&contents.bytes).lines() {
                 builder.add_line(None, line).ok();
@@ -104,6 +110,10 @@ impl Listing<'_> {
             let Some(below) = path.join(&entry.name) else {
                 continue;
             };
+            // A name that is no text can't be named in a call.
+            if !is_text(&entry.name) {
+                continue;
+            }
             let is_folder = entry.kind == Kind::Folder;
             if SKIPPED.contains(&entry.name.as_str()) || self.ignored.matched(below.as_str(), is_folder).is_ignore() {
                 continue;

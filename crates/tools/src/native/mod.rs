@@ -9,6 +9,7 @@ mod listing;
 mod looking;
 mod memory;
 mod patching;
+mod places;
 mod rescue;
 mod shell;
 mod syntax;
@@ -21,9 +22,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use adjutant_core::gate::Places;
 use adjutant_core::gate::custody::{FolderChange, Look};
 use adjutant_core::gate::shell::Programs;
-use adjutant_core::tool::{ContentHasher, FileChange, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
+use adjutant_host::rescue::Rescues;
 use adjutant_host::sandbox::{Network, Sandbox};
 use adjutant_host::standstill::Standstill;
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
@@ -131,25 +133,38 @@ impl Tools for NativeTools {
         self.specs.clone()
     }
 
+    fn resolve(&self, call: &ToolCall) -> Vec<ResolvedPath> {
+        if call.malformed.is_some() { Vec::new() } else { self.inner.resolved_paths(call) }
+    }
+
     fn prepare(&self, call: &ToolCall) -> Prepared {
+        let resolved = &call.resolved;
         // A call that can't be prepared will fail before it writes anything.
         let changes = match call.name.as_str() {
             _ if call.malformed.is_some() => None,
             "write_file" => {
-                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_write(&args).ok())
+                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_write(&args, resolved).ok())
             }
             "apply_patch" => {
-                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_patch(&args).ok())
+                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_patch(&args, resolved).ok())
             }
             _ => None,
         };
-        Prepared { changes: changes.unwrap_or_default(), network: false }
+        Prepared { changes: changes.unwrap_or_default(), ..Prepared::default() }
     }
 
     fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
         match &self.rescue_in {
             Some((places, programs)) => self.inner.rescue((places, programs), name, call, prepared),
             None => Ok(None),
+        }
+    }
+
+    fn call_ended(&self, name: &RescueName<'_>) {
+        if let Some((places, _)) = &self.rescue_in {
+            let noted = Rescues::of(Path::new(&places.runtime_home), name.run).note_end(&self.inner.workdir, name.call);
+            // Undoing then goes by what differs, as it does after a kill.
+            noted.ok();
         }
     }
 
@@ -211,28 +226,32 @@ impl NativeTools {
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         let name = call.name.as_str();
+        let resolved = call.resolved.clone();
         match name {
             "read_file" => {
                 let args = args::read(name, &call.args)?;
-                self.in_thread(cancel, move |inner, _| inner.read_file(&args)).await
+                self.in_thread(cancel, move |inner, _| inner.read_file(&args, &resolved)).await
             }
             "list_dir" => {
                 let args = args::read(name, &call.args)?;
-                self.in_thread(cancel, move |inner, cancel| inner.list_dir(&args, cancel)).await
+                self.in_thread(cancel, move |inner, cancel| inner.list_dir(&args, &resolved, cancel)).await
             }
             "write_file" => {
                 let args = args::read(name, &call.args)?;
                 let prepared = prepared.clone();
-                self.to_its_end(cancel, move |inner, _| inner.write_file(&args, &prepared)).await
+                self.to_its_end(cancel, move |inner, _| inner.write_file(&args, &resolved, &prepared)).await
             }
             "apply_patch" => {
                 let args = args::read(name, &call.args)?;
                 let prepared = prepared.clone();
-                self.to_its_end(cancel, move |inner, cancel| inner.apply_patch(&args, &prepared, cancel)).await
+                let work = move |inner: &Inner, cancel: &CancellationToken| {
+                    inner.apply_patch(&args, &resolved, &prepared, cancel)
+                };
+                self.to_its_end(cancel, work).await
             }
             "shell_exec" => {
                 let network = if prepared.network { Network::On } else { Network::Off };
-                self.inner.shell_exec(args::read(name, &call.args)?, network, cancel).await
+                self.inner.shell_exec(args::read(name, &call.args)?, &resolved, network, cancel).await
             }
             READ_MEMORY => {
                 let (memory, args) = (self.remembered()?, args::read(name, &call.args)?);

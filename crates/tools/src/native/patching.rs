@@ -1,9 +1,10 @@
 //! `apply_patch`: what core planned, done to the disk as a whole or undone.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use adjutant_core::patch::{Fit, Lookup, Mode, Plan, PlannedFile, RESULT_BYTES_MAX, plan};
-use adjutant_core::tool::{FileChange, ToolMeta, ToolOutput, content_hash};
+use adjutant_core::tool::{FileChange, ResolvedPath, ToolMeta, ToolOutput, content_hash};
 use adjutant_host::workdir::{Kind, WorkPath, Workdir, WorkdirError};
 use adjutant_ports::{CancellationToken, Prepared};
 
@@ -15,26 +16,44 @@ const READ_BYTES_MAX: u64 = 4 * RESULT_BYTES_MAX as u64;
 
 impl Inner {
     /// What an `apply_patch` would make of its files.
-    pub(super) fn planned_patch(&self, args: &ApplyPatch) -> Result<Vec<FileChange>, ToolOutput> {
-        Ok(changes(&self.plan(args)?))
+    pub(super) fn planned_patch(
+        &self,
+        args: &ApplyPatch,
+        resolved: &[ResolvedPath],
+    ) -> Result<Vec<FileChange>, ToolOutput> {
+        Ok(changes(&self.plan(args, resolved)?))
     }
 
-    fn plan(&self, args: &ApplyPatch) -> Result<Plan, ToolOutput> {
+    /// The plan with each file's real place for its path.
+    fn plan(&self, args: &ApplyPatch, resolved: &[ResolvedPath]) -> Result<Plan, ToolOutput> {
         if args.diff.trim().is_empty() {
             return Err(invalid("apply_patch", "`diff` must be a unified diff, not blank"));
         }
         let budget = Cell::new(READ_BYTES_MAX);
-        plan(&args.diff, &|path| look_up(&self.workdir, path, &budget))
-            .map_err(|rejected| ToolOutput::failed(rejected.code.as_str(), format!("{rejected}\nNothing was changed.")))
+        let mut plan = plan(&args.diff, &|path| self.look_up(path, resolved, &budget)).map_err(|rejected| {
+            ToolOutput::failed(rejected.code.as_str(), format!("{rejected}\nNothing was changed."))
+        })?;
+        let mut once = BTreeSet::new();
+        for file in &mut plan.files {
+            for path in [Some(&mut file.path), file.from.as_mut()].into_iter().flatten() {
+                *path = self.judged_place(path, resolved).map_err(|error| error.result())?.to_string();
+            }
+            if !once.insert(file.path.clone()) {
+                let told = format!("the patch names `{}` twice, once through a link\nNothing was changed.", file.path);
+                return Err(ToolOutput::failed("EEXIST", told));
+            }
+        }
+        Ok(plan)
     }
 
     pub(super) fn apply_patch(
         &self,
         args: &ApplyPatch,
+        resolved: &[ResolvedPath],
         prepared: &Prepared,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
-        let plan = self.plan(args)?;
+        let plan = self.plan(args, resolved)?;
         check_unchanged(prepared, &changes(&plan))?;
         let mut done = Done { workdir: &self.workdir, undo: Vec::new() };
         let before = Originals::look(&self.workdir, &plan).map_err(|error| failed(&error, &Undone::default()))?;
@@ -54,36 +73,43 @@ impl Inner {
     }
 }
 
-fn failed(error: &WorkdirError, undone: &Undone) -> ToolOutput {
-    let code = match error {
-        WorkdirError::Escapes { .. } => "PATH_ESCAPE",
-        _ => "WRITE_FAILED",
-    };
-    ToolOutput::failed(code, format!("{}; {undone}", error.explained()))
+impl Inner {
+    /// What is at a path of the patch. A link is no file here: what it points to has a path of its own.
+    fn look_up(&self, path: &str, resolved: &[ResolvedPath], budget: &Cell<u64>) -> Lookup {
+        if self.is_link(path) {
+            return Lookup::Refused {
+                code: "ELOOP".to_owned(),
+                reason: "it is a symbolic link; name the file it points to".to_owned(),
+            };
+        }
+        match self.judged_place(path, resolved) {
+            Ok(place) => read_whole(&self.workdir, &place, budget),
+            // A file is where a folder should be; the planner says which.
+            Err(error) if error.code() == "ENOTDIR" => Lookup::Absent,
+            Err(error) => Lookup::Refused { code: error.code().to_owned(), reason: error.explained() },
+        }
+    }
+
+    fn is_link(&self, path: &str) -> bool {
+        let Ok(path) = self.workdir.resolve(path) else { return false };
+        let folder = path.as_str().rsplit_once('/').map_or(".", |(folder, _)| folder);
+        let folder = self.workdir.resolve(folder).and_then(|folder| self.workdir.real_place(&folder));
+        let at = folder.ok().and_then(|folder| folder.path.join(path.name()));
+        at.is_some_and(|at| matches!(self.workdir.kind(&at), Ok(Some(Kind::Link))))
+    }
 }
 
-/// What is at a path of the patch. A link is no file here: what it points to has a path of its own.
-fn look_up(workdir: &Workdir, path: &str, budget: &Cell<u64>) -> Lookup {
+fn read_whole(workdir: &Workdir, path: &WorkPath, budget: &Cell<u64>) -> Lookup {
     let refused = |error: &WorkdirError| Lookup::Refused { code: error.code().to_owned(), reason: error.explained() };
-    let path = match workdir.resolve(path) {
-        Ok(path) => path,
-        Err(error) => return refused(&error),
-    };
-    match workdir.kind(&path) {
+    match workdir.kind(path) {
         Ok(None) => Lookup::Absent,
-        // A file is where a folder should be; the planner says which.
-        Err(error) if error.code() == "ENOTDIR" => Lookup::Absent,
         Err(error) => refused(&error),
-        Ok(Some(Kind::Link)) => Lookup::Refused {
-            code: "ELOOP".to_owned(),
-            reason: "it is a symbolic link; name the file it points to".to_owned(),
-        },
         Ok(Some(Kind::File { bytes, .. })) if bytes > (RESULT_BYTES_MAX as u64).min(budget.get()) => Lookup::Refused {
             code: "TOO_LARGE".to_owned(),
             reason: format!("it has {bytes} bytes, too many to be patched"),
         },
-        Ok(Some(Kind::File { .. } | Kind::Folder | Kind::Special)) => {
-            match workdir.read(&path, RESULT_BYTES_MAX as u64 + 1) {
+        Ok(Some(Kind::File { .. } | Kind::Folder | Kind::Link | Kind::Special)) => {
+            match workdir.read(path, RESULT_BYTES_MAX as u64 + 1) {
                 Ok(contents) => {
                     budget.set(budget.get().saturating_sub(contents.bytes.len() as u64));
                     Lookup::File(contents.bytes.into())
@@ -92,6 +118,14 @@ fn look_up(workdir: &Workdir, path: &str, budget: &Cell<u64>) -> Lookup {
             }
         }
     }
+}
+
+fn failed(error: &WorkdirError, undone: &Undone) -> ToolOutput {
+    let code = match error {
+        WorkdirError::Escapes { .. } => "PATH_ESCAPE",
+        _ => "WRITE_FAILED",
+    };
+    ToolOutput::failed(code, format!("{}; {undone}", error.explained()))
 }
 
 fn changes(plan: &Plan) -> Vec<FileChange> {

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use adjutant_ports::{CancellationToken, Tools};
 use serde_json::json;
 
-use crate::place::Place;
+use crate::place::{Place, call};
 
 fn mode(place: &Place, path: &str) -> u32 {
     fs::metadata(place.path(path)).unwrap().permissions().mode() & 0o777
@@ -47,22 +48,43 @@ fn permissions_and_bytes_that_no_hunk_names_stay() {
 }
 
 #[test]
-fn a_write_that_fails_midway_puts_everything_back() {
-    let place = Place::with(&[("a", "1\n"), ("z", "1\n"), ("locked/f", "1\n")]);
+fn a_patch_that_ends_midway_puts_everything_back() {
+    let place = Place::with(&[("a", "1\n"), ("z", "1\n")]);
     fs::set_permissions(place.path("a"), fs::Permissions::from_mode(0o640)).unwrap();
-    // The name fits, but not where the folder is that far down.
-    let long = "n".repeat(255);
-    let diff = format!(
-        "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/new/deep/f\n@@ -0,0 +1 @@\n+x\n--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n--- /dev/null\n+++ b/a.d/{long}/\u{1}/f\n@@ -0,0 +1 @@\n+x\n"
-    );
+    let mut diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n".to_owned();
+    for number in 0..2000 {
+        diff.push_str(&format!("--- /dev/null\n+++ b/new/deep/f{number}\n@@ -0,0 +1 @@\n+x\n"));
+    }
     let before = place.files();
-    // A dangling link where a folder has to be made is what the plan can't see.
-    std::os::unix::fs::symlink("nowhere", place.path("a.d")).unwrap();
-    let output = place.call("apply_patch", json!({ "diff": diff }));
-    assert!(!output.success && output.content.contains("put back"), "{}", output.content);
+    let (call, cancel) = (call("apply_patch", json!({ "diff": diff })), CancellationToken::new());
+    let prepared = place.tools.prepare(&call);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !place.path("new/deep/f0").exists() {
+                std::thread::yield_now();
+            }
+            cancel.cancel();
+        });
+        place.call_prepared(&call, &prepared, cancel.clone())
+    });
+    assert_eq!(output.code.as_deref(), Some("CANCELLED"), "{}", output.content);
+    assert!(output.content.contains("put back"), "{}", output.content);
     assert_eq!(place.files(), before);
     assert_eq!(mode(&place, "a"), 0o640);
     assert!(!place.path("new").exists());
+}
+
+#[test]
+fn what_is_in_the_way_of_a_folder_is_seen_before_anything_is_written() {
+    let place = Place::with(&[("a", "1\n")]);
+    rustix::fs::mknodat(rustix::fs::CWD, place.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("link")).unwrap();
+    for way in ["pipe", "link"] {
+        let diff = format!("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/{way}/f\n@@ -0,0 +1 @@\n+x\n");
+        let output = place.call("apply_patch", json!({ "diff": diff }));
+        assert!(!output.success, "{way}: {}", output.content);
+        assert_eq!(place.files()["a"], "1\n", "{way}");
+    }
 }
 
 #[test]

@@ -18,7 +18,14 @@ pub(crate) struct Place {
 }
 
 pub(crate) fn call(name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: "c1".to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
+    ToolCall {
+        call_id: "c1".to_owned(),
+        name: name.to_owned(),
+        args,
+        malformed: None,
+        masked: false,
+        resolved: Vec::new(),
+    }
 }
 
 impl Place {
@@ -53,7 +60,8 @@ impl Place {
     }
 
     pub(crate) fn call(&self, name: &str, args: Value) -> ToolOutput {
-        let call = call(name, args);
+        let mut call = call(name, args);
+        call.resolved = self.tools.resolve(&call);
         let prepared = self.tools.prepare(&call);
         self.call_prepared(&call, &prepared, CancellationToken::new())
     }

@@ -54,7 +54,14 @@ fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, Step>) {
 }
 
 fn made(id: &str, name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
+    ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        args,
+        malformed: None,
+        masked: false,
+        resolved: Vec::new(),
+    }
 }
 
 /// Text, thinking and three calls, with everything between that a client must bear.

@@ -73,8 +73,14 @@ const OPTIONS: &[(&str, Rule)] = &[
 
 const LEARNED: &[(&str, Rule)] = &[("slug", Plain), ("phase_calls", MapOf(&Plain)), ("roles", MapOf(&MapOf(&Plain)))];
 
-const CALL: &[(&str, Rule)] =
-    &[("call_id", Plain), ("name", Plain), ("args", Whole), ("malformed", Text), ("masked", Plain)];
+const CALL: &[(&str, Rule)] = &[
+    ("call_id", Plain),
+    ("name", Plain),
+    ("args", Whole),
+    ("malformed", Text),
+    ("masked", Plain),
+    ("resolved", Objects(&[("path", Text), ("place", Text), ("known_as", Text)])),
+];
 
 const GRANT: &[(&str, Rule)] = &[
     ("grant_id", Plain),
@@ -264,6 +270,7 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
             ("code", Plain),
             ("exit_code", Plain),
             ("settled", Plain),
+            ("seen", Object(&[("path", Text), ("hash", Plain), ("replaced", Plain)])),
         ],
         "tool_cancelled" => &[
             ("slot", Plain),

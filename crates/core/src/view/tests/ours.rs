@@ -63,7 +63,7 @@ fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
 }
 
 fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
-    Call { call_id: call_id.into(), name: name.into(), args, malformed: None, masked: false }
+    Call { call_id: call_id.into(), name: name.into(), args, malformed: None, masked: false, resolved: Vec::new() }
 }
 
 fn begin(slot: &str, call_id: &str, name: &str) -> Body {
@@ -90,6 +90,7 @@ fn end(slot: &str, call_id: &str, code: Option<&str>) -> Body {
         code: code.map(str::to_owned),
         exit_code: None,
         settled: code.is_some(),
+        seen: None,
     }
 }
 

@@ -62,7 +62,14 @@ fn play(chunks: &[Value]) -> (Vec<Delta>, Result<Reply, Step>) {
 }
 
 fn made(id: &str, name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
+    ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        args,
+        malformed: None,
+        masked: false,
+        resolved: Vec::new(),
+    }
 }
 
 /// The calls that come of some pieces.

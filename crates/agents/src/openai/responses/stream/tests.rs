@@ -77,7 +77,14 @@ fn text(shown: &[Delta]) -> String {
 }
 
 fn made(id: &str, name: &str, args: Value) -> ToolCall {
-    ToolCall { call_id: id.to_owned(), name: name.to_owned(), args, malformed: None, masked: false }
+    ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        args,
+        malformed: None,
+        masked: false,
+        resolved: Vec::new(),
+    }
 }
 
 /// Thinking, two messages and two calls side by side, with everything between that a client must bear.
