@@ -1,22 +1,24 @@
 //! The operator at this terminal, or at the other end of a pipe, or in a file of answers, or elsewhere by way of the
 //! run's mailbox, or nobody.
 //!
-//! Lines are read by one thread into a queue, so that what was typed or piped ahead of a question is not
-//! lost between two of them. The end of the input means that nobody is there: the question waits.
+//! What comes through a pipe was written for the questions in order: lines are read by one thread into a queue. What is
+//! typed at a terminal answers a question only if that stood on the screen before it; the rest is said and ignored. The
+//! end of the input means that nobody is there: the question waits.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use adjutant_core::gate::secrets;
 use adjutant_core::inbox::mailbox::{Answer, Closing, First, Said};
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::worker::WORKER;
 use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
 use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
-use adjutant_core::trace::wire;
+use adjutant_core::trace::{Body, Event, wire};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::mail::{self, Given, OPERATOR};
 use adjutant_store::Mailbox;
@@ -26,6 +28,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
+use crate::keyboard::{self, Asking, Entry, Keyboard};
 use crate::render::Renderer;
 use adjutant_core::view::inbox::as_typed;
 use adjutant_core::view::visible_line;
@@ -36,6 +39,9 @@ const TWICE: Duration = Duration::from_secs(2);
 /// How often a reply that can't be read is asked for again before the question is left open.
 const REPLIES_MAX: u32 = 5;
 
+/// How much of what was typed is shown when it is not taken, in characters.
+const SHOWN_CHARS_MAX: usize = 200;
+
 /// Whoever answers here.
 pub struct Console {
     renderer: Mutex<Renderer>,
@@ -43,7 +49,6 @@ pub struct Console {
     lines: AsyncMutex<Lines>,
     signals: AsyncMutex<Signals>,
     asking: Mutex<bool>,
-    is_terminal: bool,
     reads_input: bool,
     /// Whether somebody may be at it, even if they are not asked.
     is_attended: bool,
@@ -58,10 +63,26 @@ pub struct Console {
     warned: AtomicBool,
 }
 
-/// What was typed: lines for questions, and commands that need none.
+/// What is typed or piped for questions.
 struct Lines {
-    typed: mpsc::UnboundedReceiver<String>,
+    source: Source,
     ended: bool,
+}
+
+enum Source {
+    Terminal {
+        keyboard: Keyboard,
+        /// Heard when the run is in the foreground again.
+        continued: Signal,
+    },
+    Pipe(mpsc::UnboundedReceiver<String>),
+    Nobody,
+}
+
+/// Whom a question is put to.
+enum Asked<'l> {
+    Terminal { keyboard: &'l Keyboard, continued: &'l mut Signal, asking: Asking<'l> },
+    Pipe(&'l mut mpsc::UnboundedReceiver<String>),
 }
 
 /// The messages of the mailbox that were heard, and how long it was when there were no others.
@@ -112,15 +133,25 @@ impl Console {
         is_terminal: bool,
         reads_input: bool,
     ) -> std::io::Result<Self> {
-        let (typed_in, typed) = mpsc::unbounded_channel();
         let (commands_in, commands) = mpsc::unbounded_channel();
-        if reads_input {
-            std::thread::spawn(move || read_lines(&typed_in, is_terminal.then_some(&commands_in)));
-        }
+        let source = match (reads_input, is_terminal) {
+            (false, _) => Source::Nobody,
+            (true, true) => Source::Terminal {
+                keyboard: Keyboard::attend(move |line| {
+                    command(line).is_some_and(|said| commands_in.send(said).is_ok())
+                }),
+                continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+            },
+            (true, false) => {
+                let (typed_in, typed) = mpsc::unbounded_channel();
+                std::thread::spawn(move || read_lines(&typed_in));
+                Source::Pipe(typed)
+            }
+        };
         Ok(Self {
             renderer: Mutex::new(renderer),
             answers: Mutex::new(answers.unwrap_or_default()),
-            lines: AsyncMutex::new(Lines { typed, ended: !reads_input }),
+            lines: AsyncMutex::new(Lines { source, ended: false }),
             signals: AsyncMutex::new(Signals {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
@@ -130,7 +161,6 @@ impl Console {
                 commands_ended: false,
             }),
             asking: Mutex::new(false),
-            is_terminal,
             reads_input,
             is_attended: true,
             stop: CancellationToken::new(),
@@ -234,16 +264,30 @@ impl Console {
         mail::answered(theirs)
     }
 
-    /// Throws away what was begun or typed at the terminal for a question that was answered elsewhere, so that it
-    /// answers no other one. What comes through a pipe was written for later questions, and stays.
+    /// Takes what was begun or typed at the terminal for a question that was answered elsewhere, so that it answers no
+    /// other one and isn't left for the shell. What comes through a pipe was written for later questions, and stays.
     fn forget_typed(&self) {
-        if !self.is_terminal {
-            return;
+        self.ignore_typed("typed for a question that was answered elsewhere");
+    }
+
+    /// Takes all that was typed so far. While something is asked that is what answers it.
+    fn ignore_typed(&self, why: &str) {
+        if let Ok(lines) = self.lines.try_lock()
+            && let Source::Terminal { keyboard, .. } = &lines.source
+        {
+            self.say_ignored(why, &keyboard.drain());
         }
-        // What can't be flushed is read as typed, which is no worse than before.
-        rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
-        if let Ok(mut lines) = self.lines.try_lock() {
-            while lines.typed.try_recv().is_ok() {}
+    }
+
+    /// Shows a question that was put before and still waits.
+    pub fn show_question(&self, question: &Question) {
+        self.ignore_typed(BEFORE);
+        self.with_renderer(|renderer| renderer.question(question));
+    }
+
+    fn say_ignored(&self, why: &str, typed: &[String]) {
+        for text in typed {
+            self.with_renderer(|renderer| renderer.note(&ignored(why, text)));
         }
     }
 
@@ -292,36 +336,95 @@ impl Console {
     }
 
     async fn typed(&self, kind: QuestionKind) -> Option<Reply> {
-        let mut lines = self.lines.lock().await;
+        // A question that was shown while another one was answered is one of which nothing was typed yet.
+        let (mut lines, is_fresh) = match self.lines.try_lock() {
+            Ok(lines) => (lines, true),
+            Err(_) => (self.lines.lock().await, false),
+        };
+        let Lines { source, ended } = &mut *lines;
+        if *ended {
+            return None;
+        }
+        if let (Source::Terminal { keyboard, .. }, false) = (&*source, is_fresh) {
+            self.say_ignored(BEFORE, &keyboard.drain());
+        }
+        let mut asked = match source {
+            Source::Terminal { keyboard, continued } => {
+                let keyboard: &Keyboard = keyboard;
+                Asked::Terminal { keyboard, continued, asking: keyboard.ask() }
+            }
+            Source::Pipe(lines) => Asked::Pipe(lines),
+            Source::Nobody => return None,
+        };
         for _ in 0..REPLIES_MAX {
-            if lines.ended {
-                return None;
-            }
-            if self.is_terminal {
-                self.with_renderer(Renderer::prompt);
-            }
-            let Some(line) = lines.typed.recv().await else {
-                lines.ended = true;
-                self.with_renderer(|renderer| renderer.echo("", "end of input"));
-                return None;
+            let entry = self.entry(&mut asked).await;
+            let (text, is_paste) = match &entry {
+                Entry::Line(text) => (text, false),
+                Entry::Paste(text) => (text, true),
+                Entry::Early(text) => {
+                    self.say_ignored(BEFORE, std::slice::from_ref(text));
+                    continue;
+                }
+                Entry::Cut(text) => {
+                    let why = format!("Not taken, the terminal gave only a part of it: {}", quoted(text));
+                    self.refuse(&asked, &why);
+                    continue;
+                }
+                Entry::End => {
+                    *ended = true;
+                    self.with_renderer(|renderer| renderer.echo("", "end of input"));
+                    return None;
+                }
             };
-            if !self.is_terminal {
-                self.with_renderer(|renderer| renderer.echo(&line, "from the input"));
-            }
-            match reply::read(kind, &line) {
+            // Whatever is typed at some questions and is no yes is a no; a paste may have been meant for another place.
+            let is_meant = !is_paste || reply::is_word_for(kind, text);
+            match reply::read(kind, text).filter(|_| is_meant) {
                 Some(reply) => return Some(reply),
                 // An empty line leaves a blocked run as it is; anywhere else it is asked again.
-                None if kind == QuestionKind::Blocker || kind == QuestionKind::Failure => return None,
-                None => self
-                    .with_renderer(|renderer| renderer.note("that can't be read as an answer; the options are above")),
+                None if !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure) => return None,
+                None if is_paste => {
+                    self.refuse(&asked, &format!("Pasted, and not one of the options above: {}", quoted(text)));
+                }
+                None => self.refuse(&asked, "Not one of the options above."),
             }
         }
         None
+    }
+
+    /// Says why an entry was not taken. What came together with it is not taken either.
+    fn refuse(&self, asked: &Asked<'_>, why: &str) {
+        if let Asked::Terminal { keyboard, .. } = asked {
+            self.say_ignored(BEFORE, &keyboard.drain());
+        }
+        self.with_renderer(|renderer| renderer.note(why));
+    }
+
+    /// The next thing that is typed or piped.
+    async fn entry(&self, asked: &mut Asked<'_>) -> Entry {
+        match asked {
+            Asked::Terminal { keyboard, continued, asking } => {
+                self.with_renderer(Renderer::prompt);
+                loop {
+                    tokio::select! {
+                        entry = keyboard.next() => return entry,
+                        Some(()) = continued.recv() => asking.mark_again(),
+                    }
+                }
+            }
+            Asked::Pipe(lines) => {
+                let Some(line) = lines.recv().await else { return Entry::End };
+                self.with_renderer(|renderer| renderer.echo(&line, "from the input"));
+                Entry::Line(line)
+            }
+        }
     }
 }
 
 impl Operator for Console {
     fn show(&self, progress: Progress<'_>) {
+        if let Progress::Event(Event { body: Body::Question { .. }, .. }) = progress {
+            self.ignore_typed(BEFORE);
+        }
         self.with_renderer(|renderer| renderer.show(&progress));
     }
 
@@ -413,8 +516,38 @@ enum Typed {
     Elsewhere(Answered),
 }
 
-/// Reads lines until the input ends. On a terminal `/auto`, `/gated` and `/stop` are commands at any time.
-fn read_lines(typed: &mpsc::UnboundedSender<String>, commands: Option<&mpsc::UnboundedSender<Message>>) {
+/// Why something that was typed is ignored.
+const BEFORE: &str = "typed before the question";
+
+/// What is said of something that was typed and answers nothing.
+fn ignored(why: &str, text: &str) -> String {
+    format!("ignored, {why}: {}", quoted(text))
+}
+
+/// What was typed, in quotes, masked, with how much more there was of it.
+fn quoted(text: &str) -> String {
+    let masked = secrets::mask(text);
+    let shown: String = masked.chars().take(SHOWN_CHARS_MAX).collect();
+    let left_out = masked.chars().count() - shown.chars().count();
+    let shown = visible_line(&shown);
+    match left_out {
+        0 => format!("\"{shown}\""),
+        more => format!("\"{shown}\" and {more} characters more"),
+    }
+}
+
+/// What a line says that is a command at any time, whatever is asked.
+fn command(line: &str) -> Option<Message> {
+    match line.trim() {
+        "/auto" => Some(Message::Mode(Mode::Auto)),
+        "/gated" => Some(Message::Mode(Mode::Gated)),
+        "/stop" => Some(Message::Stop),
+        _ => None,
+    }
+}
+
+/// Reads lines from a pipe until it ends.
+fn read_lines(typed: &mpsc::UnboundedSender<String>) {
     let mut input = std::io::stdin().lock();
     let mut bytes = Vec::new();
     loop {
@@ -424,32 +557,18 @@ fn read_lines(typed: &mpsc::UnboundedSender<String>, commands: Option<&mpsc::Unb
             Ok(_) => {}
         }
         let line = String::from_utf8_lossy(&bytes);
-        let line = line.trim_end_matches(['\n', '\r']);
-        let command = match line.trim() {
-            "/auto" => Some(Message::Mode(Mode::Auto)),
-            "/gated" => Some(Message::Mode(Mode::Gated)),
-            "/stop" => Some(Message::Stop),
-            _ => None,
-        };
-        let sent = match (command, commands) {
-            (Some(message), Some(commands)) => commands.send(message).is_ok(),
-            _ => typed.send(line.to_owned()).is_ok(),
-        };
-        if !sent {
+        if typed.send(line.trim_end_matches(['\n', '\r']).to_owned()).is_err() {
             return;
         }
     }
 }
 
-/// Asks a yes-or-no question outside of any run; no where nobody is there.
+/// Asks a yes-or-no question outside of any run; no where nobody is there, and for anything but one yes.
 pub fn confirm(text: &str) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    let mut out = std::io::stderr().lock();
-    let written = write!(out, "{} (y/N) ", visible_line(text)).and_then(|()| out.flush());
-    let mut line = String::new();
-    written.is_ok()
-        && std::io::stdin().read_line(&mut line).is_ok()
-        && matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+    let said = |early: &[String]| early.iter().for_each(|text| tell!("{}", ignored(BEFORE, text)));
+    let typed = keyboard::typed_after(&format!("{} (y/N) ", visible_line(text)), said);
+    typed.is_some_and(|typed| matches!(typed.trim().to_lowercase().as_str(), "y" | "yes"))
 }

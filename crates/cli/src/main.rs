@@ -24,6 +24,7 @@ mod equipment;
 mod exit;
 mod failure;
 mod folder;
+mod keyboard;
 mod notices;
 mod render;
 mod sandbox;

@@ -177,7 +177,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             driver.append(entry)?;
         }
         for (_, question) in driver.open_questions() {
-            console.with_renderer(|renderer| renderer.question(&question));
+            console.show_question(&question);
         }
         driver.recover()?;
         sitting::drive(&mut driver, &console, run_id.as_str(), Some(&path)).await

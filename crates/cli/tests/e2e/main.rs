@@ -36,6 +36,7 @@ mod say;
 mod terminal;
 mod trace;
 mod two_drivers;
+mod typed_ahead;
 mod undo;
 mod views;
 mod work;

@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use pty_process::blocking::{Command, Pty, open};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::LocalModes;
 use serde_json::json;
 
 use crate::first_run::{self, workdir};
 use crate::home::{RUN, SUMMARY, TestHome, files};
 
-const FIRST: &str = "2026-01-15-FIRST";
-const CTRL_C: &str = "\u{3}";
-const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
+pub const FIRST: &str = "2026-01-15-FIRST";
+pub const CTRL_C: &str = "\u{3}";
+pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
 /// How long something that must come may take before the test gives up.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// A terminal with the binary in it.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     typing: Pty,
     shown: Receiver<Vec<u8>>,
@@ -30,7 +31,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(home: &TestHome, args: &[&str], extra: &[(&str, &str)]) -> Self {
+    pub fn start(home: &TestHome, args: &[&str], extra: &[(&str, &str)]) -> Self {
         let (pty, pts) = open().expect("a terminal");
         pty.resize(pty_process::Size::new(40, 120)).expect("resized");
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjutant")).args(args).env_clear();
@@ -54,7 +55,7 @@ impl Terminal {
 
     /// Waits until `text` is shown after what was waited for before.
     #[track_caller]
-    fn expect(&mut self, text: &str) {
+    pub fn expect(&mut self, text: &str) {
         loop {
             if let Some(at) = self.seen[self.read_to..].find(text) {
                 self.read_to += at + text.len();
@@ -69,20 +70,25 @@ impl Terminal {
         }
     }
 
-    fn type_text(&mut self, text: &str) {
+    pub fn type_text(&mut self, text: &str) {
         self.typing.write_all(text.as_bytes()).expect("it can be typed");
     }
 
     /// Kills it, and gives what was shown.
-    fn kill(mut self) -> String {
+    pub fn kill(mut self) -> String {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
         kill_process(pid, Signal::KILL).expect("it is there");
         self.child.wait().expect("it ends");
         self.rest()
     }
 
+    /// Whether the terminal hands out whole lines, as a shell expects it.
+    pub fn is_in_line_mode(&self) -> bool {
+        rustix::termios::tcgetattr(&self.typing).expect("it is a terminal").local_modes.contains(LocalModes::ICANON)
+    }
+
     /// Waits for the end, and gives the exit code and what was shown.
-    fn finish(mut self) -> (i32, String) {
+    pub fn finish(mut self) -> (i32, String) {
         let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
         (code, self.rest())
     }
@@ -97,7 +103,7 @@ impl Terminal {
 }
 
 /// Runs the example up to its phase 3 question.
-fn at_the_question(home: &TestHome) -> Terminal {
+pub fn at_the_question(home: &TestHome) -> Terminal {
     let mut terminal = Terminal::start(home, first_run::ARGS, &[]);
     terminal.expect("a script, no model is talking");
     terminal.expect("Phase 0: intake");

@@ -1,0 +1,309 @@
+//! What is typed at the terminal that stdin is, and nothing that was typed before it was asked for.
+//!
+//! In: the terminal. Out: one [`Entry`] after the other, and at any time all that was typed so far
+//! ([`Keyboard::drain`]): entries in the queue, lines that the kernel still has, and the line that was begun without
+//! Enter. `tcflush` would lose the text, and what was read already is beyond it. So one lock is around everything
+//! that is read, and leaving the line mode for a moment makes the kernel give the begun line.
+//!
+//! Begin with [`Keyboard::attend`]; [`typed_after`] is for questions outside of any run. What an entry is, is read
+//! in `entries.rs`.
+
+mod entries;
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal, Stdin, Write, stderr, stdin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use tokio::sync::Notify;
+
+use entries::Entries;
+pub use entries::Entry;
+
+/// How long a paste may be silent before its end is no longer waited for: it may have been erased by hand.
+const PASTE_SILENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// How much is read at once: more than a terminal holds.
+const READ_BYTES: usize = 8192;
+
+/// What is typed at this terminal. Dropping it gives the terminal its line mode back.
+pub struct Keyboard {
+    input: Arc<Mutex<Input>>,
+    came: Arc<Notify>,
+}
+
+impl Keyboard {
+    /// Reads what is typed from now on, in a thread of its own. `is_taken` may take a line at any time, as a command.
+    pub fn attend(is_taken: impl Fn(&str) -> bool + Send + 'static) -> Self {
+        let input = Arc::new(Mutex::new(Input::new(is_taken)));
+        let came = Arc::new(Notify::new());
+        let attended = (input.clone(), came.clone());
+        std::thread::spawn(move || read_on(&attended.0, &attended.1));
+        Self { input, came }
+    }
+
+    /// The next entry; [`Entry::End`] at the end of the input.
+    pub async fn next(&self) -> Entry {
+        loop {
+            if let Some(entry) = locked(&self.input).next() {
+                return entry;
+            }
+            self.came.notified().await;
+        }
+    }
+
+    /// To be called when a question is put, and kept for as long as it stands.
+    pub fn ask(&self) -> Asking<'_> {
+        locked(&self.input).is_asked = true;
+        switch_marks(b"\x1b[?2004h");
+        Asking(self)
+    }
+
+    /// Takes all that was typed so far, whole lines or not, so that none of it is an entry any more.
+    pub fn drain(&self) -> Vec<String> {
+        locked(&self.input).drain()
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        let mut input = locked(&self.input);
+        input.is_over = true;
+        input.enter_line_mode();
+    }
+}
+
+fn locked(input: &Mutex<Input>) -> MutexGuard<'_, Input> {
+    input.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_on(input: &Mutex<Input>, came: &Notify) {
+    loop {
+        let patience = locked(input).patience();
+        let came_in = wait(patience.as_ref());
+        let mut input = locked(input);
+        match came_in {
+            Came::Nothing => input.give_up_paste(),
+            Came::Something | Came::HangUp => input.read(),
+        }
+        came.notify_one();
+        if input.is_over {
+            return;
+        }
+    }
+}
+
+/// Writes `question` to stderr and gives the line that is typed behind it. `None` at the end of the input, and if
+/// more came with the line than one answer; what was typed before is not taken, and `said` is told of it.
+pub fn typed_after(question: &str, said: impl Fn(&[String])) -> Option<String> {
+    let mut input = Input::new(|_| false);
+    input.is_asked = true;
+    said(&input.drain());
+    write!(stderr(), "{question}").and_then(|()| stderr().flush()).ok()?;
+    loop {
+        match wait(input.patience().as_ref()) {
+            Came::Nothing => input.give_up_paste(),
+            Came::Something | Came::HangUp => input.read(),
+        }
+        let Some(entry) = input.next() else { continue };
+        let more = input.drain();
+        return match entry {
+            Entry::Line(line) | Entry::Paste(line) if more.is_empty() => Some(line),
+            Entry::Line(_) | Entry::Paste(_) | Entry::Cut(_) | Entry::Early(_) | Entry::End => None,
+        };
+    }
+}
+
+/// What is read, by one at a time.
+struct Input {
+    terminal: Stdin,
+    entries: Entries,
+    queue: VecDeque<Entry>,
+    is_taken: Box<dyn Fn(&str) -> bool + Send>,
+    /// How the terminal was in its line mode, while it is out of it.
+    line_mode: Option<Termios>,
+    is_asked: bool,
+    /// Nothing is read any more: the terminal is gone, or whoever read has left.
+    is_over: bool,
+}
+
+impl Input {
+    fn new(is_taken: impl Fn(&str) -> bool + Send + 'static) -> Self {
+        Self {
+            terminal: stdin(),
+            entries: Entries::default(),
+            queue: VecDeque::new(),
+            is_taken: Box::new(is_taken),
+            line_mode: None,
+            is_asked: false,
+            is_over: false,
+        }
+    }
+
+    fn next(&mut self) -> Option<Entry> {
+        self.queue.pop_front().or_else(|| self.is_over.then_some(Entry::End))
+    }
+
+    /// How long to wait for more; for ever unless a paste is open.
+    fn patience(&self) -> Option<Timespec> {
+        self.entries.is_in_paste().then_some(PASTE_SILENCE)
+    }
+
+    fn give_up_paste(&mut self) {
+        self.queue.extend(self.entries.give_up_paste());
+        self.choose_mode();
+    }
+
+    /// Reads what is there, if anything.
+    fn read(&mut self) {
+        self.read_some();
+        self.choose_mode();
+    }
+
+    /// Reads once without waiting. Whether there was something.
+    fn read_some(&mut self) -> bool {
+        let came = wait(Some(&AT_ONCE));
+        if came == Came::Nothing {
+            return false;
+        }
+        let mut bytes = [0; READ_BYTES];
+        match rustix::io::read(&self.terminal, &mut bytes) {
+            Ok(0) => {
+                self.is_over |= came == Came::HangUp;
+                // In its line mode a terminal gives nothing for a Ctrl-D.
+                if self.line_mode.is_none() {
+                    self.queue.push_back(Entry::End);
+                }
+                false
+            }
+            Ok(count) => {
+                for entry in self.entries.push(&bytes[..count]) {
+                    match &entry {
+                        Entry::Line(line) if (self.is_taken)(line) => {}
+                        _ => self.queue.push_back(entry),
+                    }
+                }
+                true
+            }
+            Err(Errno::INTR | Errno::AGAIN) => false,
+            Err(_) => {
+                self.is_over = true;
+                false
+            }
+        }
+    }
+
+    fn drain(&mut self) -> Vec<String> {
+        // What is typed while another job has the terminal is not ours.
+        if self.is_in_foreground() {
+            self.leave_line_mode();
+            while self.read_some() {}
+        }
+        let queued = std::mem::take(&mut self.queue).into_iter();
+        let mut typed: Vec<String> = queued
+            .filter_map(|entry| match entry {
+                Entry::Line(text) | Entry::Paste(text) | Entry::Cut(text) | Entry::Early(text) => Some(text),
+                Entry::End => None,
+            })
+            .collect();
+        typed.extend(self.entries.take_begun());
+        self.choose_mode();
+        typed
+    }
+
+    fn is_in_foreground(&self) -> bool {
+        tcgetpgrp(&self.terminal).is_ok_and(|group| group == getpgrp())
+    }
+
+    /// In its line mode the terminal keeps the end of a paste until Enter, so an open paste is read out of it.
+    fn choose_mode(&mut self) {
+        if self.entries.is_in_paste() && self.is_asked && !self.is_over {
+            self.leave_line_mode();
+        } else {
+            self.enter_line_mode();
+        }
+    }
+
+    fn leave_line_mode(&mut self) {
+        if self.line_mode.is_some() {
+            return;
+        }
+        let Ok(before) = tcgetattr(&self.terminal) else { return };
+        let mut out_of_it = before.clone();
+        out_of_it.local_modes.remove(LocalModes::ICANON);
+        out_of_it.special_codes[SpecialCodeIndex::VMIN] = 0;
+        out_of_it.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if tcsetattr(&self.terminal, OptionalActions::Now, &out_of_it).is_ok() {
+            self.line_mode = Some(before);
+        }
+    }
+
+    fn enter_line_mode(&mut self) {
+        if let Some(before) = self.line_mode.take() {
+            // A terminal that is gone needs no mode.
+            tcsetattr(&self.terminal, OptionalActions::Now, &before).ok();
+        }
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.enter_line_mode();
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Nothing,
+    Something,
+    HangUp,
+}
+
+/// Waits until something is typed, or for `patience`.
+fn wait(patience: Option<&Timespec>) -> Came {
+    let terminal = stdin();
+    let mut terminal = [PollFd::new(&terminal, PollFlags::IN)];
+    loop {
+        match poll(&mut terminal, patience) {
+            Ok(0) => return Came::Nothing,
+            Err(Errno::INTR) => {}
+            Ok(_) if terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => {
+                return Came::HangUp;
+            }
+            Ok(_) => return Came::Something,
+            Err(_) => return Came::HangUp,
+        }
+    }
+}
+
+/// What the operator is asked now: the terminal marks pastes while it lives, where it may know how to, and is in its
+/// line mode afterwards, whatever was being pasted.
+pub struct Asking<'k>(&'k Keyboard);
+
+impl Asking<'_> {
+    /// Has pastes marked once more: a shell that had the terminal meanwhile switched that off.
+    pub fn mark_again(&self) {
+        switch_marks(b"\x1b[?2004h");
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut input = locked(&self.0.input);
+        input.is_asked = false;
+        input.enter_line_mode();
+        switch_marks(b"\x1b[?2004l");
+    }
+}
+
+fn switch_marks(sequence: &[u8]) {
+    let knows = std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
+    if knows && stderr().is_terminal() {
+        stderr().write_all(sequence).ok();
+    }
+}
