@@ -98,10 +98,22 @@ pub(super) struct Shown {
     token: String,
 }
 
+/// Whether a browser fetches the address before anybody opens it, by what old and new ones say of that.
+fn is_look_ahead(headers: &HeaderMap) -> bool {
+    const PURPOSES: [&str; 4] = ["sec-purpose", "purpose", "x-purpose", "x-moz"];
+    let says = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(is_ahead);
+    fn is_ahead(purpose: &str) -> bool {
+        let purpose = purpose.to_ascii_lowercase();
+        ["prefetch", "prerender", "preview"].iter().any(|ahead| purpose.contains(ahead))
+    }
+    PURPOSES.into_iter().any(says)
+}
+
 /// Takes the token for a session, once.
 pub(super) async fn open(
     State(hall): State<Arc<Hall>>,
     method: Method,
+    headers: HeaderMap,
     Query(shown): Query<Shown>,
 ) -> Result<Response, Fault> {
     let door = &hall.door;
@@ -111,7 +123,7 @@ pub(super) async fn open(
             .hint("copy the whole line that `adjutant dashboard` printed"));
     }
     // A look ahead must not use it up.
-    if method != Method::GET {
+    if method != Method::GET || is_look_ahead(&headers) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if door.is_used.swap(true, Ordering::AcqRel) {

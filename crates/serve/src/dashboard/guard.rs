@@ -73,6 +73,10 @@ fn check(hall: &Hall, request: &Request) -> Result<(), Fault> {
     if one(headers, FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none")) {
         return Err(from_elsewhere());
     }
+    // Old browsers say nothing of sites, and most say the origin only where a page asks another one.
+    if headers.contains_key(ORIGIN) && one(headers, "origin").is_none_or(|origin| !is_origin(origin, host)) {
+        return Err(from_elsewhere());
+    }
     match *request.method() {
         Method::GET | Method::HEAD => Ok(()),
         Method::POST => {

@@ -32,6 +32,21 @@ async fn a_look_ahead_does_not_use_it_up() {
         world.send(request).await
     };
     assert_eq!(from_elsewhere.status, StatusCode::FORBIDDEN);
+    for (header, value) in [
+        ("sec-purpose", "prefetch"),
+        ("sec-purpose", "prefetch;prerender"),
+        ("sec-purpose", "prefetch;anonymous-client-ip"),
+        ("purpose", "prefetch"),
+        ("x-purpose", "preview"),
+        ("x-moz", "prefetch"),
+        ("x-moz", "Prefetch"),
+    ] {
+        let mut request = world.request(Method::GET, &world.opening());
+        set(&mut request, header, value);
+        let ahead = world.send(request).await;
+        assert_eq!(ahead.status, StatusCode::NO_CONTENT, "{header}: {value}");
+        assert!(!ahead.headers.contains_key("set-cookie"));
+    }
     assert_eq!(world.send(world.request(Method::GET, &world.opening())).await.status, StatusCode::SEE_OTHER);
 }
 

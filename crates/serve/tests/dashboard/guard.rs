@@ -62,6 +62,15 @@ async fn what_comes_from_elsewhere_is_neither_shown_nor_done() {
         set(&mut request, "sec-fetch-site", site);
         assert_eq!(world.send(request).await.status, StatusCode::FORBIDDEN, "{site}");
     }
+    // A browser that says nothing of sites says the origin at least where a page asks for something.
+    for origin in ["http://evil.example", "null", "https://127.0.0.1", ""] {
+        for (method, path) in [(Method::GET, "/runs"), (Method::GET, "/style.css"), (Method::HEAD, "/inbox")] {
+            let mut request = world.request(method, &format!("{}{path}", world.base));
+            request.headers_mut().remove("sec-fetch-site");
+            set(&mut request, "origin", origin);
+            assert_eq!(world.send(request).await.status, StatusCode::FORBIDDEN, "{origin} {path}");
+        }
+    }
     // No address is typed for a stream; and a browser that doesn't say whence must say its origin.
     for (site, origin, expected) in [
         (Some("none"), None, StatusCode::FORBIDDEN),

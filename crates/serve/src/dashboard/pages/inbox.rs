@@ -89,6 +89,8 @@ struct BatchPage<'a> {
     kind: &'static str,
     category: String,
     rows: Vec<&'a Row>,
+    /// How many there are besides.
+    more: usize,
     offers: Vec<Offer>,
     ids: String,
 }
@@ -127,6 +129,7 @@ pub(in crate::dashboard) async fn batch(
         let category = Some(asked.category.as_str()).filter(|category| !category.is_empty());
         let mut rows = waiting.of_kind(kind, category);
         rows.retain(|row| row.answered.is_none());
+        let more = rows.len().saturating_sub(QUESTIONS_MAX);
         rows.truncate(QUESTIONS_MAX);
         let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let page = BatchPage {
@@ -136,6 +139,7 @@ pub(in crate::dashboard) async fn batch(
             ids: ids.join("\n"),
             category: asked.category,
             rows,
+            more,
         };
         render(&page)
     })
