@@ -1,8 +1,9 @@
 //! The typed artifact that one role leaves for the next: the last fenced JSON of a reply, held to a schema that is
 //! made from these types.
 //!
-//! Limits and kinds are the peer's. What is beyond them is cut, what is unknown dropped; what is missing or wrong is
-//! told with its place, so that the agent can mend it.
+//! Limits and kinds are the peer's. A plan beyond them is refused, since work that is cut is work that nobody does; a
+//! long text of another kind is cut and says so. What is unknown is dropped, except in an escalation, of which nothing
+//! may be lost on its way to a person. What is missing or wrong is told with its place, so that the agent can mend it.
 
 use std::sync::LazyLock;
 
@@ -120,6 +121,7 @@ pub enum Verdict {
 
 /// Why a role can't do what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
 pub struct Escalation {
     /// How bad it is.
     pub severity: Severity,
@@ -265,8 +267,12 @@ pub fn read(reply: &str) -> Result<Handoff, BadHandoff> {
 
 fn of_block(block: &str) -> Result<Handoff, BadHandoff> {
     let value: Value = serde_json::from_str(block).map_err(|error| BadHandoff::BadJson(error.to_string()))?;
-    let mut value = clean(value, TEXT_CHARS_MAX);
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let beyond = if kind == "plan" { beyond_limits(&value) } else { Vec::new() };
+    if !beyond.is_empty() {
+        return Err(BadHandoff::Invalid(beyond));
+    }
+    let mut value = clean(value, TEXT_CHARS_MAX);
     let Some(validator) = SCHEMAS.iter().find(|(name, ..)| *name == kind).map(|(_, _, validator)| validator) else {
         let what = "`kind` must be `plan`, `execution`, `review` or `escalation`".to_owned();
         return Err(BadHandoff::Invalid(vec![Fault { path: None, what }]));
@@ -347,12 +353,53 @@ fn blocks(reply: &str) -> Vec<&str> {
     found
 }
 
+/// What of a plan is longer than it may be, a fault each.
+fn beyond_limits(plan: &Value) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut check = |path: String, count: usize, most: usize, of: &str| {
+        if count > most && faults.len() < FAULTS_MAX {
+            faults
+                .push(Fault { path: Some(path), what: format!("has {count} {of}, and {most} are allowed: divide it") });
+        }
+    };
+    let list = |value: &Value| value.as_array().map_or(0, Vec::len);
+    let chars = |value: &Value| value.as_str().map_or(0, |text| text.chars().count());
+    check("$.subtasks".to_owned(), list(&plan["subtasks"]), LIST_MAX, "sub-tasks");
+    check("$.rationale".to_owned(), chars(&plan["rationale"]), TEXT_CHARS_MAX, "characters");
+    for (index, subtask) in plan["subtasks"].as_array().into_iter().flatten().enumerate() {
+        let at = |name: &str| format!("$.subtasks[{index}].{name}");
+        check(at("acceptance_criteria"), list(&subtask["acceptance_criteria"]), LIST_MAX, "criteria");
+        check(at("instruction"), chars(&subtask["instruction"]), TEXT_CHARS_MAX, "characters");
+        for name in ["id", "title"] {
+            check(at(name), chars(&subtask[name]), NAME_CHARS_MAX, "characters");
+        }
+        for (number, criterion) in subtask["acceptance_criteria"].as_array().into_iter().flatten().enumerate() {
+            check(at(&format!("acceptance_criteria[{number}]")), chars(criterion), NAME_CHARS_MAX, "characters");
+        }
+    }
+    faults
+}
+
+/// A text of at most so many characters, which says at its end how much of it is left out.
+fn cut(text: String, chars_max: usize) -> String {
+    let count = text.chars().count();
+    if count <= chars_max {
+        return text;
+    }
+    let mark = |left_out: usize| format!("\n[cut: {left_out} characters are left out]");
+    // The mark takes room from the text, and with it the number may grow.
+    let kept = chars_max.saturating_sub(mark(count).chars().count());
+    let kept: String = text.chars().take(kept).collect();
+    let mark = mark(count - kept.chars().count());
+    format!("{kept}{mark}").chars().take(chars_max).collect()
+}
+
 /// Without control characters, and no longer than a handoff may be.
 fn clean(value: Value, chars_max: usize) -> Value {
     match value {
         Value::String(text) => {
             let is_kept = |c: &char| matches!(c, '\t' | '\n' | '\r') || !(c.is_ascii_control());
-            Value::String(text.chars().filter(is_kept).take(chars_max).collect())
+            Value::String(cut(text.chars().filter(is_kept).collect(), chars_max))
         }
         Value::Array(items) => {
             Value::Array(items.into_iter().take(CALLS_MAX).map(|item| clean(item, chars_max)).collect())
@@ -504,7 +551,42 @@ mod tests {
             fenced(&json!({"kind": "execution", "subtask_id": "a\u{1b}[1m", "output": long, "more": [1]}))
         );
         let Ok(Handoff::Execution(execution)) = read(&reply) else { panic!("an execution") };
-        assert_eq!((execution.subtask_id.as_str(), execution.output.len()), ("a[1m", TEXT_CHARS_MAX));
+        assert_eq!(execution.subtask_id, "a[1m");
+        assert!(execution.output.len() <= TEXT_CHARS_MAX && execution.output.len() > TEXT_CHARS_MAX - 60);
+        assert!(execution.output.ends_with("characters are left out]"), "{}", &execution.output[15_900..]);
+    }
+
+    #[test]
+    fn a_plan_beyond_the_limits_is_refused_and_not_cut() {
+        let subtask =
+            |id: usize| json!({"id": id.to_string(), "title": "t", "instruction": "i", "acceptance_criteria": ["a"]});
+        let plan = |subtasks: Vec<Value>| fenced(&json!({"kind": "plan", "subtasks": subtasks}));
+        let Ok(Handoff::Plan(whole)) = read(&plan((0..LIST_MAX).map(subtask).collect())) else { panic!("a plan") };
+        assert_eq!(whole.subtasks.len(), LIST_MAX);
+        for count in [LIST_MAX + 1, 300] {
+            let lines = read(&plan((0..count).map(subtask).collect())).expect_err("too many").lines();
+            assert_eq!(lines, [format!("$.subtasks: has {count} sub-tasks, and 64 are allowed: divide it")]);
+        }
+        for (field, value) in [
+            ("instruction", json!("x".repeat(TEXT_CHARS_MAX + 1))),
+            ("title", json!("x".repeat(NAME_CHARS_MAX + 1))),
+            ("acceptance_criteria", json!(vec!["a"; LIST_MAX + 1])),
+            ("acceptance_criteria", json!(["x".repeat(NAME_CHARS_MAX + 1)])),
+        ] {
+            let mut long = subtask(0);
+            long[field] = value;
+            let lines = read(&plan(vec![long])).expect_err("too long").lines();
+            assert!(lines[0].starts_with(&format!("$.subtasks[0].{field}")), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn an_escalation_with_an_unknown_field_is_refused_and_other_kinds_drop_it() {
+        let escalation = json!({"kind": "escalation", "severity": "error", "reason": "r", "context": "c", "more": 1});
+        let lines = read(&fenced(&escalation)).expect_err("an unknown field").lines();
+        assert!(lines[0].contains("more"), "{lines:?}");
+        let execution = json!({"kind": "execution", "subtask_id": "a", "more": 1});
+        assert!(read(&fenced(&execution)).is_ok());
     }
 
     #[test]

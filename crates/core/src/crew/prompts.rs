@@ -89,7 +89,10 @@ fn execute(state: &State, subtask: &SubTaskState) -> String {
     });
     for (before, execution) in before {
         let told = if execution.notes.trim().is_empty() { &execution.output } else { &execution.notes };
-        let told: String = told.chars().take(NOTES_CHARS_MAX).collect();
+        let told = match told.char_indices().nth(NOTES_CHARS_MAX) {
+            Some((end, _)) => format!("{} ... ({} characters in all)", &told[..end], told.chars().count()),
+            None => told.clone(),
+        };
         text.push_str(&format!("\n\n{}", fenced(&format!("sub-task {}, which passed", before.task.id), &told)));
     }
     if subtask.attempts > 1 {
