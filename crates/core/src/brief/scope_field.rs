@@ -5,7 +5,7 @@ use super::list_fields::texts_of;
 use super::node::{Map, Node};
 use super::problem::{Problem, Problems};
 use crate::gate::ScopeWords;
-use crate::gate::scope::is_pattern_of_paths;
+use crate::gate::scope::{PATTERNS_MAX, is_pattern_of_paths, patterns};
 
 /// The keys of a scope, in the order in which the help lists them.
 const KEYS: [&str; 4] = ["files", "folders", "hosts", "services"];
@@ -20,7 +20,9 @@ pub(super) fn scope(map: &Map, problems: &mut Problems<'_>) -> Option<ScopeWords
     }
     let closed = ScopeWords { paths: Some(Vec::new()), ..ScopeWords::default() };
     let Some(keys) = node.map() else {
-        return Some(ScopeWords { paths: Some(paths(node, "scope", problems)), ..closed });
+        let words = ScopeWords { paths: Some(paths(node, "scope", problems)), ..closed };
+        refuse_too_many(&words, node, problems);
+        return Some(words);
     };
     warn_of_unknown(keys, "scope", &KEYS, problems);
     let [files, folders, hosts, services] = KEYS.map(|key| keys.get(key).map(|field| &field.node));
@@ -38,7 +40,21 @@ pub(super) fn scope(map: &Map, problems: &mut Problems<'_>) -> Option<ScopeWords
         problems.push(warning, Some(node.at));
         return Some(closed);
     }
+    refuse_too_many(&words, node, problems);
     Some(words)
+}
+
+/// A scope of which a part would count for nothing is no scope.
+fn refuse_too_many(words: &ScopeWords, node: &Node, problems: &mut Problems<'_>) {
+    let count = patterns(words);
+    if count > PATTERNS_MAX {
+        let what = format!("this has {count} patterns with wildcards, and {PATTERNS_MAX} are allowed");
+        problems.push(
+            Problem::error("scope", what)
+                .fix("name folders instead: any number of plain paths may be listed".to_owned()),
+            Some(node.at),
+        );
+    }
 }
 
 /// The items of a list; a text alone is taken as a list of one, with a warning, anything else lets nothing in.

@@ -10,7 +10,7 @@ use super::native;
 use super::places::Places;
 use super::resolved::effects_of_call;
 use super::role_limit::RoleLimit;
-use super::scope::{Scope, ScopeWords};
+use super::scope::{self, Scope, ScopeWords};
 use super::shell;
 use crate::role::Role;
 use crate::tool::{ResolvedPath, ToolCall};
@@ -95,6 +95,10 @@ fn scope(given: &Value) -> Result<Scope, String> {
         Value::Array(_) => ScopeWords { paths: Some(Vec::deserialize(given).map_err(cant)?), ..ScopeWords::default() },
         named => ScopeWords::deserialize(named).map_err(cant)?,
     };
+    let count = scope::patterns(&words);
+    if count > scope::PATTERNS_MAX {
+        return Err(format!("the scope has {count} patterns with wildcards, and {} are allowed", scope::PATTERNS_MAX));
+    }
     Ok(Scope::new(&words))
 }
 

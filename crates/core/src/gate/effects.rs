@@ -36,7 +36,7 @@ pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs
             command(text("cmd"), text("cwd"), shell, places, programs)
         }
         "http_fetch" => request(text("method"), text("url")),
-        "read_project_memory" | "list_project_memory" => others_memory(text("project"), places),
+        "read_project_memory" | "list_project_memory" => others_memory(args.get("project"), places),
         _ => Vec::new(),
     }
 }
@@ -117,16 +117,18 @@ pub(super) fn written(path: &str, places: &Places) -> Vec<Effect> {
     effects
 }
 
-/// The memory of a project that is not the run's own. No project means the own one.
-fn others_memory(project: &str, places: &Places) -> Vec<Effect> {
-    if project.is_empty() || project == places.project {
+/// The memory of a project that is not the run's own. An absent name means the own one; an empty name is no name.
+fn others_memory(project: Option<&Value>, places: &Places) -> Vec<Effect> {
+    let Some(project) = project.filter(|project| !project.is_null()) else { return Vec::new() };
+    let project = project.as_str().map_or_else(|| project.to_string(), str::to_owned);
+    if !project.is_empty() && project == places.project {
         return Vec::new();
     }
     vec![Effect {
         verdict: Verdict::Ask,
         category: Category::new(OTHER_MEMORY_READ),
         act: Act::Other,
-        matched: project.chars().take(80).collect(),
+        matched: if project.is_empty() { "\"\"".to_owned() } else { project.chars().take(80).collect() },
         reason: "reads what another project remembers".to_owned(),
     }]
 }
@@ -341,6 +343,11 @@ mod tests {
                 (&own, json!("orchard"), &[][..]),
                 (&own, json!(null), &[]),
                 (&own, json!("other"), &[OTHER_MEMORY_READ]),
+                (&own, json!(""), &[OTHER_MEMORY_READ]),
+                (&own, json!(" "), &[OTHER_MEMORY_READ]),
+                (&own, json!(7), &[OTHER_MEMORY_READ]),
+                (&Places::default(), json!(""), &[OTHER_MEMORY_READ]),
+                (&Places::default(), json!(null), &[]),
                 (&own, json!("Orchard"), &[OTHER_MEMORY_READ]),
                 (&own, json!("../orchard"), &[OTHER_MEMORY_READ]),
                 (&Places::default(), json!("orchard"), &[OTHER_MEMORY_READ]),

@@ -6,6 +6,9 @@
 //!
 //! Begin with [`Scope::covers_path`]; what the gate makes of it is in `decision.rs`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 
@@ -16,7 +19,7 @@ use super::places::Places;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope {
     words: ScopeWords,
-    paths: Option<Vec<PathEntry>>,
+    paths: Option<Paths>,
     hosts: Option<Vec<String>>,
     services: Option<Vec<String>>,
 }
@@ -51,16 +54,27 @@ impl ScopeWords {
     }
 }
 
-/// A path or a pattern of paths.
-#[derive(Debug, Clone)]
-struct PathEntry {
+/// The most patterns with wildcards that a scope may have: each is compiled, which takes about 20 KB.
+pub const PATTERNS_MAX: usize = 2_000;
+
+/// The paths of a scope. Those without wildcards are looked up, so there may be any number of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Paths {
+    /// Each with whether all that lies below is inside too.
+    literals: BTreeMap<String, bool>,
+    patterns: Vec<Arc<Pattern>>,
+}
+
+/// A pattern of paths.
+#[derive(Debug)]
+struct Pattern {
     text: String,
     matcher: GlobMatcher,
     /// Whether all that lies below is inside too.
     with_below: bool,
 }
 
-impl PartialEq for PathEntry {
+impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         (&self.text, self.with_below) == (&other.text, other.with_below)
     }
@@ -69,38 +83,81 @@ impl PartialEq for PathEntry {
 /// Whether `entry` can be read as a path or a pattern of paths.
 #[must_use]
 pub fn is_pattern_of_paths(entry: &str) -> bool {
-    PathEntry::new(entry, false).is_some()
+    let (text, _) = read(entry);
+    is_literal(text) || matcher(text).is_some()
+}
+
+/// How many entries of `words` have wildcards. More than [`PATTERNS_MAX`] are refused where they are read.
+#[must_use]
+pub fn patterns(words: &ScopeWords) -> usize {
+    let entries = [&words.paths, &words.files, &words.folders].into_iter().flatten().flatten();
+    entries.filter(|entry| !is_literal(read(entry).0)).count()
 }
 
 /// Files that are no files of anybody: writing to them changes nothing.
 const NOBODYS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
-impl PathEntry {
-    /// `a/` and `a/**` are the folder `a` with all that lies below.
-    fn new(entry: &str, with_below: bool) -> Option<Self> {
-        let bare = entry.trim_end_matches('/');
-        let (text, below) = match bare.strip_suffix("/**") {
-            Some(folder) => (folder, true),
-            None if bare == "**" => (".", true),
-            None if bare.is_empty() => ("/", true),
-            None => (bare, bare.len() < entry.len()),
-        };
-        let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build().ok()?;
-        Some(Self { text: text.to_owned(), matcher: glob.compile_matcher(), with_below: with_below || below })
+/// The path or pattern of an entry, and whether the entry says that all below is meant: `a/` and `a/**` are the folder
+/// `a` with all that lies below.
+fn read(entry: &str) -> (&str, bool) {
+    let bare = entry.trim_end_matches('/');
+    match bare.strip_suffix("/**") {
+        Some(folder) => (folder, true),
+        None if bare == "**" => (".", true),
+        None if bare.is_empty() => ("/", true),
+        None => (bare, bare.len() < entry.len()),
+    }
+}
+
+/// Whether a pattern stands for itself alone.
+fn is_literal(text: &str) -> bool {
+    !text.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
+fn matcher(text: &str) -> Option<GlobMatcher> {
+    let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build().ok()?;
+    Some(glob.compile_matcher())
+}
+
+impl Paths {
+    /// Adds an entry; one that is no pattern of paths, or one too many, lets nothing in.
+    fn add(&mut self, entry: &str, with_below: bool) {
+        let (text, says_below) = read(entry);
+        let with_below = with_below || says_below;
+        if is_literal(text) {
+            self.add_literal(text, with_below);
+        } else if self.patterns.len() < PATTERNS_MAX {
+            let pattern = matcher(text).map(|matcher| Pattern { text: text.to_owned(), matcher, with_below });
+            self.patterns.extend(pattern.map(Arc::new));
+        }
     }
 
-    /// Whether it lets in the path itself.
+    fn add_literal(&mut self, path: &str, with_below: bool) {
+        *self.literals.entry(path.to_owned()).or_default() |= with_below;
+    }
+
+    /// Whether the path itself is let in.
     fn covers(&self, path: &str) -> bool {
-        self.matcher.is_match(path) || self.covers_below(path)
+        self.literals.contains_key(path)
+            || self.patterns.iter().any(|pattern| pattern.matcher.is_match(path))
+            || self.covers_below(path)
     }
 
     /// Whether the path and all that lies below it are let in.
     fn covers_below(&self, path: &str) -> bool {
-        if !self.with_below {
-            return false;
-        }
-        let is_workdir = self.text == "." && !path.starts_with(['/', '~']);
-        is_workdir || self.text == "/" || ancestors(path).any(|folder| self.matcher.is_match(folder))
+        let has_below = |folder: &str| self.literals.get(folder).copied().unwrap_or_default();
+        let is_workdir = !path.starts_with(['/', '~']) && has_below(".");
+        is_workdir
+            || has_below("/")
+            || ancestors(path).any(|folder| {
+                has_below(folder)
+                    || self.patterns.iter().any(|pattern| pattern.with_below && pattern.matcher.is_match(folder))
+            })
+    }
+
+    /// Whether a pattern is among them word for word.
+    fn names(&self, pattern: &str) -> bool {
+        self.literals.contains_key(pattern) || self.patterns.iter().any(|known| known.text == pattern)
     }
 }
 
@@ -114,15 +171,16 @@ impl Scope {
     /// The scope that `words` describe. An entry that is no pattern of paths lets nothing in.
     #[must_use]
     pub fn new(words: &ScopeWords) -> Self {
-        let entries = |texts: &Option<Vec<String>>, with_below: bool| {
-            texts.iter().flatten().filter_map(move |text| PathEntry::new(text, with_below)).collect::<Vec<_>>()
-        };
         let names_paths = words.paths.is_some() || words.files.is_some() || words.folders.is_some();
         let lower = |texts: &Vec<String>| texts.iter().map(|text| text.to_ascii_lowercase()).collect();
         Self {
             words: words.clone(),
             paths: names_paths.then(|| {
-                [entries(&words.paths, true), entries(&words.files, false), entries(&words.folders, true)].concat()
+                let mut paths = Paths::default();
+                for (entries, with_below) in [(&words.paths, true), (&words.files, false), (&words.folders, true)] {
+                    entries.iter().flatten().for_each(|entry| paths.add(entry, with_below));
+                }
+                paths
             }),
             hosts: words.hosts.as_ref().map(lower),
             services: words.services.clone(),
@@ -132,25 +190,34 @@ impl Scope {
     /// The same scope with its paths in plain form, as they lie from `places`.
     #[must_use]
     pub fn placed(&self, places: &Places) -> Self {
-        let place = |entry: &PathEntry| PathEntry::new(&places.plain(".", &entry.text), entry.with_below);
-        let paths = self.paths.as_ref().map(|entries| entries.iter().filter_map(place).collect());
+        let paths = self.paths.as_ref().map(|paths| {
+            let mut placed = Paths::default();
+            paths.literals.iter().for_each(|(text, below)| placed.add(&places.plain(".", text), *below));
+            paths.patterns.iter().for_each(|pattern| {
+                let text = places.plain(".", &pattern.text);
+                if text == pattern.text {
+                    placed.patterns.push(pattern.clone());
+                } else {
+                    placed.add(&text, pattern.with_below);
+                }
+            });
+            placed
+        });
         Self { paths, ..self.clone() }
     }
 
     /// The same scope with what `targets` stand for besides; nothing is added to one that names no paths.
     #[must_use]
     pub fn with_targets<'a>(&self, targets: impl IntoIterator<Item = &'a Target>) -> Self {
-        let entry = |target: &Target| {
-            if target.path == "." {
-                return PathEntry::new(".", target.is_recursive);
-            }
-            let literal = || globset::escape(&target.path);
-            let text = if target.is_pattern { target.path.clone() } else { literal() };
-            PathEntry::new(&text, target.is_recursive)
-        };
         let mut paths = self.paths.clone();
-        if let Some(entries) = &mut paths {
-            entries.extend(targets.into_iter().filter_map(entry));
+        if let Some(paths) = &mut paths {
+            for target in targets {
+                if target.is_pattern {
+                    paths.add(&target.path, target.is_recursive);
+                } else {
+                    paths.add_literal(&target.path, target.is_recursive);
+                }
+            }
         }
         Self { paths, ..self.clone() }
     }
@@ -176,29 +243,28 @@ impl Scope {
     /// Whether a path in plain form lies inside; each does if the scope names no paths.
     #[must_use]
     pub fn covers_path(&self, path: &str) -> bool {
-        let Some(entries) = &self.paths else { return true };
+        let Some(paths) = &self.paths else { return true };
         if leads_up(path) {
             return false;
         }
-        NOBODYS.contains(&path) || entries.iter().any(|entry| entry.covers(path))
+        NOBODYS.contains(&path) || paths.covers(path)
     }
 
     /// Whether all files that `target` stands for lie inside. A pattern does if the folder that it begins in
     /// does with all that lies below, or if the scope has it word for word.
     #[must_use]
     pub fn covers_target(&self, target: &Target) -> bool {
-        let Some(entries) = &self.paths else { return true };
+        let Some(paths) = &self.paths else { return true };
         if target.path == UNKNOWN || leads_up(&target.path) {
             return false;
         }
         if target.is_pattern {
             let folder = fixed_folder(&target.path);
             let has_dots = target.path.split('/').any(|segment| segment.starts_with('.') && is_wild(segment));
-            let word_for_word = |entry: &PathEntry| entry.text == target.path && !target.is_recursive;
-            return entries.iter().any(|entry| (!has_dots && entry.covers_below(folder)) || word_for_word(entry));
+            return (!has_dots && paths.covers_below(folder)) || (paths.names(&target.path) && !target.is_recursive);
         }
         if target.is_recursive {
-            return entries.iter().any(|entry| entry.covers_below(&target.path));
+            return paths.covers_below(&target.path);
         }
         self.covers_path(&target.path)
     }
@@ -307,6 +373,25 @@ mod tests {
         assert!(words(&["**"], &[], &[]).covers_path("any/thing"));
         assert!(!words(&["**"], &[], &[]).covers_path("/etc/passwd"));
         assert!(Scope::default().covers_path("/etc/passwd"));
+    }
+
+    #[test]
+    fn many_paths_are_looked_up_and_patterns_are_bounded() {
+        let many: Vec<String> = (0..50_000).map(|number| format!("src/part{number}/**")).collect();
+        let listed = ScopeWords { paths: Some(many), ..Default::default() };
+        assert_eq!(patterns(&listed), 0);
+        let scope = Scope::new(&listed).placed(&Places::default());
+        assert!(scope.covers_path("src/part49999/a/b.rs") && !scope.covers_path("src/part50000/a"));
+        let wild: Vec<String> = (0..PATTERNS_MAX + 1).map(|number| format!("src/*{number}.rs")).collect();
+        let listed = ScopeWords { files: Some(wild), ..Default::default() };
+        assert_eq!(patterns(&listed), PATTERNS_MAX + 1);
+    }
+
+    #[test]
+    fn a_name_with_the_characters_of_patterns_stands_for_itself_as_a_target() {
+        let target = Target { path: "a[1]{b}*".to_owned(), is_pattern: false, is_recursive: false };
+        let scope = words(&["docs"], &[], &[]).with_targets([&target]);
+        assert!(scope.covers_path("a[1]{b}*") && !scope.covers_path("a1b"));
     }
 
     #[test]
