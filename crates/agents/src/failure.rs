@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use adjutant_core::gate::secrets;
 use adjutant_ports::{AgentFailure, FailureKind};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -346,13 +347,9 @@ impl Said {
     }
 }
 
-/// A text from outside, cut to a length that can be passed on.
+/// A text from outside, masked, since providers repeat keys, and cut to a length that can be passed on.
 fn shortened(text: &str) -> String {
-    let mut shown: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('\u{2026}');
-    }
-    shown
+    secrets::cut_chars(text, MESSAGE_CHARS_MAX, "\u{2026}")
 }
 
 /// How long the headers ask to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.

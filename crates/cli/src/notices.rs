@@ -161,7 +161,7 @@ async fn run_command(home: &Home, config: &NotifyConfig, notice: &Notice) -> any
         (Cause::Itself, Some(0)) => Ok(()),
         (Cause::Itself, code) => {
             let how = code.map_or_else(|| "by a signal".to_owned(), |code| format!("with {code}"));
-            let said = String::from_utf8_lossy(&ended.stderr.bytes()).trim().to_owned();
+            let said = ended.stderr.text().trim().to_owned();
             Err(anyhow!("`{program}` ended {how}: {}", secrets::mask(&said)))
         }
         (Cause::Timeout | Cause::Cancelled, _) => {

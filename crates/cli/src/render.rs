@@ -19,7 +19,7 @@ use adjutant_core::procedure::What;
 use adjutant_core::role::RoleName;
 use adjutant_core::session::prompts::changed_by_others;
 use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
-use adjutant_core::view::{short_name, visible_line, visible_text};
+use adjutant_core::view::{short_name, visible_json, visible_line, visible_prose, visible_text};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
@@ -128,6 +128,7 @@ impl Renderer {
         match (self.look, progress) {
             (Look::Json, Progress::Event(event)) => {
                 let line = wire::encode(event, None);
+                let line = if std::io::stdout().is_terminal() { visible_json(&line).into_owned() } else { line };
                 let line = match (&self.run, line.strip_prefix('{')) {
                     // A run's name needs no escapes.
                     (Some(run), Some(rest)) => format!("{{\"run\":\"{run}\",{rest}\n"),
@@ -141,7 +142,7 @@ impl Renderer {
             (_, Progress::Turn(_, Delta::Text(text))) if !text.is_empty() => {
                 self.streamed = true;
                 self.mid_line = !text.ends_with('\n');
-                self.write(&visible_text(text));
+                self.write(&visible_prose(text));
                 self.flush();
             }
             (_, Progress::Turn(..)) => {}
@@ -192,7 +193,7 @@ impl Renderer {
             Body::AgentRequest { .. } => self.streamed = false,
             Body::AgentReply { text, stop, .. } => {
                 if !self.streamed && !text.is_empty() {
-                    self.write(&visible_text(text));
+                    self.write(&visible_prose(text));
                     self.mid_line = true;
                 }
                 self.fresh_line();
@@ -280,7 +281,11 @@ impl Renderer {
                 ),
             ),
             Body::ToolCall { name, args, .. } => {
-                let args: String = args.to_string().chars().take(ARGS_CHARS_MAX).collect();
+                let args = args.to_string();
+                let args = match args.char_indices().nth(ARGS_CHARS_MAX) {
+                    Some((end, _)) => format!("{}\u{2026}", &args[..end]),
+                    None => args,
+                };
                 self.line(Tone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));
             }
             Body::ToolResult { success, duration_ms, bytes, code, content, settled, .. } => {

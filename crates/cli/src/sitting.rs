@@ -12,7 +12,7 @@ use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::crew::{CustomRoles, Member};
 use adjutant_core::gate::grant_line::Kept;
-use adjutant_core::gate::secrets::SecretSet;
+use adjutant_core::gate::secrets::{self, SecretSet};
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Grant, Lasts, Places};
 use adjutant_core::id::BriefId;
@@ -407,7 +407,9 @@ fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> any
         }
         _ => {
             let on_record = |value: &String| Sourced { value: value.clone(), from: "the run's options".to_owned() };
-            let (model, base_url) = (named.model.as_ref().map(on_record), named.base_url.as_ref().map(on_record));
+            // Of an address with a secret in it the journal has the rest: it comes from where it came from before.
+            let base_url = named.base_url.as_ref().filter(|url| !secrets::is_masked(url)).map(on_record);
+            let model = named.model.as_ref().map(on_record);
             let mut equipment = supplies.equip(adapter, model, base_url);
             if let Some(most) = named.output_tokens_max {
                 equipment.output_tokens_max.value = most;
@@ -450,7 +452,10 @@ fn masks(keys: &Keys) -> Masks {
 
 /// The runtime's own secrets: those of its environment, of the key file, and the passwords of proxies.
 fn own_secrets(keys: &Keys) -> SecretSet {
-    let own = std::env::vars().filter(|(name, _)| environment::is_withheld(name)).map(|(_, value)| value);
+    // A variable that is no text can't be looked for in text.
+    let own =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let own = environment::secrets(own).into_iter();
     // A proxy that can't be used is said where it is needed; a password in its address has a known shape.
     let proxies = settings::proxies().map_or_else(|_| Vec::new(), |proxies| proxies.passwords());
     own.chain(keys.values().map(str::to_owned)).chain(proxies).collect()

@@ -12,6 +12,7 @@
 pub mod procedure;
 pub mod trace;
 pub mod id;
+pub mod invisible;
 pub mod role;
 pub mod nearest;
 pub mod moment;

@@ -34,6 +34,58 @@ pub fn day_end(text: &str) -> Option<Timestamp> {
     midnight(day(text)?.tomorrow().ok()?)
 }
 
+/// A moment in a file: always to the millisecond, so that lines of one kind have one form.
+pub mod milliseconds {
+    use jiff::Timestamp;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes a moment in UTC, with three digits behind the seconds.
+    ///
+    /// # Errors
+    ///
+    /// The serializer's.
+    pub fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{at:.3}"))
+    }
+
+    /// Reads a moment, whatever digits it has behind the seconds.
+    ///
+    /// # Errors
+    ///
+    /// The deserializer's; also for what is no moment.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        Timestamp::deserialize(deserializer)
+    }
+}
+
+/// The same for a moment that may be absent.
+pub mod optional_milliseconds {
+    use jiff::Timestamp;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes a moment in UTC, with three digits behind the seconds.
+    ///
+    /// # Errors
+    ///
+    /// The serializer's.
+    #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+    pub fn serialize<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+        match at {
+            Some(at) => super::milliseconds::serialize(at, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// Reads a moment, whatever digits it has behind the seconds.
+    ///
+    /// # Errors
+    ///
+    /// The deserializer's; also for what is no moment.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+        Option::deserialize(deserializer)
+    }
+}
+
 fn day(text: &str) -> Option<Date> {
     (text.len() == DAY_LENGTH).then(|| text.parse().ok()).flatten()
 }

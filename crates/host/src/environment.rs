@@ -6,6 +6,8 @@
 
 use std::ffi::OsString;
 
+use crate::http::percent_decoded;
+
 /// Variables that a command keeps.
 const KEPT: [&str; 58] = [
     "AR",
@@ -136,9 +138,60 @@ pub fn is_withheld(name: &str) -> bool {
         || SECRET_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
+/// The secrets in an environment: the values of variables whose name says so, and the passwords in addresses, as they
+/// are written and as they are meant. Of an address with a password the rest is none: its user and host may be shown.
+pub fn secrets(own: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
+    let mut secrets = Vec::new();
+    for (name, value) in own {
+        if let Some(password) = password_of_url(&value) {
+            secrets.extend([password.to_owned(), percent_decoded(password)]);
+        } else if is_withheld(&name) {
+            secrets.push(value);
+        }
+    }
+    secrets
+}
+
+/// What stands between the user and the host of an address.
+fn password_of_url(value: &str) -> Option<&str> {
+    let (scheme, rest) = value.split_once("://")?;
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':');
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    // Outside of HTTP passwords are often written with what ends an authority.
+    let raw = || rest.rsplit_once('@').filter(|_| !scheme.starts_with("http"));
+    let (user, _) = authority.rsplit_once('@').or_else(raw)?;
+    let (_, password) = user.split_once(':')?;
+    (!scheme.is_empty() && scheme.chars().all(is_scheme) && !password.is_empty()).then_some(password)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_an_address_only_the_password_is_a_secret() {
+        let given = [
+            ("DATABASE_URL", "postgres://app:s3cret%2Fpass@db.example.org:5432/main?ssl=1"),
+            ("REDIS_URL", "redis://:only-a-password@cache/0"),
+            ("BROKER_URL", "amqp://me:raw/slash@mq.example.org"),
+            ("HOMEPAGE", "https://example.org:8080/a@b:c"),
+            ("API_TOKEN", "no-address-at-all"),
+            ("HOOK_TOKEN", "https://hooks.example.org/abcdefgh"),
+            ("PATH", "/bin:/usr/bin"),
+        ];
+        let found = secrets(given.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let expected = [
+            "s3cret%2Fpass",
+            "s3cret/pass",
+            "only-a-password",
+            "only-a-password",
+            "raw/slash",
+            "raw/slash",
+            "no-address-at-all",
+            "https://hooks.example.org/abcdefgh",
+        ];
+        assert_eq!(found, expected);
+    }
 
     fn made(own: &[(&str, &str)], named: &[&str]) -> Vec<(OsString, OsString)> {
         let own: Vec<_> = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();

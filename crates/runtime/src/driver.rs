@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::gate::custody::FolderChange;
-use adjutant_core::gate::{Grant, Lasts};
+use adjutant_core::gate::{Grant, Lasts, secrets};
 use adjutant_core::inbox::Question;
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
@@ -198,6 +198,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 Orphan::Repeatable => Body::Interrupted { slot, effect: Effect::None },
                 Orphan::Unknown => Body::Interrupted { slot, effect: Effect::Unknown },
+                // A masked path is another one than that which may have been written.
+                Orphan::Settle(changes) if changes.iter().any(|change| secrets::is_masked(&change.path)) => {
+                    Body::Interrupted { slot, effect: Effect::Unknown }
+                }
                 Orphan::Settle(changes) => match self.ports.tools.settle(&changes) {
                     Settled::Made => flight::settled(slot, &changes),
                     Settled::NotMade => Body::Interrupted { slot, effect: Effect::None },

@@ -103,7 +103,7 @@ pub(crate) async fn call(
         // If the note itself failed, undoing goes by what differs.
         noting.await.ok();
     }
-    let masked = masks.mask(&output.content);
+    let masked = masks.mask_output(&output);
     if let Some(seen) = output.meta.seen.as_mut().filter(|_| masked != output.content) {
         seen.replaced = seen.replaced.max(1);
     }

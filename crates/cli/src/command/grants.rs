@@ -2,6 +2,7 @@
 
 use adjutant_core::gate::Grant;
 use adjutant_core::id::Slug;
+use adjutant_core::trace::wire;
 use adjutant_core::view::visible_line;
 use adjutant_store::grants::{self, GrantFile};
 use anyhow::Context;
@@ -159,8 +160,8 @@ fn text(row: &Row) -> String {
         text.push_str(&format!("  at most {uses} calls in a run\n"));
     }
     text.push_str(&match (grant.until, row.is_over) {
-        (Some(until), true) => format!("  was over at {until}\n"),
-        (Some(until), false) => format!("  until {until}\n"),
+        (Some(until), true) => format!("  was over at {}\n", wire::timestamp(until)),
+        (Some(until), false) => format!("  until {}\n", wire::timestamp(until)),
         (None, _) => "  until it is revoked\n".to_owned(),
     });
     text

@@ -38,7 +38,7 @@ pub struct LearnArgs {
     /// How many runs every recommendation wants, where that is more than it wants anyway
     #[arg(long, value_name = "N", default_value_t = thresholds::SMALLEST_MIN_SAMPLES)]
     min_samples: u64,
-    /// Print the lines for a brief that is to use the profile
+    /// Print the lines for a brief that is to use the profile; with --json they are `front_matter`
     #[arg(long)]
     emit_frontmatter: bool,
     /// Print the profile as JSON, with the changes
@@ -61,6 +61,15 @@ struct Proposal<'a> {
     applied: bool,
     /// What would change, or has; absent where there was no profile before.
     changes: Option<Vec<Change>>,
+    /// The lines for a brief; absent unless they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    front_matter: Option<FrontMatter<'a>>,
+}
+
+/// What a brief that is to use the profile has in its front matter.
+#[derive(Serialize)]
+struct FrontMatter<'a> {
+    learned_profile: &'a str,
 }
 
 /// Proposes a profile, applies it or removes it.
@@ -105,13 +114,18 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
                 profile: &candidate,
                 applied: written.is_some(),
                 changes: changes.clone(),
+                front_matter: args.emit_frontmatter.then(|| FrontMatter { learned_profile: args.project.as_str() }),
             }))?,
         }
     } else {
         super::print(&learned::profile_text(&candidate))?;
     }
-    if args.emit_frontmatter {
-        super::print(&format!("\n# in the front matter of a brief:\nlearned_profile: {}\n", args.project))?;
+    let lines = format!("# in the front matter of a brief:\nlearned_profile: {}", args.project);
+    match (args.emit_frontmatter, args.json, args.compat) {
+        (false, ..) | (true, true, None) => {}
+        (true, false, _) => super::print(&format!("\n{lines}\n"))?,
+        // The peer's JSON has no place for it.
+        (true, true, Some(Compat::Openwar)) => tell!("{lines}"),
     }
     if let Some(path) = &written {
         tell!("applied: {}", path.display());

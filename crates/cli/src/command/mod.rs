@@ -29,6 +29,7 @@ pub mod trust;
 pub mod completions;
 pub mod version;
 
+use adjutant_core::view::visible_json;
 use adjutant_store::config::ConfigError;
 use adjutant_store::runs::FindError;
 use jiff::Timestamp;
@@ -63,7 +64,9 @@ fn no_time() -> String {
 
 /// Prints one JSON value on stdout.
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    let json = serde_json::to_string_pretty(value)? + "\n";
+    // It stays the same JSON, and drives no terminal.
+    if std::io::IsTerminal::is_terminal(&std::io::stdout()) { print(&visible_json(&json)) } else { print(&json) }
 }
 
 /// Prints a text on stdout; a reader that went away is no failure.

@@ -1,5 +1,6 @@
 //! `adjutant replay`: re-decides a recorded run with today's rules.
 
+use std::io::Read;
 use std::str::FromStr;
 
 use adjutant_core::crew::Member;
@@ -13,7 +14,7 @@ use adjutant_core::view::replay as peer_replay;
 use adjutant_core::view::visible_line;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Home, journal};
+use adjutant_store::{Home, journal, plain_file};
 use anyhow::Context;
 use jiff::Timestamp;
 
@@ -121,7 +122,12 @@ fn peers(args: &ReplayArgs, home: &Home, name: &str) -> anyhow::Result<Ending> {
         return Err(Failure::ending(Ending::Failed, format!("`{name}` has no session file to replay")).into());
     };
     let path = home.sessions().join(format!("{name}{JOURNAL_ENDING}"));
-    let bytes = match std::fs::read(&path) {
+    // A pipe would be waited for.
+    let read_whole = |mut file: std::fs::File| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map(|_| bytes)
+    };
+    let bytes = match plain_file::open(&path).and_then(read_whole) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error).with_context(|| format!("can't read the trace `{}`", path.display())),

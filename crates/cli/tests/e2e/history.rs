@@ -149,6 +149,12 @@ fn a_profile_is_applied_shown_and_removed() {
     let written: Value = serde_json::from_slice(&fs::read(&path).expect("written")).expect("JSON");
     assert_eq!(proposal["profile"], written);
     assert!(learn(&[]).stderr.contains("no changes"));
+    let said = learn(&["--emit-frontmatter", "--json"]);
+    let proposal: Value = serde_json::from_str(&said.stdout).expect("JSON and nothing else");
+    assert_eq!(proposal["front_matter"], serde_json::json!({"learned_profile": "orchard"}));
+    let said = learn(&["--emit-frontmatter", "--json", "--compat", "openwar"]);
+    let profile: Value = serde_json::from_str(&said.stdout).expect("JSON and nothing else");
+    assert!(profile.get("front_matter").is_none() && said.stderr.contains("learned_profile: orchard"), "{said:?}");
     assert!(learn(&["--emit-frontmatter"]).stdout.contains("\nlearned_profile: orchard\n"));
 
     fs::write(&path, "{").expect("written");

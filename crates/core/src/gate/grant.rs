@@ -19,6 +19,7 @@ use super::category::{
     PAID_API_CALL, PRIVILEGE, PROCESS_KILL,
 };
 use super::effect::{Act, Effect};
+use crate::moment;
 
 /// Categories that no grant covers beyond a run: what they do destroys or reaches others.
 pub const NEVER_PERSISTENT: [&str; 9] = [
@@ -82,12 +83,13 @@ pub struct Grant {
     #[serde(rename = "scope")]
     pub lasts: Lasts,
     /// The moment at which it ends; absent if it ends with the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "moment::optional_milliseconds")]
     pub until: Option<Timestamp>,
     /// For how many calls of a run it holds; absent for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<u32>,
     /// When it was given.
+    #[serde(with = "moment::milliseconds")]
     pub granted_at: Timestamp,
 }
 

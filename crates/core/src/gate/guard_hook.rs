@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::decision::{Answer, Decision, Finding, Layer};
 use super::effect::Effect;
+use super::secrets::cut_chars;
 
 /// How long a hook may take unless it says otherwise, in milliseconds.
 pub const TIMEOUT_MS_DEFAULT: u64 = 5_000;
@@ -200,13 +201,10 @@ impl HookAnswer {
     }
 }
 
-/// A reason on one line and of a bounded length.
+/// A reason on one line, with secrets masked, and of a bounded length.
 fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(REASON_CHARS_MAX) {
-        Some((cut, _)) => format!("{}\u{2026}", &line[..cut]),
-        None => line,
-    }
+    cut_chars(&line, REASON_CHARS_MAX, "\u{2026}")
 }
 
 #[cfg(test)]

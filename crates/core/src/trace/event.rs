@@ -15,6 +15,7 @@ use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::inbox::{Choice, Question};
 use crate::learn::profile::Applied;
 use crate::memory::{Contradiction, Record};
+use crate::moment;
 use crate::procedure::{Part, Slot};
 use crate::session::Mode;
 pub use crate::tool::ToolCall as Call;
@@ -394,6 +395,7 @@ pub enum Body {
         /// The grant.
         grant_id: String,
         /// When.
+        #[serde(with = "moment::milliseconds")]
         revoked_at: Timestamp,
     },
     /// A guard hook was asked about a call (intent).

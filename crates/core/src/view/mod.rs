@@ -44,4 +44,4 @@ mod tests;
 pub use choice::View;
 pub use columns::{Sheet, short_name};
 pub use phase::Phase;
-pub use visible::{visible_line, visible_text};
+pub use visible::{visible_json, visible_line, visible_prose, visible_text};

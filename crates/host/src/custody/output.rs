@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use adjutant_core::gate::secrets;
+
 /// A stream's bytes, with the middle dropped beyond a limit.
 ///
 /// The beginning says what was run, the end says how it ended; what is between them is most likely to be
@@ -52,7 +54,8 @@ impl Output {
         self.head.iter().chain(&self.tail).copied().collect()
     }
 
-    /// The text, with a line of its own where bytes were dropped; what is not UTF-8 becomes U+FFFD.
+    /// The text, with a line of its own where bytes were dropped, and the words that this goes through; what is not
+    /// UTF-8 becomes U+FFFD.
     #[must_use]
     pub fn text(&self) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
@@ -60,6 +63,8 @@ impl Output {
             return String::from_utf8_lossy(&[self.head.as_slice(), &tail].concat()).into_owned();
         }
         let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&tail));
+        // Half a secret is none that can be masked.
+        let (head, tail) = (secrets::without_part_at_end(&head), secrets::without_part_at_start(&tail));
         format!("{head}\n[truncated: {} of {} bytes dropped here]\n{tail}", self.dropped(), self.total)
     }
 }
@@ -82,6 +87,12 @@ mod tests {
         check(4, &["abcdefgh"], "ab\n[truncated: 4 of 8 bytes dropped here]\ngh", 4);
         check(4, &["a", "b", "c", "d", "e"], "ab\n[truncated: 1 of 5 bytes dropped here]\nde", 1);
         check(10, &["héllo"], "héllo", 0);
+        check(
+            40,
+            &["ok secret-0123456789", &"x".repeat(99), "9876543210-secret ok"],
+            "ok \n[truncated: 99 of 139 bytes dropped here]\n ok",
+            99,
+        );
         check(0, &["ab"], "\n[truncated: 2 of 2 bytes dropped here]\n", 2);
     }
 }

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub use address::{is_local, is_public};
 pub use hosts::{BadHosts, HostRule, Hosts};
 pub use incoming::Incoming;
+pub(crate) use proxies::percent_decoded;
 pub use proxies::{BadProxy, Proxies};
 
 /// The most redirects that are followed: what the peer documents and doesn't enforce.

@@ -150,7 +150,7 @@ fn bare(url: &Url) -> String {
 }
 
 /// `text` with `%41` as `A`; what is no such escape stays.
-fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::gate::secrets;
 use adjutant_core::tool::{ToolMeta, ToolOutput};
 use adjutant_host::http::{BodyKind, FetchError, HttpClient, Request};
 use adjutant_ports::CancellationToken;
@@ -42,6 +43,8 @@ impl Inner {
         })?;
         let mut body = String::from_utf8_lossy(&response.body).into_owned();
         if response.truncated {
+            // Behind the cut may be the rest of a secret.
+            body.truncate(secrets::without_part_at_end(&body).len());
             body.push_str(&format!("\n[truncated: only the first {} bytes]", response.body.len()));
         }
         let answer = json!({ "status": response.status, "headers": response.headers, "body": body, "truncated": response.truncated });

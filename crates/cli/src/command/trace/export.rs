@@ -1,13 +1,14 @@
 //! `adjutant trace export`: a run's record for others.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read as _, Write};
+use std::io::{self, BufReader, BufWriter, IsTerminal as _, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::trace::otlp::{Content, Projection, Traces, to_json};
 use adjutant_core::trace::verify::Verdict;
+use adjutant_core::view::visible_json;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{self, Packed, Packing};
 use adjutant_store::plain_file;
@@ -137,6 +138,12 @@ fn lines(args: &ExportArgs, path: &Path) -> anyhow::Result<()> {
 /// Writes to a new file, or to stdout. What could not be written whole is removed again.
 fn write(output: Option<&Path>, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let Some(path) = output else {
+        if io::stdout().is_terminal() {
+            let mut out = Shown { line: Vec::new() };
+            content(&mut out)?;
+            out.say()?;
+            return Ok(());
+        }
         let mut out = BufWriter::with_capacity(256 * 1024, io::stdout().lock());
         content(&mut out)?;
         out.flush()?;
@@ -148,6 +155,35 @@ fn write(output: Option<&Path>, content: impl FnOnce(&mut dyn Write) -> io::Resu
         return Err(anyhow::Error::new(error).context(format!("can't write `{}`", path.display())));
     }
     Ok(())
+}
+
+/// A terminal that is shown lines of JSON: what would drive it is escaped, and they stay the same JSON.
+struct Shown {
+    /// What has no line feed yet.
+    line: Vec<u8>,
+}
+
+impl Shown {
+    fn say(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        io::stdout().lock().write_all(visible_json(&String::from_utf8_lossy(&line)).as_bytes())
+    }
+}
+
+impl Write for Shown {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(text);
+        if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.line.split_off(end + 1);
+            self.say()?;
+            self.line = rest;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
 }
 
 fn new_file(path: &Path) -> anyhow::Result<File> {

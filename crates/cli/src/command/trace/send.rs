@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::gate::secrets;
 use adjutant_core::trace::otlp::{Span, Traces, rejected, to_json, to_protobuf};
 use adjutant_host::grpc::{self, GrpcError};
 use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Request};
@@ -25,6 +26,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most that is read of an answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How much of such an answer is shown, in characters.
+const SAID_CHARS_MAX: usize = 200;
 
 /// Posts the traces as JSON.
 pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
@@ -45,14 +48,14 @@ pub(super) fn over_http(traces: &Traces, endpoint: &str) -> anyhow::Result<()> {
         let response = client.fetch(&request, &CancellationToken::new()).await.map_err(|error| unreached(&error))?;
         let said = String::from_utf8_lossy(&response.body).into_owned();
         if !(200..300).contains(&response.status) {
-            let said: String = said.trim().chars().take(200).collect();
+            let said = secrets::cut_chars(said.trim(), SAID_CHARS_MAX, "\u{2026}");
             let said = if said.is_empty() { said } else { format!(": {said}") };
             let what = format!("the collector answers with status {}{said}", response.status);
             return Err(Failure::ending(Ending::Failed, what).hint("is that its address?").into());
         }
         let answer: Value = serde_json::from_str(&said).unwrap_or_default();
         if !(answer.is_object() || said.trim().is_empty()) {
-            let said: String = said.trim().chars().take(200).collect();
+            let said = secrets::cut_chars(said.trim(), SAID_CHARS_MAX, "\u{2026}");
             return Err(Failure::ending(Ending::Failed, format!("this is no answer of a collector: {said}"))
                 .hint("is that its address, and its port for OTLP over HTTP?")
                 .into());

@@ -5,22 +5,29 @@
 //! this is a net, not a proof. The result is the same however the text is cut into chunks.
 //!
 //! Begin with [`mask`]. [`Masker`] does the same for text that arrives in pieces, [`SecretSet`] adds an
-//! operator's own values. The shapes are in `shapes.rs`, the one pass over the text in `scan.rs`.
+//! operator's own values. The shapes are in `shapes.rs` and `prefixes.rs`, the pass over the text in `scan.rs`; a
+//! secret with escapes in it is found in `unescaped.rs`, one that a line end breaks in `wrapped.rs`. [`Finder`] has
+//! the order of all of them.
 
 mod base64;
+mod prefixes;
 mod scan;
 mod secret_set;
 mod shapes;
+mod unescaped;
+mod wrapped;
 
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
 use scan::{CONTEXT_BYTES, Edit, Scanner};
 pub use secret_set::{SecretSet, VALUE_BYTES_MIN};
+use unescaped::{Unescaped, has_escapes};
 
 /// How every mask of a secret begins.
 pub(super) const MASKED: &str = "[masked:";
@@ -28,14 +35,123 @@ pub(super) const MASKED: &str = "[masked:";
 /// The text with every secret of a known shape replaced by `[masked:<kind>]`; borrowed if there is none.
 #[must_use]
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let mut edits = Vec::new();
-    let end = Scanner::default().scan(text, 0, true, &mut edits);
-    if edits.is_empty() {
-        return Cow::Borrowed(text);
+    mask_with(text, &SecretSet::default())
+}
+
+fn mask_with<'t>(text: &'t str, known: &SecretSet) -> Cow<'t, str> {
+    let mut masked = Cow::Borrowed(text);
+    let (mut has_escapes_left, mut is_changed) = (true, true);
+    for mut finder in Finder::all() {
+        match finder {
+            Finder::Known if known.is_empty() => continue,
+            Finder::KnownEscaped => {
+                has_escapes_left = has_escapes(&masked);
+                if known.is_empty() || !has_escapes_left {
+                    continue;
+                }
+            }
+            // Without escapes it was looked at just so.
+            Finder::Plain(_) if !has_escapes_left && !is_changed => continue,
+            Finder::Known | Finder::Wrapped | Finder::Escaped(_) | Finder::Plain(_) => {}
+        }
+        let mut edits = Vec::new();
+        let Decided { to, .. } = finder.find(known, &masked, 0, true, &mut edits);
+        is_changed = !edits.is_empty();
+        if is_changed {
+            let mut out = String::with_capacity(masked.len());
+            apply(&masked, 0..to, &edits, &mut out);
+            masked = Cow::Owned(out);
+        }
     }
-    let mut masked = String::with_capacity(text.len());
-    apply(text, 0..end, &edits, &mut masked);
-    Cow::Owned(masked)
+    masked
+}
+
+/// One way of finding secrets, after the other: each gets what the one before has left.
+#[derive(Debug)]
+enum Finder {
+    /// An operator's values, as they are.
+    Known,
+    /// What a line end breaks; first, since a part of it may look whole.
+    Wrapped,
+    /// An operator's values with escapes in them.
+    KnownEscaped,
+    /// Known shapes, as they are read with escapes decoded.
+    Escaped(Scanner),
+    /// Known shapes as they are: decoding may take apart what is no escape.
+    Plain(Scanner),
+}
+
+/// How far a text is decided, and from where on it is needed to go on.
+struct Decided {
+    to: usize,
+    keep: usize,
+}
+
+impl Finder {
+    fn all() -> [Self; 5] {
+        [
+            Self::Known,
+            Self::Wrapped,
+            Self::KnownEscaped,
+            Self::Escaped(Scanner::default()),
+            Self::Plain(Scanner::default()),
+        ]
+    }
+
+    /// Adds what to replace in `text` from `from` on to `edits`, in order and apart from each other.
+    fn find(&mut self, known: &SecretSet, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> Decided {
+        match self {
+            Self::Known => {
+                let to = known.find(text, from, last, edits);
+                Decided { to, keep: to }
+            }
+            Self::Wrapped => {
+                let to = wrapped::find(known, text, from, last, edits);
+                Decided { to, keep: before(text, to, 1) }
+            }
+            Self::KnownEscaped => {
+                let read = Unescaped::of(&text[from..], last);
+                let mut found = Vec::new();
+                let to = known.find(&read.text, 0, last, &mut found);
+                let in_text = |range: Range<usize>| from + range.start..from + range.end;
+                edits.extend(found.into_iter().map(|edit| Edit { range: in_text(read.original(&edit.range)), ..edit }));
+                let to = from + read.start(to);
+                Decided { to, keep: to }
+            }
+            Self::Escaped(scanner) => {
+                let read = Unescaped::of(text, last);
+                let mut found = Vec::new();
+                let to = scanner.scan(&read.text, read.read_at(from), last, &mut found);
+                edits.extend(found.into_iter().map(|edit| {
+                    let range = read.original(&edit.range);
+                    // What goes on with a secret goes on right behind it, with the escapes between.
+                    let start = if edit.kind.is_none() { read.end(edit.range.start).max(from) } else { range.start };
+                    Edit { range: start..range.end, ..edit }
+                }));
+                let end = if last { text.len() } else { read.end(to).max(from) };
+                Decided { to: end, keep: read.start(before(&read.text, to, CONTEXT_BYTES)).min(end) }
+            }
+            Self::Plain(scanner) => {
+                let to = scanner.scan(text, from, last, edits);
+                Decided { to, keep: before(text, to, CONTEXT_BYTES) }
+            }
+        }
+    }
+}
+
+/// The place so many bytes before `at`, a little more where that would cut a character.
+fn before(text: &str, at: usize, bytes: usize) -> usize {
+    let mut before = at.saturating_sub(bytes);
+    while !text.is_char_boundary(before) {
+        before -= 1;
+    }
+    before
+}
+
+/// Whether something in `text` was masked.
+#[must_use]
+pub fn is_masked(text: &str) -> bool {
+    text.contains(MASKED)
 }
 
 /// The value with every string in it masked, keys too, and whether that changed anything.
@@ -92,25 +208,36 @@ fn mask_field(key: &str, field: &Value, known: &SecretSet) -> (Value, bool) {
 ///
 /// What [`Masker::push`] and [`Masker::finish`] give together is what the whole text would have been
 /// masked to, however it was cut. Held back is only what may be the beginning of a secret: the run of
-/// characters at the end that has not ended yet, at most some 8 KiB, and what may begin a value of the
-/// operator's.
-#[derive(Debug, Default)]
+/// characters at the end that has not ended yet, at most some 8 KiB for each [`Finder`], lines that go on
+/// with one, and what may begin a value of the operator's.
+#[derive(Debug)]
 pub struct Masker {
     known: SecretSet,
-    /// What may begin a known value.
-    held: String,
+    stages: Vec<Stage>,
+}
+
+impl Default for Masker {
+    fn default() -> Self {
+        Self::new(SecretSet::default())
+    }
+}
+
+/// One finder over text that arrives in pieces.
+#[derive(Debug)]
+struct Stage {
+    finder: Finder,
     /// Text already given, for context, then text not decided yet.
     buffer: String,
     /// Where in `buffer` the undecided text begins.
     from: usize,
-    scanner: Scanner,
 }
 
 impl Masker {
     /// One that masks known shapes and the values of `known`.
     #[must_use]
     pub fn new(known: SecretSet) -> Self {
-        Self { known, ..Self::default() }
+        let stages = Finder::all().into_iter().map(|finder| Stage { finder, buffer: String::new(), from: 0 });
+        Self { known, stages: stages.collect() }
     }
 
     /// Takes the next piece and gives what is decided by now.
@@ -126,21 +253,57 @@ impl Masker {
     }
 
     fn advance(&mut self, chunk: &str, last: bool) -> String {
-        self.held.push_str(chunk);
-        let known = self.known.replace(&self.held, last, &mut self.buffer);
-        self.held.drain(..known);
+        let Self { known, stages } = self;
+        stages.iter_mut().fold(chunk.to_owned(), |text, stage| stage.advance(known, &text, last))
+    }
+}
+
+impl Stage {
+    fn advance(&mut self, known: &SecretSet, chunk: &str, last: bool) -> String {
+        self.buffer.push_str(chunk);
         let mut edits = Vec::new();
-        let to = self.scanner.scan(&self.buffer, self.from, last, &mut edits);
+        let Decided { to, keep } = self.finder.find(known, &self.buffer, self.from, last, &mut edits);
         let mut masked = String::new();
         apply(&self.buffer, self.from..to, &edits, &mut masked);
-        let mut keep_from = to.saturating_sub(CONTEXT_BYTES);
-        while !self.buffer.is_char_boundary(keep_from) {
-            keep_from -= 1;
-        }
-        self.buffer.drain(..keep_from);
-        self.from = to - keep_from;
+        self.buffer.drain(..keep);
+        self.from = to - keep;
         masked
     }
+}
+
+/// The text with secrets masked, then cut to `chars_max` characters, with `mark` behind it if it was longer. In this
+/// order, since of a secret that is cut nobody can tell what it is; a long word that the cut goes through is left out
+/// as well, since it may be a value that only whoever masks later knows.
+#[must_use]
+pub fn cut_chars(text: &str, chars_max: usize, mark: &str) -> String {
+    let masked = mask(text);
+    let Some((end, _)) = masked.char_indices().nth(chars_max) else { return masked.into_owned() };
+    let cut = without_part_at_end(&masked[..end]);
+    let rest = scan::end_of_run(masked.as_bytes(), end, masked.len()) - end;
+    let part = end - cut.len();
+    // A word that is short as a whole is no secret.
+    let kept = if rest > 0 && part + rest >= scan::RUN_BYTES_MIN { cut } else { &masked[..end] };
+    format!("{kept}{mark}")
+}
+
+/// How much of a secret may be left at a cut: less than this says nothing of it.
+const PART_BYTES_MIN: usize = 8;
+/// A longer run at a cut is not left out whole.
+const PART_BYTES_MAX: usize = 4096;
+
+/// A text that was cut at its end, without the run of characters there, which may be a part of a secret.
+#[must_use]
+pub fn without_part_at_end(text: &str) -> &str {
+    let from = text.len().saturating_sub(PART_BYTES_MAX);
+    let start = scan::start_of_last_run(text.as_bytes(), from);
+    if text.len() - start < PART_BYTES_MIN { text } else { &text[..start] }
+}
+
+/// The same for a text that was cut at its beginning.
+#[must_use]
+pub fn without_part_at_start(text: &str) -> &str {
+    let end = scan::end_of_run(text.as_bytes(), 0, text.len().min(PART_BYTES_MAX));
+    if end < PART_BYTES_MIN { text } else { &text[end..] }
 }
 
 fn marker(kind: &str) -> String {
@@ -148,7 +311,7 @@ fn marker(kind: &str) -> String {
 }
 
 /// Writes a range of `text` with the edits made; they lie in the range, in order, apart from each other.
-fn apply(text: &str, range: std::ops::Range<usize>, edits: &[Edit], out: &mut String) {
+fn apply(text: &str, range: Range<usize>, edits: &[Edit], out: &mut String) {
     let mut from = range.start;
     for edit in edits {
         out.push_str(&text[from..edit.range.start]);

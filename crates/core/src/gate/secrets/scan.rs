@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::shapes::{PRIVATE_KEY, secrets};
 
 /// No shape is shorter than this.
-const RUN_BYTES_MIN: usize = 16;
+pub(super) const RUN_BYTES_MIN: usize = 16;
 /// How far back the meaning of a run may lie: a PEM header with encryption headers behind it.
 pub(super) const CONTEXT_BYTES: usize = 320;
 /// A longer run is looked at in pieces of this size, so that what is held back is bounded.
@@ -19,6 +19,9 @@ const PIECE_BYTES: usize = 8192;
 const OVERLAP_BYTES: usize = 512;
 /// The most separators between two lines of a PEM body: newlines, escapes, quotes, indentation.
 const SEPARATOR_BYTES_MAX: usize = 64;
+
+/// The longest mark before a line of a PEM body: a number and what sets it off.
+const LINE_MARK_BYTES_MAX: usize = 16;
 
 /// A part of the text to replace: by a marker, or by nothing if it belongs to the secret before.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub(super) struct Scanner {
 }
 
 /// Whether secrets are made of `byte`.
-const fn is_run(byte: u8) -> bool {
+pub(super) const fn is_run(byte: u8) -> bool {
     RUN[byte as usize]
 }
 
@@ -119,12 +122,12 @@ fn push(edits: &mut Vec<Edit>, range: Range<usize>, kind: Option<&'static str>) 
     }
 }
 
-fn start_of_last_run(bytes: &[u8], from: usize) -> usize {
+pub(super) fn start_of_last_run(bytes: &[u8], from: usize) -> usize {
     let run = bytes[from..].iter().rev().take_while(|byte| is_run(**byte)).count();
     bytes.len() - run
 }
 
-fn end_of_run(bytes: &[u8], from: usize, limit: usize) -> usize {
+pub(super) fn end_of_run(bytes: &[u8], from: usize, limit: usize) -> usize {
     from + bytes[from..limit].iter().take_while(|byte| is_run(**byte)).count()
 }
 
@@ -159,6 +162,15 @@ fn has_break(word: &[u8]) -> bool {
     (word.wrapping_sub(ONES * 0x21) | word) & HIGHS != 0
 }
 
+/// The length of what `cat -n`, `grep -n`, `diff` and quoting put before a line.
+fn line_mark(line: &[u8]) -> usize {
+    let is_end = |byte: &u8| matches!(byte, b' ' | b'\t' | b'|' | b':' | b'>');
+    let mark = line.iter().take(LINE_MARK_BYTES_MAX).take_while(|byte| byte.is_ascii_digit() || is_end(byte)).count();
+    let length = line[..mark].iter().rposition(is_end).map_or(0, |last| last + 1);
+    let is_removed = line[length..].starts_with(b"-") && !line[length..].starts_with(b"--");
+    length + usize::from(is_removed)
+}
+
 /// What may follow in the body of a PEM block.
 enum Line {
     /// Not enough text to tell.
@@ -170,12 +182,15 @@ enum Line {
 }
 
 fn pem_line(bytes: &[u8], at: usize, last: bool) -> Line {
-    let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b',' | b'=');
-    let separators = bytes[at..].iter().take(SEPARATOR_BYTES_MAX).take_while(|byte| is_separator(byte)).count();
-    let from = at + separators;
+    let is_separator = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b',' | b'=');
+    // Programs put texts together with a plus sign that stands alone.
+    let is_plus = |at: usize| bytes[at] == b'+' && bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace);
+    let limit = bytes.len().min(at + SEPARATOR_BYTES_MAX);
+    let separators = (at..limit).take_while(|at| is_separator(bytes[*at]) || is_plus(*at)).count();
     if separators == SEPARATOR_BYTES_MAX {
         return Line::Other;
     }
+    let from = at + separators + line_mark(&bytes[at + separators..]);
     let end = end_of_run(bytes, from, bytes.len().min(from + PIECE_BYTES));
     if end == bytes.len() && !last && end - from < PIECE_BYTES {
         return Line::Undecided;

@@ -6,7 +6,9 @@ use std::fmt;
 use std::ops::Range;
 
 use super::base64::encoded;
-use super::{Masker, marker, mask};
+use super::mask_with;
+use super::scan::{Edit, start_of_last_run};
+use super::shapes::begins_secret;
 
 /// The shortest value that is masked, in bytes: what is shorter stands in too many ordinary words.
 pub const VALUE_BYTES_MIN: usize = 8;
@@ -15,7 +17,7 @@ pub const VALUE_BYTES_MIN: usize = 8;
 const PIECE_BYTES: usize = 4096;
 
 /// The kind under which such a value is masked.
-const KIND: &str = "known_value";
+pub(super) const KIND: &str = "known_value";
 
 /// Exact values to mask, such as those of environment variables that hold keys.
 ///
@@ -59,13 +61,17 @@ impl SecretSet {
     /// The text with these values and every secret of a known shape masked.
     #[must_use]
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.next(text, 0).is_none() {
-            return mask(text);
-        }
-        let mut masker = Masker::new(self.clone());
-        let mut masked = masker.push(text);
-        masked.push_str(&masker.finish());
-        Cow::Owned(masked)
+        mask_with(text, self)
+    }
+
+    /// A text that was cut at its end, without what may be the beginning of a secret there: of one of these values, of
+    /// a key with a mark, or of what something called a password is set to.
+    #[must_use]
+    pub fn without_secret_begun<'t>(&self, text: &'t str) -> &'t str {
+        let known = if self.is_empty() { text.len() } else { self.held_from(text, 0) };
+        let run = start_of_last_run(text.as_bytes(), text.len().saturating_sub(PIECE_BYTES));
+        let begun = if begins_secret(&text[..run], &text[run..]) { run } else { text.len() };
+        &text[..known.min(begun)]
     }
 
     fn add(&mut self, value: &str) {
@@ -85,24 +91,27 @@ impl SecretSet {
         }
     }
 
-    /// Writes the decided part of `text` to `out` with the values masked, and returns how much that is:
-    /// all of it if it is the `last`, else up to what may begin a value.
-    pub(super) fn replace(&self, text: &str, last: bool, out: &mut String) -> usize {
-        let mut from = 0;
+    /// Adds the values in `text` from `from` on to `edits`, and returns how far the text is decided: all of it if it is
+    /// the `last`, else up to what may begin a value.
+    pub(super) fn find(&self, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> usize {
+        let mut at = from;
         loop {
-            let held = if last { text.len() } else { self.held_from(text, from) };
-            match self.next(text, from).filter(|found| found.start < held) {
+            let held = if last { text.len() } else { self.held_from(text, at) };
+            match self.next(text, at).filter(|found| found.start < held) {
                 Some(found) => {
-                    out.push_str(&text[from..found.start]);
-                    out.push_str(&marker(KIND));
-                    from = found.end;
+                    at = found.end;
+                    edits.push(Edit { range: found, kind: Some(KIND) });
                 }
-                None => {
-                    out.push_str(&text[from..held]);
-                    return held;
-                }
+                None => return held,
             }
         }
+    }
+
+    /// Where in `text` the values stand.
+    pub(super) fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let mut edits = Vec::new();
+        self.find(text, 0, true, &mut edits);
+        edits.into_iter().map(|edit| edit.range).collect()
     }
 
     /// The next value at or behind `from`; of several that begin together the longest.

@@ -1,80 +1,40 @@
-//! What secrets look like: fixed prefixes, assignments, headers, pairs.
+//! What secrets look like: marks of their own, assignments, headers, pairs.
 //!
 //! Everything here looks at one *run*, an unbroken string of the characters that secrets are made of,
-//! and at a bounded piece of the text before it. The prefixes are those that the providers document for
-//! their keys; lengths are lower bounds, so that a longer key of tomorrow is still one.
+//! and at a bounded piece of the text before it. The marks of providers are in `prefixes.rs`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::base64::{decoded, encoded, is_base64};
+use super::base64::{decoded, is_base64};
+use super::prefixes;
 
 /// The kind of a value that something called a password, a token or the like is set to.
 pub(super) const ASSIGNED: &str = "assigned_secret";
+/// No secret with a mark is shorter than this in base64.
+const ENCODED_BYTES_MIN: usize = 24;
+/// How many marks within words may hide a key in one run.
+const RESTARTS_MAX: u32 = 8;
 /// The kind of the body of a PEM block.
 pub(super) const PRIVATE_KEY: &str = "private_key";
-
-/// The shapes with a fixed prefix: how a match begins, and its kind. A longer prefix comes first.
-const PREFIXES: [(&str, &str); 27] = [
-    ("sk-ant-", "anthropic_key"),
-    ("sk-", "openai_key"),
-    ("ghp_", "github_token"),
-    ("gho_", "github_token"),
-    ("ghu_", "github_token"),
-    ("ghs_", "github_token"),
-    ("ghr_", "github_token"),
-    ("github_pat_", "github_token"),
-    ("AKIA", "aws_key_id"),
-    ("ASIA", "aws_key_id"),
-    ("xoxa-", "slack_token"),
-    ("xoxb-", "slack_token"),
-    ("xoxe-", "slack_token"),
-    ("xoxo-", "slack_token"),
-    ("xoxp-", "slack_token"),
-    ("xoxr-", "slack_token"),
-    ("xoxs-", "slack_token"),
-    ("AIza", "google_key"),
-    ("glpat-", "gitlab_token"),
-    ("npm_", "npm_token"),
-    ("hf_", "huggingface_token"),
-    ("xai-", "xai_key"),
-    ("sk_live_", "stripe_key"),
-    ("rk_live_", "stripe_key"),
-    ("sk_test_", "stripe_key"),
-    ("pypi-", "pypi_token"),
-    ("eyJ", "jwt"),
-];
 
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that a test compiles")
 }
 
-static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
-    regex(concat!(
-        "sk-ant-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,}|gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}",
-        "|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abeoprs]-[A-Za-z0-9-]{12,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{16,}(?:[.][A-Za-z0-9_-]+)*",
-        "|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{40,}|[sr]k_live_[A-Za-z0-9]{16,}",
-        r"|sk_test_[A-Za-z0-9]{16,}|pypi-[A-Za-z0-9_-]{40,}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
-    ))
+/// How the marks look inside base64 data. Some are as short as three characters: what they hint at is always decoded
+/// and looked at.
+static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(&prefixes::encoded_marks().map(|anchor| regex::escape(&anchor)).collect::<Vec<_>>().join("|"))
 });
 
-/// How the fixed prefixes look inside base64 data, wherever they stand in a group of three bytes.
-/// Some are as short as three characters: what they hint at is always decoded and looked at.
-static ENCODED: LazyLock<Regex> =
-    LazyLock::new(|| regex(&encoded_prefixes().map(|anchor| regex::escape(&anchor)).collect::<Vec<_>>().join("|")));
-
-fn encoded_prefixes() -> impl Iterator<Item = String> {
-    let prefixes = PREFIXES.iter().chain(&[("-----BEGIN", PRIVATE_KEY)]).filter(|(_, kind)| *kind != "jwt");
-    prefixes.flat_map(|(prefix, _)| (0..3).flat_map(|before| encoded(prefix.as_bytes(), before)))
-}
-
-/// One bit for each way in which a prefix, plain or encoded, may begin.
+/// One bit for each way in which a mark, plain or encoded, may begin.
 static BEGINNINGS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut bits = vec![0_u64; 1 << 12];
-    for prefix in PREFIXES.iter().map(|(prefix, _)| (*prefix).to_owned()).chain(encoded_prefixes()) {
-        if let Some([first, second, third]) = prefix.as_bytes().first_chunk() {
+    for mark in prefixes::marks() {
+        if let Some([first, second, third]) = mark.as_bytes().first_chunk() {
             let bit = beginning(*first, *second, *third);
             bits[bit / 64] |= 1 << (bit % 64);
         }
@@ -89,7 +49,7 @@ fn beginning(first: u8, second: u8, third: u8) -> usize {
 }
 
 /// Whether a prefix may begin in `run`: wrong now and then, but never when it says no.
-fn may_have_prefix(run: &str) -> bool {
+pub(super) fn may_have_prefix(run: &str) -> bool {
     let beginnings = BEGINNINGS.as_slice();
     run.as_bytes().windows(3).any(|bytes| {
         let bit = beginning(bytes[0], bytes[1], bytes[2]);
@@ -106,6 +66,9 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// The id of a bot in base64, and two more parts.
+static DISCORD_TOKEN: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?-u:\b)[MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"));
 static USER_OF_URL: LazyLock<Regex> = LazyLock::new(|| regex(r"://[A-Za-z0-9_.%+-]{0,64}:$"));
 static AWS_KEY_ID: LazyLock<Regex> = LazyLock::new(|| regex("(?:AKIA|ASIA)[A-Z0-9]{16}"));
 static PEM_HEADER: LazyLock<Regex> = LazyLock::new(|| regex("-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"));
@@ -121,6 +84,15 @@ pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static s
         pem_body(context, run, &mut found);
         aws_secret(context, run, &mut found);
     }
+    if is_telegram_token(context, run) {
+        found.push((0..run.len(), "telegram_token"));
+    }
+    if run.len() >= 50 {
+        found.extend(DISCORD_TOKEN.find(run).map(|token| (token.range(), "discord_token")));
+    }
+    if is_signature(context, run) {
+        found.push((0..run.len(), "azure_signature"));
+    }
     if let Some(end) = url_password(context, run) {
         found.push((0..end, "url_password"));
     } else if is_authorization(context, run) {
@@ -131,8 +103,20 @@ pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static s
     apart(found)
 }
 
+/// Whether `run`, of which the rest is missing, may be the beginning of a secret.
+pub(super) fn begins_secret(context: &str, run: &str) -> bool {
+    if run.is_empty() {
+        return false;
+    }
+    let is_word_start = |at: usize| !run[..at].bytes().last().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let has_mark = (0..run.len()).filter(|at| is_word_start(*at)).any(|at| prefixes::begins_with_mark(&run[at..]));
+    let is_assigned = NAME.is_match(tail(context, 96)) || USER_OF_URL.is_match(tail(context, 80));
+    let is_pem = run.contains("-----BEGIN") || follows_header(tail(context, 320), "");
+    has_mark || is_assigned || is_pem
+}
+
 /// Of secrets that overlap keeps the one that begins first; of two that begin together, the longer.
-fn apart(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
+pub(super) fn apart(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
     let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();
     for (range, kind) in found {
@@ -145,27 +129,24 @@ fn apart(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'s
 }
 
 fn prefixed(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
-    let mut last_end = None;
-    for shape in SHAPES.find_iter(run) {
-        let before = run[..shape.start()].bytes().last().or(context.bytes().last());
-        if before.is_some_and(|byte| byte.is_ascii_alphanumeric()) && last_end != Some(shape.start()) {
-            continue;
-        }
-        last_end = Some(shape.end());
-        let kind = kind_of(shape.as_str());
-        // Words are joined with hyphens too (`sk-spinner-large-dark`), but keys have digits.
-        if kind != "openai_key" || shape.as_str().bytes().any(|byte| byte.is_ascii_digit()) {
-            found.push((shape.range(), kind));
+    let (mut at, mut last_end, mut restarts) = (0, None, 0);
+    while let Some(key) = prefixes::next(run, at) {
+        at = key.end;
+        let before = run[..key.start].bytes().last().or(context.bytes().last());
+        let is_within_word = run.as_bytes()[key.start].is_ascii_alphanumeric()
+            && before.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if !is_within_word || last_end == Some(key.start) {
+            last_end = Some(key.end);
+            found.push((key.start..key.end, key.kind));
+        } else if restarts < RESTARTS_MAX {
+            // In `task-sk-...` a key begins within what only looks like one.
+            restarts += 1;
+            at = key.start + 1;
         }
     }
 }
 
-fn kind_of(shape: &str) -> &'static str {
-    let known = PREFIXES.iter().find(|(prefix, _)| shape.starts_with(prefix));
-    known.map_or("secret", |(_, kind)| kind)
-}
-
-fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+pub(super) fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
     let bytes = run.as_bytes();
     let mut read_to = 0;
     for anchor in ENCODED.find_iter(run) {
@@ -175,12 +156,15 @@ fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
         let from = bytes[..anchor.start()].iter().rposition(|byte| !is_base64(*byte)).map_or(0, |at| at + 1);
         let length = bytes[from..].iter().take_while(|byte| is_base64(**byte)).count();
         read_to = from + length;
+        if length < ENCODED_BYTES_MIN {
+            continue;
+        }
         let kind = (0..4).find_map(|offset| {
             let plain = decoded(bytes.get(from + offset..read_to)?);
             if plain.contains("-----BEGIN ") && plain.contains("PRIVATE KEY") {
                 return Some(PRIVATE_KEY);
             }
-            SHAPES.find(&plain).map(|shape| kind_of(shape.as_str()))
+            prefixes::next(&plain, 0).map(|key| key.kind)
         });
         found.extend(kind.map(|kind| (from..read_to, kind)));
     }
@@ -220,6 +204,22 @@ fn aws_secret(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static 
     if is_secret && AWS_KEY_ID.is_match(context) {
         found.push((0..run.len(), "aws_secret_key"));
     }
+}
+
+/// The token of a bot, behind its number and a colon.
+fn is_telegram_token(context: &str, run: &str) -> bool {
+    let Some(number) = context.strip_suffix(':').filter(|_| run.starts_with("AA") && run.len() >= 33) else {
+        return false;
+    };
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/');
+    let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
+    (8..=10).contains(&digits) && run.bytes().all(is_token)
+}
+
+/// The signature in an address that gives access to storage of Azure.
+fn is_signature(context: &str, run: &str) -> bool {
+    let is_named = ["?sig=", "&sig=", ";sig=", "&amp;sig="].iter().any(|name| context.ends_with(name));
+    is_named && run.len() >= 40 && run.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// Where a URL's password ends that `run` begins with.

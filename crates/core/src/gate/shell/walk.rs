@@ -13,6 +13,7 @@ use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, unread, word}
 use crate::gate::category::{Category, OPAQUE_EXEC, PROCESS_KILL};
 use crate::gate::effect::{Act, Effect, Verdict};
 use crate::gate::places::Places;
+use crate::gate::secrets::cut_chars;
 
 /// How deep code may lie in code: substitutions, `sh -c`, functions.
 const DEPTH_MAX: u32 = 12;
@@ -903,13 +904,12 @@ impl Redirect {
     }
 }
 
-/// `text` up to what is shown of a command.
+/// `text` up to what is shown of a command; if it is cut, secrets are masked first.
 pub(super) fn shortened(text: &str) -> String {
     if text.len() <= MATCHED_BYTES_MAX {
         return text.to_owned();
     }
-    let end = (0..=MATCHED_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}...", &text[..end])
+    cut_chars(text, MATCHED_BYTES_MAX, "...")
 }
 
 /// A command as it was typed, more or less.

@@ -1,0 +1,435 @@
+//! Text as whoever gets it would read it: escapes decoded, what can't be seen left out, and the way back.
+//!
+//! In: any text. Out: the same with `\u0041`, `\x41`, `&#65;`, `%41` and the like as the characters they stand for,
+//! and without colours, zero-width characters, and line ends that are to be ignored (`\` or `=` before them). Only
+//! looked at, never given on: what is found in it is masked in the text itself, by [`Unescaped::original`].
+//!
+//! Begin with [`Unescaped::of`]; what one escape is, is in [`element`].
+
+use std::ops::Range;
+
+use crate::invisible::is_invisible;
+
+/// The longest escape sequence of a terminal that is one; what is longer is text.
+const SEQUENCE_BYTES_MAX: usize = 1024;
+/// The longest of all other escapes.
+pub(super) const ESCAPE_BYTES_MAX: usize = 64;
+
+/// What a byte that is not ASCII is decoded to: no secret we know has one.
+const OTHER: char = '\u{fffd}';
+
+/// The named character references that a secret may be written with.
+const NAMED: [(&str, char); 14] = [
+    ("lowbar", '_'),
+    ("UnderBar", '_'),
+    ("hyphen", '-'),
+    ("dash", '-'),
+    ("period", '.'),
+    ("sol", '/'),
+    ("plus", '+'),
+    ("equals", '='),
+    ("colon", ':'),
+    ("commat", '@'),
+    ("quot", '"'),
+    ("apos", '\''),
+    ("NewLine", '\n'),
+    ("Tab", '\t'),
+];
+
+/// A text as it is read, piece by piece of what it is made from.
+#[derive(Debug, Default)]
+pub(super) struct Unescaped {
+    /// What is read.
+    pub(super) text: String,
+    /// How far the original is decided: an escape that has not ended yet is not.
+    pub(super) read_to: usize,
+    pieces: Vec<Piece>,
+}
+
+/// A piece of the text: as it stands in the original, or what an escape stands for.
+#[derive(Debug)]
+struct Piece {
+    at: usize,
+    original: Range<usize>,
+    is_escape: bool,
+}
+
+/// What may begin at a byte.
+#[derive(Debug, PartialEq, Eq)]
+enum Element {
+    /// Nothing but the byte itself.
+    Text,
+    /// Not enough text to tell.
+    Undecided,
+    /// So many bytes that are not read at all.
+    Nothing(usize),
+    /// So many bytes that are read as one character.
+    Character(usize, char),
+}
+
+/// Whether an escape may begin with a byte: few in most texts.
+static BEGINS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let c = byte as u8;
+        table[byte] = (c < b' ' && !matches!(c, b'\t' | b'\n' | b'\r'))
+            || matches!(c, 0x7f | b'\\' | b'&' | b'%' | b'=' | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
+        byte += 1;
+    }
+    table
+};
+
+/// Whether `text` reads otherwise than it stands.
+pub(super) fn has_escapes(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_escape = |at: usize| !matches!(element(text, at, true), Element::Text);
+    let mut at = 0;
+    while let Some(found) = bytes[at..].iter().position(|byte| BEGINS[usize::from(*byte)]) {
+        if is_escape(at + found) {
+            return true;
+        }
+        at += found + 1;
+    }
+    false
+}
+
+impl Unescaped {
+    /// Reads `text`; all of it if this is the `last` of it.
+    pub(super) fn of(text: &str, last: bool) -> Self {
+        let bytes = text.as_bytes();
+        let mut read = Self { text: String::with_capacity(text.len()), ..Self::default() };
+        let (mut from, mut at) = (0, 0);
+        while at < bytes.len() {
+            if !BEGINS[usize::from(bytes[at])] {
+                at += 1;
+                continue;
+            }
+            let (length, character) = match element(text, at, last) {
+                Element::Text => {
+                    at += 1;
+                    continue;
+                }
+                Element::Undecided => break,
+                Element::Nothing(length) => (length, None),
+                Element::Character(length, character) => (length, Some(character)),
+            };
+            read.add_text(text, from..at);
+            read.pieces.push(Piece { at: read.text.len(), original: at..at + length, is_escape: true });
+            read.text.extend(character);
+            at += length;
+            from = at;
+        }
+        read.add_text(text, from..at);
+        read.read_to = at;
+        read
+    }
+
+    fn add_text(&mut self, text: &str, original: Range<usize>) {
+        if !original.is_empty() {
+            self.pieces.push(Piece { at: self.text.len(), original: original.clone(), is_escape: false });
+            self.text.push_str(&text[original]);
+        }
+    }
+
+    /// Where in the original a range of the text stands, escapes within it included.
+    pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
+        self.start(range.start)..self.end(range.end)
+    }
+
+    /// Where the original of what begins at `at` begins.
+    pub(super) fn start(&self, at: usize) -> usize {
+        match self.piece(at) {
+            Some(piece) if at < self.text.len() && piece.is_escape => piece.original.start,
+            Some(piece) if at < self.text.len() => piece.original.start + (at - piece.at),
+            Some(_) | None => self.read_to,
+        }
+    }
+
+    /// Where the original of what ends at `at` ends.
+    pub(super) fn end(&self, at: usize) -> usize {
+        match at.checked_sub(1).and_then(|last| self.piece(last)) {
+            Some(piece) if piece.is_escape => piece.original.end,
+            Some(piece) => piece.original.start + (at - piece.at),
+            None => 0,
+        }
+    }
+
+    /// Where in the text is read what stands at `original`.
+    pub(super) fn read_at(&self, original: usize) -> usize {
+        let after = self.pieces.partition_point(|piece| piece.original.end <= original);
+        match self.pieces.get(after) {
+            Some(piece) if piece.is_escape => piece.at,
+            Some(piece) => piece.at + original.saturating_sub(piece.original.start),
+            None => self.text.len(),
+        }
+    }
+
+    /// The piece that has what is read at `at`: of several that begin there the last, since the others are empty.
+    fn piece(&self, at: usize) -> Option<&Piece> {
+        let after = self.pieces.partition_point(|piece| piece.at <= at);
+        after.checked_sub(1).and_then(|index| self.pieces.get(index))
+    }
+}
+
+fn element(text: &str, at: usize, last: bool) -> Element {
+    let rest = &text.as_bytes()[at..];
+    let short = &rest[..rest.len().min(ESCAPE_BYTES_MAX)];
+    // What ends the text may go on, unless it is longer than any escape already.
+    let may_go_on = !last && rest.len() < ESCAPE_BYTES_MAX;
+    match rest[0] {
+        b'\\' => backslash(short, rest, may_go_on),
+        b'%' => percent(short, may_go_on),
+        b'&' => reference(short, may_go_on),
+        b'=' => match line_end(&rest[1..], may_go_on) {
+            Some(0) => Element::Text,
+            Some(length) => Element::Nothing(1 + length),
+            None => Element::Undecided,
+        },
+        0x1b => sequence(rest, 1, last),
+        byte if byte.is_ascii() => Element::Nothing(1),
+        _ => match text[at..].chars().next() {
+            Some('\u{9b}') => sequence(rest, '\u{9b}'.len_utf8(), last),
+            Some(c) if is_invisible(c) => Element::Nothing(c.len_utf8()),
+            Some(_) | None => Element::Text,
+        },
+    }
+}
+
+/// The length of the line end that `rest` begins with; `None` if that can't be told yet.
+fn line_end(rest: &[u8], may_go_on: bool) -> Option<usize> {
+    match rest {
+        [] | [b'\r'] if may_go_on => None,
+        [b'\n', ..] => Some(1),
+        [b'\r', b'\n', ..] => Some(2),
+        _ => Some(0),
+    }
+}
+
+/// Escapes of JSON, of programming languages, of shells and of Markdown, written once or several times over.
+fn backslash(short: &[u8], rest: &[u8], may_go_on: bool) -> Element {
+    let slashes = short.iter().take_while(|byte| **byte == b'\\').count();
+    let Some(letter) = short.get(slashes) else {
+        return if may_go_on { Element::Undecided } else { Element::Text };
+    };
+    let after = &short[slashes + 1..];
+    let hexadecimal = |digits: usize| number(after, digits..=digits, 16, may_go_on);
+    let (length, code) = match letter {
+        b'u' | b'x' if after.first() == Some(&b'{') => match number(&after[1..], 1..=6, 16, may_go_on) {
+            Ok((length, code)) if after.get(1 + length) == Some(&b'}') => (length + 2, code),
+            Ok((length, _)) if after.len() == 1 + length && may_go_on => return Element::Undecided,
+            Ok(_) => return Element::Text,
+            Err(element) => return element,
+        },
+        b'u' | b'U' | b'x' => match hexadecimal(match letter {
+            b'u' => 4,
+            b'U' => 8,
+            _ => 2,
+        }) {
+            Ok(found) => found,
+            Err(element) => return element,
+        },
+        b'0'..=b'3' => match number(&short[slashes..], 3..=3, 8, may_go_on) {
+            Ok((length, code)) => (length - 1, code),
+            Err(element) => return element,
+        },
+        b'e' | b'E' => (0, 0x1b),
+        b'n' => (0, u32::from(b'\n')),
+        b'r' => (0, u32::from(b'\r')),
+        b't' => (0, u32::from(b'\t')),
+        b'\n' | b'\r' if slashes == 1 => {
+            return match line_end(&short[1..], may_go_on) {
+                Some(0) => Element::Text,
+                Some(length) => Element::Nothing(1 + length),
+                None => Element::Undecided,
+            };
+        }
+        b'/' | b'"' | b'\'' | b'`' | b'_' | b'-' | b'.' | b'+' | b'=' | b'~' | b'!' | b'@' | b'#' | b'$' | b'^'
+        | b'*' => (0, u32::from(*letter)),
+        _ => return Element::Text,
+    };
+    let length = slashes + 1 + length;
+    match code {
+        // The escape of a colour, as text: `\u001b[31m`.
+        0x1b => match sequence(rest, length, !may_go_on) {
+            Element::Text => Element::Nothing(length),
+            decided => decided,
+        },
+        code => decoded(length, code),
+    }
+}
+
+/// Bytes of an address, written once or several times over.
+fn percent(short: &[u8], may_go_on: bool) -> Element {
+    let mut at = 1;
+    while short[at..].starts_with(b"25") {
+        at += 2;
+    }
+    match number(&short[at..], 2..=2, 16, may_go_on) {
+        Ok((length, code)) => decoded(at + length, code),
+        // It is a percent sign itself that was written so.
+        Err(Element::Text) if at > 1 => Element::Character(3, '%'),
+        Err(element) => element,
+    }
+}
+
+/// Characters of HTML and XML by number or name, the ampersand itself written so or not.
+fn reference(short: &[u8], may_go_on: bool) -> Element {
+    let mut at = 1;
+    while short[at..].starts_with(b"amp;") {
+        at += 4;
+    }
+    let rest = &short[at..];
+    if rest.is_empty() && may_go_on {
+        return Element::Undecided;
+    }
+    if let Some(rest) = rest.strip_prefix(b"#") {
+        let (mark, base) =
+            if rest.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&b'x')) { (2, 16) } else { (1, 10) };
+        return match number(&rest[mark - 1..], 1..=8, base, may_go_on) {
+            Ok((length, code)) => {
+                let end = at + mark + length;
+                match short.get(end) {
+                    Some(b';') => decoded(end + 1, code),
+                    None if may_go_on => Element::Undecided,
+                    Some(_) | None => decoded(end, code),
+                }
+            }
+            Err(element) => element,
+        };
+    }
+    let name = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    if name == rest.len() && may_go_on {
+        return Element::Undecided;
+    }
+    let named = NAMED.iter().find(|(known, _)| known.as_bytes() == &rest[..name] && rest.get(name) == Some(&b';'));
+    match named {
+        Some((_, character)) => Element::Character(at + name + 1, *character),
+        None if at > 1 => Element::Character(5, '&'),
+        None => Element::Text,
+    }
+}
+
+/// What terminals take as one: CSI, OSC and the short ones. `at` is behind the escape character.
+fn sequence(rest: &[u8], at: usize, last: bool) -> Element {
+    let rest_len = rest.len().min(SEQUENCE_BYTES_MAX);
+    let undecided = || if !last && rest.len() < SEQUENCE_BYTES_MAX { Element::Undecided } else { Element::Nothing(at) };
+    let is_two_bytes = rest[0] == 0xc2;
+    let (kind, from) = match rest.get(at) {
+        _ if is_two_bytes => (b'[', at),
+        Some(kind) => (*kind, at + 1),
+        None => return undecided(),
+    };
+    let body = &rest[from.min(rest_len)..rest_len];
+    match kind {
+        b'[' => {
+            let length = body.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
+            match body.get(length) {
+                Some(0x40..=0x7e) => Element::Nothing(from + length + 1),
+                Some(_) => Element::Nothing(at),
+                None => undecided(),
+            }
+        }
+        b']' | b'P' | b'X' | b'^' | b'_' => match body.iter().position(|byte| matches!(byte, 0x07 | 0x1b | b'\n')) {
+            Some(end) if body[end] == 0x07 => Element::Nothing(from + end + 1),
+            Some(end) if body[end] == 0x1b && body.get(end + 1) == Some(&b'\\') => Element::Nothing(from + end + 2),
+            Some(end) if body[end] == 0x1b && body.len() == end + 1 => undecided(),
+            Some(_) => Element::Nothing(at),
+            None => undecided(),
+        },
+        0x20..=0x2f => match body.first() {
+            Some(0x30..=0x7e) => Element::Nothing(from + 1),
+            Some(_) => Element::Nothing(at),
+            None => undecided(),
+        },
+        _ => Element::Nothing(at),
+    }
+}
+
+/// The number that `bytes` begin with, of so many digits, and its length.
+fn number(
+    bytes: &[u8],
+    digits: std::ops::RangeInclusive<usize>,
+    base: u32,
+    may_go_on: bool,
+) -> Result<(usize, u32), Element> {
+    let most = bytes.len().min(*digits.end());
+    let length = bytes[..most].iter().take_while(|byte| char::from(**byte).is_digit(base)).count();
+    if length == bytes.len() && length < *digits.end() && may_go_on {
+        return Err(Element::Undecided);
+    }
+    let text = str::from_utf8(&bytes[..length]).unwrap_or_default();
+    match u32::from_str_radix(text, base) {
+        Ok(code) if length >= *digits.start() => Ok((length, code)),
+        Ok(_) | Err(_) => Err(Element::Text),
+    }
+}
+
+fn decoded(length: usize, code: u32) -> Element {
+    match code {
+        0x80..=0xff => Element::Character(length, OTHER),
+        _ => match char::from_u32(code).unwrap_or(OTHER) {
+            '\t' => Element::Character(length, '\t'),
+            '\n' => Element::Character(length, '\n'),
+            '\r' => Element::Character(length, '\r'),
+            c if c.is_control() || is_invisible(c) => Element::Nothing(length),
+            c => Element::Character(length, c),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unescaped, has_escapes};
+
+    #[track_caller]
+    fn check(text: &str, read: &str) {
+        let unescaped = Unescaped::of(text, true);
+        assert_eq!((unescaped.text.as_str(), unescaped.read_to), (read, text.len()), "{text:?}");
+        assert_eq!(has_escapes(text), text != read, "{text:?}");
+        // However it is cut, what is decided reads the same.
+        for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+            let first = Unescaped::of(&text[..cut], false);
+            let rest = Unescaped::of(&text[first.read_to..], true);
+            assert_eq!(format!("{}{}", first.text, rest.text), read, "{text:?} cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn escapes_read_as_what_they_stand_for() {
+        for (text, read) in [
+            ("", ""),
+            ("plain = text & 100% \\ more\n", "plain = text & 100% \\ more\n"),
+            (r"\u0041b\U00000041\x41\101", "AbAAA"),
+            (r"\\u0041\\\\x41", "AA"),
+            (r"\u{41}\x{0041}\u{}", r"AA\u{}"),
+            (r"a\nb\tc\rd", "a\nb\tc\rd"),
+            (r"a\/b\_c\-d\.e", "a/b_c-d.e"),
+            ("a\\\nb\\\r\nc", "abc"),
+            ("a=\nb=\r\nc=d", "abc=d"),
+            ("%41%2f%2525%252F%25", "A/%25/%"),
+            ("100%25", "100%"),
+            ("&#65;&#x41;&#X41;&#0065&lowbar;&amp;#65;&amp;&nbsp;", "AAAA_A&&nbsp;"),
+            ("a\u{1b}[1;31mb\u{1b}[0mc", "abc"),
+            ("\u{9b}31mb\u{1b}(Bc\u{1b}]8;;http://x\u{7}d\u{1b}]0;t\u{1b}\\e", "bcde"),
+            (r"a\u001b[31mb\x1b[0mc\e[1md\033[0me", "abcde"),
+            ("g\0h\0p\u{8}", "ghp"),
+            ("a\u{200b}b\u{ad}c\u{feff}d\u{e0041}e\u{3164}f\u{fe0f}", "abcdef"),
+            (r"\ud83d\ude00é%C3%A9", "\u{fffd}\u{fffd}é\u{fffd}\u{fffd}"),
+            (r"C:\projects\game", r"C:\projects\game"),
+        ] {
+            check(text, read);
+        }
+    }
+
+    #[test]
+    fn a_range_is_found_in_the_original_with_the_escapes_in_it() {
+        let text = "x \u{1b}[1mg\u{1b}[0mh\\u0070_\u{1b}[m y";
+        let read = Unescaped::of(text, true);
+        let at = read.text.find("ghp_").expect("it is read");
+        let range = read.original(&(at..at + 4));
+        assert_eq!(&text[range.clone()], "g\u{1b}[0mh\\u0070_");
+        assert_eq!(read.read_at(range.start), at);
+        assert_eq!(read.start(read.text.len()), text.len());
+    }
+}
