@@ -142,6 +142,10 @@ pub struct Settings {
     pub plain_results: Sourced<bool>,
     pub hooks: Vec<config::Setting<GuardHook>>,
     pub programs: Vec<config::Setting<ProgramEntry>>,
+    /// Rules about single commands that allow what isn't known: the home's, then the project's.
+    pub shell_allow: Vec<config::Setting<String>>,
+    /// Rules about single commands that deny: the home's, then the project's.
+    pub shell_deny: Vec<config::Setting<String>>,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
     /// What is configured for the sandbox of commands.
@@ -405,6 +409,8 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             .expect("the last candidate is there"),
         hooks: config.hooks.clone(),
         programs: config.programs.clone(),
+        shell_allow: config.shell_allow.clone(),
+        shell_deny: config.shell_deny.clone(),
         learned,
         adapters: loaded.config.adapters,
         sandbox: loaded.config.sandbox,
@@ -493,6 +499,8 @@ impl Settings {
             plain_results: self.plain_results.value,
             hooks: self.hooks.iter().map(|hook| hook.value.clone()).collect(),
             programs: self.programs.iter().map(|program| program.value.clone()).collect(),
+            shell_allow: self.shell_allow.iter().map(|rule| rule.value.clone()).collect(),
+            shell_deny: self.shell_deny.iter().map(|rule| rule.value.clone()).collect(),
             learned: match &self.learned {
                 Learned::Taken(taken) => Some(taken.options.clone()),
                 Learned::NotAsked | Learned::Missing(_) => None,

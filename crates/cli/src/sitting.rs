@@ -118,7 +118,7 @@ impl Sitting {
                     .hint("name a folder that is there with --workdir"),
             )
         })?
-        .with_rescue(places(home, &options), Programs::recorded(&options.programs))
+        .with_rescue(places(home, &options), Programs::recorded(&options.programs, options.command_rules()))
         .with_memory(ProjectMemory {
             memory: Arc::new(MemoryStore::new(home.clone())),
             clock: Arc::new(SystemClock),
@@ -152,7 +152,8 @@ impl Sitting {
 
     /// Has nothing kept of what calls may destroy: for a run of which nothing stays.
     pub fn keep_nothing(&mut self) {
-        self.tools = Arc::new(NativeTools::clone(&self.tools).with_rescue(Places::default(), Programs::recorded(&[])));
+        self.tools =
+            Arc::new(NativeTools::clone(&self.tools).with_rescue(Places::default(), Arc::clone(Programs::builtin())));
     }
 
     /// Has every exchange with the agents recorded in a file from here on.

@@ -47,7 +47,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
             after: options.after_untrusted.unwrap_or_default(),
             tools: options.untrusted_tools.clone(),
         },
-        programs: Programs::recorded(&options.programs),
+        programs: Programs::recorded(&options.programs, options.command_rules()),
         hooks: options.hooks.clone(),
         role: None,
         task: Task::Brief,

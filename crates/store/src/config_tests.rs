@@ -40,8 +40,8 @@ fn a_mistake_is_told_with_its_place() {
         "unknown key `colour` in ~/config.toml:1:1",
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
-             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, detectors, adapters, sandbox, \
-             notify, roles",
+             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, shell_allow, \
+             shell_deny, detectors, adapters, sandbox, notify, roles",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -413,6 +413,36 @@ fn what_programs_do_is_taken_from_the_home_with_its_examples() {
         let (_temp, home, _) = folders(Some(text), None);
         let error = load(&home, None).expect_err(text).to_string();
         assert!(error.contains(why) && error.contains(&format!("config.toml:{line}:")), "{text}: {error}");
+    }
+}
+
+#[test]
+fn rules_about_commands_add_up_with_their_places() {
+    let own = "shell_allow = ['./check.sh **']\nshell_deny = ['git push **', 'npm publish **']\n";
+    let projects = "shell_allow = ['python tools/gen.py']\nshell_deny = ['make deploy']\n";
+    let (_temp, home, project) = folders(Some(own), Some(projects));
+    let told = |rules: &[Setting<String>]| -> Vec<(String, usize)> {
+        rules.iter().map(|rule| (rule.value.clone(), rule.from.line)).collect()
+    };
+    let untrusted = load(&home, Some(&project)).expect("loaded").config;
+    assert_eq!(told(&untrusted.shell_allow), [("./check.sh **".to_owned(), 1)]);
+    trust(&home, &project).expect("trusted");
+    let config = load(&home, Some(&project)).expect("loaded").config;
+    assert_eq!(told(&config.shell_allow), [("./check.sh **".to_owned(), 1), ("python tools/gen.py".to_owned(), 1)]);
+    let denied = [("git push **".to_owned(), 2), ("npm publish **".to_owned(), 2), ("make deploy".to_owned(), 2)];
+    assert_eq!(told(&config.shell_deny), denied);
+
+    for (text, why) in [
+        ("shell_allow = 'make'\n", "a list of commands"),
+        ("shell_deny = [1]\n", "a list of commands"),
+        ("shell_deny = ['']\n", "a list of commands"),
+        ("shell_allow = ['**']\n", "begins with a wildcard"),
+        ("shell_deny = ['git ** push']\n", "`**` before its end"),
+        ("shell_deny = ['git \\'push']\n", "config.toml:1:"),
+    ] {
+        let (_temp, home, _) = folders(Some(text), None);
+        let error = load(&home, None).expect_err(text).to_string();
+        assert!(error.contains(why) && error.contains("config.toml:1:"), "{text}: {error}");
     }
 }
 

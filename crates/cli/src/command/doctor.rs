@@ -173,6 +173,12 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
         let names: Vec<&str> = program.value.names.iter().collect();
         rows.push(setting(&format!("programs.{number}"), &names.join(" "), &program.from.to_string()));
     }
+    for (key, rules) in [("shell_allow", &settings.shell_allow), ("shell_deny", &settings.shell_deny)] {
+        let numbered = (1..).zip(rules);
+        rows.extend(
+            numbered.map(|(number, rule)| setting(&format!("{key}.{number}"), &rule.value, &rule.from.to_string())),
+        );
+    }
     for (name, value) in &settings.detectors {
         rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
     }

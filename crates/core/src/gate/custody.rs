@@ -89,7 +89,7 @@ impl Custody {
     pub fn with_approved(self, effects: &[Effect]) -> Self {
         let targets = effects.iter().filter_map(|effect| match &effect.act {
             Act::Write(target) | Act::Overwrite(target) | Act::Delete(target) => Some(target),
-            Act::Contact { .. } | Act::Unreadable | Act::Other => None,
+            Act::Contact { .. } | Act::Denied { .. } | Act::Unreadable | Act::Other => None,
         });
         let known = targets.filter(|target| target.path != UNKNOWN);
         Self { scope: self.scope.with_targets(known), ..self }

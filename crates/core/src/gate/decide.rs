@@ -34,6 +34,8 @@ struct Input {
     places: Option<Places>,
     grants: Option<Vec<Grant>>,
     programs: Option<Vec<shell::ProgramEntry>>,
+    shell_allow: Option<Vec<String>>,
+    shell_deny: Option<Vec<String>>,
     #[serde(default)]
     scope: Value,
     #[serde(default)]
@@ -41,8 +43,8 @@ struct Input {
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// missing_walls?, resolved?, role?, places?, grants?, programs?, scope?, scope_locked?}` and gives `{decision, required,
-/// missing, layer, reason, would_allow, grants, findings}`.
+/// missing_walls?, resolved?, role?, places?, grants?, programs?, shell_allow?, shell_deny?, scope?, scope_locked?}` and
+/// gives `{decision, required, missing, layer, reason, would_allow, grants, findings}`.
 ///
 /// `resolved` lists the paths of the call that really are elsewhere, `{path, place, known_as?}`.
 /// `scope` is a list of paths or `{files, folders, hosts, services}`; grants count as not over.
@@ -58,7 +60,11 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let role = role(&input.role)?;
     let categories = native::categories(&input.tool).map_err(|error| error.to_string())?;
     let places = input.places.unwrap_or_default();
-    let programs = shell::decide::table(input.programs.as_deref())?;
+    let rules = shell::RuleTexts {
+        allow: input.shell_allow.as_deref().unwrap_or_default(),
+        deny: input.shell_deny.as_deref().unwrap_or_default(),
+    };
+    let programs = shell::decide::table(input.programs.as_deref(), rules)?;
     let call = ToolCall {
         call_id: String::new(),
         name: input.tool,

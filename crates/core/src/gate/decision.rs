@@ -219,6 +219,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
     let by_limits = request.role.and_then(|role| beyond_role(role, &required)).into_iter();
     let by_limits = by_limits.chain(request.role.and_then(|role| beyond_grant(role, &required)));
     let by_limits = by_limits.chain(without_shell(request, &required)).chain(without_walls(request, &required));
+    let by_limits = by_limits.chain(request.effects.iter().filter_map(by_rule));
     let by_place = request.effects.iter().filter_map(|effect| on_protected(effect, request));
     let by_text = request.effects.iter().filter_map(|effect| unreadable(effect, request));
     let by_scope = request.effects.iter().filter_map(|effect| outside_scope(effect, request));
@@ -315,6 +316,19 @@ fn without_shell(request: &Request<'_>, required: &[Category]) -> Option<Finding
     })
 }
 
+/// A command that a rule of the operator's denies, in whatever part of the call.
+fn by_rule(effect: &Effect) -> Option<Finding> {
+    let Act::Denied { rule } = &effect.act else { return None };
+    Some(Finding {
+        answer: Answer::Refuse,
+        layer: Layer::Call,
+        matched: matched(effect),
+        reason: format!("the rule `{rule}` in `shell_deny` denies this command"),
+        missing: Vec::new(),
+        would_allow: Some("a configuration without that rule".to_owned()),
+    })
+}
+
 /// An answer that asks, unless this very call was approved.
 fn ask(request: &Request<'_>, finding: Finding) -> Finding {
     if !request.call_is_approved {
@@ -362,6 +376,7 @@ fn acts_on(effect: &Effect) -> &'static str {
         Act::Overwrite(_) => "this would overwrite",
         Act::Write(_) => "this would change",
         Act::Contact { .. } => "this would contact",
+        Act::Denied { .. } => "this would run",
         Act::Unreadable | Act::Other => "this would touch",
     }
 }
@@ -379,7 +394,7 @@ fn outside_scope(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
             (target.path.as_str(), target.path != UNKNOWN)
         }
         Act::Contact { host } if !request.scope.covers_host(host) => (host.as_str(), host != UNKNOWN),
-        Act::Contact { .. } | Act::Unreadable | Act::Other => return None,
+        Act::Contact { .. } | Act::Denied { .. } | Act::Unreadable | Act::Other => return None,
     };
     let outside = if is_known {
         format!("{} `{what}`, which lies outside the brief's scope", acts_on(effect))

@@ -57,6 +57,11 @@ pub enum Act {
     /// A part of the call whose text can't be read: it doesn't parse, or is for a shell that is not read. Unlike
     /// a script, which is opaque and may be authorized, it hides what stands in the call itself.
     Unreadable,
+    /// A command that a rule of the operator's denies.
+    Denied {
+        /// The rule, as it is written.
+        rule: String,
+    },
     /// Anything that has neither a path nor a host.
     Other,
 }

@@ -169,7 +169,7 @@ fn matches_all(pattern: &str, effects: &[Effect]) -> bool {
         Act::Contact { host } => Some(host == pattern || glob.is_match(host)),
         // Nobody knows what it touches.
         Act::Unreadable => Some(false),
-        Act::Other => None,
+        Act::Denied { .. } | Act::Other => None,
     });
     touched.next().is_some_and(|first| first && touched.all(|matches| matches))
 }

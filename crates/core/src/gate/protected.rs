@@ -59,7 +59,7 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
         Act::Delete(target) | Act::Overwrite(target) => (target, true),
         // What is changed for a whole tree at once counts as overwritten.
         Act::Write(target) => (target, target.is_recursive),
-        Act::Contact { .. } | Act::Unreadable | Act::Other => return None,
+        Act::Contact { .. } | Act::Denied { .. } | Act::Unreadable | Act::Other => return None,
     };
     if target.path == UNKNOWN {
         let may_be_any = destroys && target.is_recursive;

@@ -63,7 +63,8 @@ fn lost_by(effect: &Effect) -> Lost {
     match &effect.act {
         Act::Delete(target) | Act::Overwrite(target) => lost_at(target),
         Act::Write(target) if matters => lost_at(target),
-        Act::Write(_) | Act::Contact { .. } => Lost::Nothing,
+        // What is denied is not carried out.
+        Act::Write(_) | Act::Contact { .. } | Act::Denied { .. } => Lost::Nothing,
         Act::Unreadable => Lost::Anything,
         Act::Other if matters && !ELSEWHERE.contains(&effect.category.as_str()) => Lost::Anything,
         Act::Other => Lost::Nothing,

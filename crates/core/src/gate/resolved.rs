@@ -79,7 +79,13 @@ fn moved(effect: &Effect, from: &str, to: &str) -> Option<Effect> {
             to.clone_into(&mut target.path);
             Some(moved)
         }
-        Act::Write(_) | Act::Overwrite(_) | Act::Delete(_) | Act::Contact { .. } | Act::Other | Act::Unreadable => None,
+        Act::Write(_)
+        | Act::Overwrite(_)
+        | Act::Delete(_)
+        | Act::Contact { .. }
+        | Act::Denied { .. }
+        | Act::Other
+        | Act::Unreadable => None,
     }
 }
 

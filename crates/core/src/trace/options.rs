@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::event::PhaseName;
 use crate::budget::Budget;
 use crate::crew::CustomRoles;
-use crate::gate::shell::ProgramEntry;
+use crate::gate::shell::{ProgramEntry, RuleTexts};
 use crate::gate::{AfterUntrusted, GuardHook};
 use crate::id::{BriefId, RunId};
 use crate::price::Prices;
@@ -107,6 +107,12 @@ pub struct RunOptions {
     /// What the operator says programs do, in addition to the builtin table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramEntry>,
+    /// Rules about single commands that allow what can't be read or isn't known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shell_allow: Vec<String>,
+    /// Rules about single commands that deny.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shell_deny: Vec<String>,
     /// Detectors that are not at their default: name and sensitivity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub detectors: BTreeMap<String, String>,
@@ -172,6 +178,12 @@ impl AgentOptions {
 }
 
 impl RunOptions {
+    /// The rules about single commands.
+    #[must_use]
+    pub fn command_rules(&self) -> RuleTexts<'_> {
+        RuleTexts { allow: &self.shell_allow, deny: &self.shell_deny }
+    }
+
     /// The agents of the run: its own first, then those to fall back on, then those of single roles. Their places are
     /// what a request names.
     #[must_use]

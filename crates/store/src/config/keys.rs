@@ -16,8 +16,8 @@ use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "detectors", "adapters",
-    "sandbox", "notify", "roles",
+    "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "shell_allow",
+    "shell_deny", "detectors", "adapters", "sandbox", "notify", "roles",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -63,6 +63,8 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
                 });
             }
             "programs" => config.programs = programs::read(&key)?,
+            "shell_allow" => config.shell_allow = programs::rules(&key)?,
+            "shell_deny" => config.shell_deny = programs::rules(&key)?,
             "adapters" => config.adapters = adapters::read(&key)?,
             "sandbox" => config.sandbox = sandbox::read(&key)?,
             "roles" => config.roles = roles::read(&key)?,

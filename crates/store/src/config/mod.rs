@@ -82,6 +82,10 @@ pub struct Config {
     pub hooks: Vec<Setting<GuardHook>>,
     /// What programs do, in addition to the builtin table: the home's only, with examples that hold.
     pub programs: Vec<Setting<ProgramEntry>>,
+    /// Rules about single commands that allow what isn't known: the home's, then the project's.
+    pub shell_allow: Vec<Setting<String>>,
+    /// Rules about single commands that deny: the home's, then the project's.
+    pub shell_deny: Vec<Setting<String>>,
     /// What is set for single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     /// What is set for the sandbox of commands.
@@ -137,6 +141,9 @@ impl Config {
     pub fn or(self, other: Self) -> Self {
         // Hooks only tighten: none of them takes another's place.
         let hooks = other.hooks.into_iter().chain(self.hooks).collect();
+        // Rules are each about other commands.
+        let shell_allow = other.shell_allow.into_iter().chain(self.shell_allow).collect();
+        let shell_deny = other.shell_deny.into_iter().chain(self.shell_deny).collect();
         let mut detectors = other.detectors;
         detectors.extend(self.detectors);
         // A role is one definition: nothing of another is mixed into it.
@@ -166,6 +173,8 @@ impl Config {
             untrusted_tools: self.untrusted_tools.or(other.untrusted_tools),
             plain_results: self.plain_results.or(other.plain_results),
             hooks,
+            shell_allow,
+            shell_deny,
             adapters,
             roles,
             // Only the home's has these.
@@ -302,6 +311,16 @@ pub enum ConfigError {
         /// What is wrong with it.
         why: String,
     },
+    /// A rule about single commands can't be used.
+    #[error("can't use the rule of `{key}` in {at}: {why}")]
+    BadRule {
+        /// Where.
+        at: Origin,
+        /// The key that lists it.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A role can't be defined like this.
     #[error("can't use the role in {at}: {why}")]
     BadRole {
@@ -349,6 +368,9 @@ impl ConfigError {
             Self::Trust(error) => error.hint(),
             Self::BadProgram { .. } => {
                 Some("`adjutant decide shell` shows what a line does; the fields are in docs/gate-shell.md".to_owned())
+            }
+            Self::BadRule { .. } => {
+                Some("what a rule may be is in docs/gate-shell.md, under \"Rules of your own\"".to_owned())
             }
             Self::BadRole { why, .. } => Some(match why {
                 BadCustomRole::NameTaken(_) => "give it another name, and name the known role as its `base`".to_owned(),

@@ -1,8 +1,10 @@
-//! What programs do, as an operator says it: `[[programs]]`, each an entry of the table that command lines are read by.
+//! What programs do, as an operator says it: `[[programs]]`, each an entry of the table that command lines are read by,
+//! and `shell_allow` and `shell_deny`, rules about single commands.
 
-use adjutant_core::gate::shell::{ProgramEntry, Programs};
+use adjutant_core::gate::shell::{CommandRule, ProgramEntry, Programs};
 use serde::Deserialize as _;
-use toml::de::ValueDeserializer;
+use toml::Spanned;
+use toml::de::{DeValue, ValueDeserializer};
 
 use super::keys::Key;
 use super::{ConfigError, Setting};
@@ -23,4 +25,21 @@ pub(super) fn read(key: &Key<'_, '_>) -> Result<Vec<Setting<ProgramEntry>>, Conf
         settings.push(Setting { value: entry, from: key.file.origin(&item.span()) });
     }
     Ok(settings)
+}
+
+/// The rules that a key lists, each of which can be used.
+pub(super) fn rules(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
+    let expected = "a list of commands, each with its words and `*` or a last `**` for others, such as `make docs **`";
+    let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
+    let rule = |item: &Spanned<DeValue<'_>>| {
+        let key = Key { file: key.file, name: key.name, value: item };
+        let text = key.text(expected)?;
+        CommandRule::parse(&text.value).map_err(|error| ConfigError::BadRule {
+            at: text.from.clone(),
+            key: key.name.to_owned(),
+            why: error.to_string(),
+        })?;
+        Ok(text)
+    };
+    items.iter().map(rule).collect()
 }

@@ -46,11 +46,12 @@ impl<'a> Args<'a> {
     pub(super) fn of(entry: &ProgramEntry, words: &'a [Word]) -> Self {
         let mut args = Self::default();
         let takes_value = |option: &str| {
-            let acting = [&entry.code, &entry.runs, &entry.writes, &entry.makes];
+            let acting =
+                [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.from, &entry.tasks];
             // A wrapper's own options are read as it reads them, so that what it runs is found.
             let is_valued =
                 if entry.runs_after.is_some() { is_one_of(option, &entry.valued) } else { entry.valued.has(option) };
-            is_valued || acting.iter().any(|acting| is_one_of(option, acting))
+            !entry.flags.has(option) && (is_valued || acting.iter().any(|acting| is_one_of(option, acting)))
         };
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -75,6 +76,11 @@ impl<'a> Args<'a> {
                 continue;
             }
             let next = words.get(at).map(Value::Word);
+            // `vite --host` may stand alone.
+            let may_take = |option: &str| {
+                let is_value = words.get(at).is_some_and(|next| !next.text().starts_with('-'));
+                takes_value(option) || (is_value && entry.serves.has(option))
+            };
             let is_known = word.known().is_some();
             let ending = |text: &'a str| if is_known { Value::Attached(text) } else { Value::Unknown };
             if let Some((name, value)) =
@@ -83,14 +89,16 @@ impl<'a> Args<'a> {
                 args.options.push((name.to_owned(), Some(ending(value))));
             } else if text.starts_with("--") || entry.single_dash || takes_value(text) {
                 args.is_unsure |= !is_known;
-                let value = if takes_value(text) { next } else { None };
+                let value = if may_take(text) { next } else { None };
                 at += usize::from(value.is_some());
                 args.options.push((text.to_owned(), value));
             } else {
                 args.is_unsure |= !is_known;
                 for (index, letter) in text[1..].char_indices() {
                     let option = format!("-{letter}");
-                    if !takes_value(&option) {
+                    let is_last = text.len() == 1 + index + letter.len_utf8();
+                    let takes = takes_value(&option) || (is_last && may_take(&option));
+                    if !takes {
                         args.options.push((option, None));
                         continue;
                     }

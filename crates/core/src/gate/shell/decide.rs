@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Dialect, ProgramEntry, Programs, ShellContext, read};
+use super::{Dialect, ProgramEntry, Programs, RuleTexts, ShellContext, read};
 use crate::gate::category::{Category, SHELL_EXEC};
 use crate::gate::effect::{Effect, Verdict, categories};
 use crate::gate::places::Places;
@@ -17,9 +17,11 @@ struct Input {
     shell: Option<String>,
     places: Option<Places>,
     programs: Option<Vec<ProgramEntry>>,
+    shell_allow: Option<Vec<String>>,
+    shell_deny: Option<Vec<String>>,
 }
 
-/// Reads `{command, cwd?, shell?, places?, programs?}` and gives `{verdict, categories, effects, findings, runs}`.
+/// Reads `{command, cwd?, shell?, places?, programs?, shell_allow?, shell_deny?}` and gives `{verdict, categories, effects, findings, runs}`.
 ///
 /// `shell` is bash if absent; `cwd` is the workdir if absent. `null` counts as absent for all but `command`.
 ///
@@ -30,7 +32,11 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let input = Input::deserialize(input).map_err(|error| format!("can't read the command: {error}"))?;
     let places = input.places.unwrap_or_default();
     let folder = places.plain(".", input.cwd.as_deref().unwrap_or("."));
-    let programs = table(input.programs.as_deref())?;
+    let rules = RuleTexts {
+        allow: input.shell_allow.as_deref().unwrap_or_default(),
+        deny: input.shell_deny.as_deref().unwrap_or_default(),
+    };
+    let programs = table(input.programs.as_deref(), rules)?;
     let reading = read(
         &input.command,
         &ShellContext {
@@ -53,12 +59,16 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     }))
 }
 
-/// The table with what an input adds to it.
-pub(in crate::gate) fn table(additions: Option<&[ProgramEntry]>) -> Result<Arc<Programs>, String> {
-    match additions.unwrap_or_default() {
-        [] => Ok(Arc::clone(Programs::builtin())),
-        additions => Programs::builtin().with(additions).map(Arc::new).map_err(|error| error.to_string()),
-    }
+/// The table with what an input adds to it, under the rules that it names.
+pub(in crate::gate) fn table(
+    additions: Option<&[ProgramEntry]>,
+    rules: RuleTexts<'_>,
+) -> Result<Arc<Programs>, String> {
+    let programs = match additions.unwrap_or_default() {
+        [] => Arc::clone(Programs::builtin()),
+        additions => Arc::new(Programs::builtin().with(additions).map_err(|error| error.to_string())?),
+    };
+    programs.under(rules).map_err(|error| error.to_string())
 }
 
 fn finding(effect: &Effect) -> Value {

@@ -85,7 +85,7 @@ const RUNNERS: [&str; 67] = [
 const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 
 /// Variables that change what programs are or what they load, whatever their value.
-const LOADERS: [&str; 79] = [
+const LOADERS: [&str; 76] = [
     "SHELLOPTS",
     "BASHOPTS",
     "GIT_DIR",
@@ -118,11 +118,8 @@ const LOADERS: [&str; 79] = [
     "JAVA_HOME",
     "CLASSPATH",
     "GRADLE_USER_HOME",
-    "MAKEFLAGS",
     "MAKEFILES",
-    "GNUMAKEFLAGS",
     "MAKEOVERRIDES",
-    "MFLAGS",
     "COMPILER_PATH",
     "GCC_EXEC_PREFIX",
     "LIBRARY_PATH",
@@ -179,7 +176,7 @@ const FAMILIES: [&str; 13] = [
 ];
 
 /// What is harmless in these families, by how it begins, whatever its value.
-const HARMLESS: [&str; 45] = [
+const HARMLESS: [&str; 43] = [
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
     "GIT_CEILING_DIRECTORIES",
@@ -192,7 +189,6 @@ const HARMLESS: [&str; 45] = [
     "GIT_SHA",
     "GIT_TAG",
     "GIT_HASH",
-    "CARGO_TARGET_DIR",
     "CARGO_TERM_",
     "CARGO_NET_",
     "CARGO_HTTP_",
@@ -216,7 +212,6 @@ const HARMLESS: [&str; 45] = [
     "NODE_EXTRA_CA_CERTS",
     "PYTHONPATH",
     "PYTHONWARNINGS",
-    "PYTHONPYCACHEPREFIX",
     "PYTHON_",
     "npm_config_cache",
     "npm_config_registry",
@@ -249,6 +244,7 @@ impl Walk<'_> {
         }
         if PROMPTS.contains(&name) {
             self.prompt(value);
+        } else if self.option_variable(name, value) {
         } else if RUNNERS.contains(&name) {
             match value {
                 Some("") => {}

@@ -14,10 +14,13 @@
 
 mod args;
 mod clues;
+mod command_rule;
 mod environment;
 mod expand;
 mod grammar;
 mod lexer;
+mod option_variables;
+mod own_tools;
 mod paths;
 mod pitfalls;
 mod plain;
@@ -33,11 +36,14 @@ mod word;
 pub(in crate::gate) mod decide;
 
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod tests;
 
 use super::effect::Effect;
 use super::places::Places;
 
+pub use command_rule::{BadCommandRule, CommandRule, RuleTexts};
 pub use decide::decide;
 pub use grammar::catches_panics_of;
 pub use programs::{BadProgram, Operands, ProgramEntry, Programs, Reader, Rule, Words};

@@ -3,7 +3,9 @@
 use super::clues::Clue;
 use super::expand::Word;
 use super::walk::Walk;
-use crate::gate::category::{CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE};
+use crate::gate::category::{
+    CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE, SHELL_EXEC,
+};
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
 use crate::gate::effects::{is_ci_file, is_gits_own};
 
@@ -14,6 +16,12 @@ const HARMLESS_DEVICES: [&str; 7] =
 /// Folders whose content is made anew by whoever needs it.
 const SCRATCH: [&str; 10] =
     ["/tmp/", "/var/tmp/", "target/", "build/", "dist/", "out/", "coverage/", ".cache/", "__pycache__/", "tmp/"];
+
+/// Names of folders that builds and tests empty and fill.
+const OUTPUTS: [&str; 12] = [
+    "target", "build", "dist", "out", "coverage", "tmp", "htmlcov", "_site", "_build", ".cache", "storybook-static",
+    "test-results",
+];
 
 /// Files that say what runs at every login or start.
 const STARTS: [&str; 20] = [
@@ -35,6 +43,14 @@ pub(super) enum Change {
     Add,
     /// It is made from other files and easily made anew, in place of what it held.
     Make,
+    /// It is made where nothing is of its name; what is there stays.
+    New,
+    /// A tool made for it changes it: a formatter. What it held is kept beforehand.
+    Edit,
+    /// The same by the project's own formatter, which is part of running commands.
+    Format,
+    /// It is emptied, with all below, and made anew.
+    Clear,
     /// It may lose what it had.
     Replace,
     /// It loses what it had, for certain.
@@ -55,7 +71,7 @@ impl Walk<'_> {
         }
     }
 
-    fn target(&self, word: &Word, is_recursive: bool) -> Target {
+    pub(super) fn target(&self, word: &Word, is_recursive: bool) -> Target {
         let path = word.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
         Target { is_pattern: word.is_pattern() && path != UNKNOWN, path, is_recursive }
     }
@@ -111,12 +127,12 @@ impl Walk<'_> {
     pub(super) fn change(&mut self, word: &Word, change: Change, reason: Option<&str>) {
         let modules = [".py", ".pyc", ".pth", ".so", ".zip", ".egg-link"];
         self.clues.note(Clue::Module, modules.iter().any(|ending| word.text().ends_with(ending)));
-        let deletes = matches!(change, Change::Delete | Change::DeleteAll);
+        let deletes = matches!(change, Change::Delete | Change::DeleteAll | Change::Clear);
         // Writing to `-` or `/dev/null` loses nothing; deleting them does, and `-` is then a file's name.
         if (is_harmless(word) && !deletes) || self.network_file(word) {
             return;
         }
-        let target = self.target(word, change == Change::DeleteAll);
+        let target = self.target(word, matches!(change, Change::DeleteAll | Change::Clear));
         let path = target.path.clone();
         if is_device(&path) {
             let reason = "writes to a device or to the kernel";
@@ -127,7 +143,19 @@ impl Walk<'_> {
         let is_scratch = !target.is_pattern
             && SCRATCH.iter().any(|folder| path.len() > folder.len() && path.starts_with(folder))
             && !path.contains("/.git");
+        // A place that is emptied is kept beforehand, so the whole folder of a build may be one.
+        let is_scratch = is_scratch
+            || (change == Change::Clear && is_inside && path.split('/').any(|segment| OUTPUTS.contains(&segment)));
         let (verdict, category, usual) = match change {
+            Change::New if is_inside || is_scratch => (Verdict::Safe, SHELL_EXEC, "makes a file where there is none"),
+            Change::New => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder"),
+            Change::Format if is_inside => (Verdict::Safe, SHELL_EXEC, "changes files of the project"),
+            Change::Edit if is_inside => (Verdict::Safe, FILESYSTEM_WRITE, "changes files of the project"),
+            Change::Edit | Change::Format => {
+                (Verdict::Ask, FILESYSTEM_WRITE, "changes files outside of the working folder")
+            }
+            Change::Clear if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "makes a folder anew"),
+            Change::Clear => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a folder"),
             Change::Add | Change::Make if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
             Change::Add | Change::Make => {
                 (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder")
@@ -138,10 +166,19 @@ impl Walk<'_> {
             Change::Delete | Change::DeleteAll => (Verdict::Destructive, FILESYSTEM_DELETE, "deletes files"),
         };
         let act = match change {
-            Change::Add => Act::Write(target.clone()),
-            Change::Make | Change::Replace | Change::Empty => Act::Overwrite(target.clone()),
-            Change::Delete | Change::DeleteAll => Act::Delete(target.clone()),
+            Change::Add | Change::New => Act::Write(target.clone()),
+            // To a tool that knows which files are its own, the workdir is no more than where they lie.
+            Change::Edit | Change::Format if path == "." => Act::Write(target.clone()),
+            Change::Make | Change::Replace | Change::Empty | Change::Edit | Change::Format => {
+                Act::Overwrite(target.clone())
+            }
+            Change::Clear if is_scratch => Act::Overwrite(Target { is_recursive: false, ..target.clone() }),
+            Change::Delete | Change::DeleteAll | Change::Clear => Act::Delete(target.clone()),
         };
+        if matches!(change, Change::Edit | Change::Format) && path == "." {
+            let files = Target { path: UNKNOWN.to_owned(), is_pattern: false, is_recursive: false };
+            self.effect(verdict, category, Act::Overwrite(files), None, reason.unwrap_or(usual));
+        }
         self.effect(verdict, category, act, None, reason.unwrap_or(usual));
         if is_ci_file(&path) {
             let reason = "changes what continuous integration runs";

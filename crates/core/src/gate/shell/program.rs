@@ -3,9 +3,9 @@
 use super::args::{Args, Value, is_one_of};
 use super::expand::Word;
 use super::paths::Change;
-use super::programs::{Does, Operands, ProgramEntry, Rule};
+use super::programs::{Does, Operands, ProgramEntry, Rule, Words};
 use super::walk::{Input, Walk};
-use crate::gate::category::{Category, OPAQUE_EXEC};
+use crate::gate::category::{Category, EXTERNAL_MESSAGE, OPAQUE_EXEC, SHELL_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 
 /// Folders of programs whose names mean what everybody means by them.
@@ -15,8 +15,15 @@ const PROGRAM_FOLDERS: [&str; 9] = [
 ];
 
 /// Programs that say what one of their subcommands does: `docker rm --help`.
-const ASKED_BY_VERB: [&str; 12] =
-    ["kubectl", "docker", "podman", "helm", "gh", "cargo", "npm", "terraform", "aws", "gcloud", "pip", "systemctl"];
+const ASKED_BY_VERB: [&str; 19] = [
+    "kubectl", "oc", "docker", "podman", "nerdctl", "helm", "gh", "cargo", "npm", "pnpm", "yarn", "bun", "terraform",
+    "tofu", "aws", "gcloud", "pip", "pip3", "systemctl",
+];
+
+/// Whether programs in `folder` are what everybody means by their names.
+pub(super) fn is_program_folder(folder: &str) -> bool {
+    PROGRAM_FOLDERS.contains(&folder)
+}
 
 impl Walk<'_> {
     /// Runs a command with its words, and gives what it would print if that can be proven.
@@ -39,12 +46,21 @@ impl Walk<'_> {
         if output.is_some() { None } else { said }
     }
 
-    /// Runs a program past functions of the same name.
+    /// Runs a program past functions of the same name, under the rules of the run.
     pub(super) fn program(&mut self, name: &str, rest: &[Word], input: &Input) -> Option<String> {
+        let rule = self.rule_of(name, rest);
+        let before = std::mem::replace(&mut self.allowed_by, rule);
+        let output = self.program_now(name, rest, input);
+        self.allowed_by = before;
+        output
+    }
+
+    fn program_now(&mut self, name: &str, rest: &[Word], input: &Input) -> Option<String> {
         let table = self.programs;
         let base = match name.rsplit_once('/') {
             None => name,
             Some((folder, base)) if PROGRAM_FOLDERS.contains(&folder) => base,
+            Some((_, base)) if self.is_own_tool(name) => base,
             Some((_, base)) => {
                 self.opaque("", "runs a file whose content is not known");
                 // It may well be what it is called, as in `node_modules/.bin`.
@@ -85,6 +101,7 @@ impl Walk<'_> {
             return self.inner(command, input);
         }
         self.names_of_variables(base, rest);
+        let rest = without_toolchain(base, rest);
         let mut output = None;
         for entry in table.get(base) {
             output = output.or(self.deeper(|walk| walk.entry(entry, base, rest, input)));
@@ -94,22 +111,104 @@ impl Walk<'_> {
 
     fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[Word], input: &Input) -> Option<String> {
         let args = Args::of(entry, rest);
-        self.rules(entry, &args);
-        for (option, value) in args.options.iter().filter_map(|(option, value)| Some((option, (*value)?))) {
-            if is_one_of(option, &entry.code) || is_one_of(option, &entry.runs) {
-                self.code_of(value);
-            }
-            if is_one_of(option, &entry.writes) {
-                self.written(&word_of(value), Change::Replace);
-            } else if is_one_of(option, &entry.makes) {
-                self.written(&word_of(value), Change::Make);
-            }
+        self.rules(entry, name, &args);
+        for (option, value) in &args.options {
+            self.option(entry, option, *value);
+        }
+        let is_elsewhere = |folder: &str| folder.starts_with(['/', '~']);
+        if !entry.from.is_empty() && self.folder().is_some_and(is_elsewhere) {
+            self.opaque("", "works on a project outside of the working folder");
+        }
+        if entry.leaves && rest.iter().any(|word| word.known().is_none()) {
+            self.sends_unknown();
         }
         if let Some(at) = args.command_at {
             let command = rest.get(at..).unwrap_or_default();
             return self.inner(command, input);
         }
         self.read_as(entry.reader, name, rest, &args, input)
+    }
+
+    /// What an option does by the lists of its entry.
+    fn option(&mut self, entry: &ProgramEntry, option: &str, value: Option<Value<'_>>) {
+        // What is an option of its own is no short form of another.
+        let is_whole = entry.valued.has(option) || entry.flags.has(option);
+        let is = |words: &Words| if is_whole { words.has(option) } else { is_one_of(option, words) };
+        if is(&entry.serves) {
+            self.serves(value);
+        }
+        let Some(value) = value else { return };
+        if is(&entry.code) || is(&entry.runs) {
+            self.code_of(value);
+        }
+        if is(&entry.writes) {
+            self.written(&word_of(value), Change::Replace);
+        } else if is(&entry.makes) {
+            self.written(&word_of(value), Change::Make);
+        } else if is(&entry.empties) {
+            self.written(&word_of(value), Change::Clear);
+        }
+        if is(&entry.from) {
+            self.comes_from(&word_of(value));
+        }
+        if is(&entry.tasks) {
+            self.task(&word_of(value));
+        }
+    }
+
+    /// What can't be known is sent to others.
+    pub(super) fn sends_unknown(&mut self) {
+        let act = Act::Contact { host: UNKNOWN.to_owned() };
+        self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "sends something that can't be known");
+    }
+
+    /// A project, settings or code at `place`: outside of the working folder it is somebody else's.
+    pub(super) fn comes_from(&mut self, place: &Word) {
+        let is_outside = match place.known() {
+            Some(address) if address.contains("://") || address.starts_with("git+") => true,
+            Some(path) => self.is_outside(path),
+            None => true,
+        };
+        if is_outside {
+            self.opaque("", "takes settings or code from outside of the working folder");
+        }
+    }
+
+    /// Whether a path lies outside of the working folder, as far as that can be known.
+    pub(super) fn is_outside(&self, path: &str) -> bool {
+        let plain = self.plain(path);
+        let is_scratch = plain.starts_with("/dev/") || plain == UNKNOWN && !path.contains("..");
+        plain.starts_with(['/', '~']) && !is_scratch || (plain == UNKNOWN && path.contains(".."))
+    }
+
+    /// An address to listen on: every address of the machine is open to others.
+    fn serves(&mut self, value: Option<Value<'_>>) {
+        let is_open = match value {
+            // `vite --host`
+            None => true,
+            Some(value) => value.text().is_some_and(is_every_address),
+        };
+        if is_open {
+            self.serves_others();
+        }
+    }
+
+    /// Words that are passed on to a server: `npm run dev -- --host 0.0.0.0`.
+    pub(super) fn passes_address(&mut self, words: &[Word]) {
+        let is_open = |word: &Word| {
+            let text = word.text();
+            let address = text.split_once('=').filter(|_| text.starts_with("--")).map_or(text, |(_, value)| value);
+            address.contains(['.', ':']) && is_every_address(address)
+        };
+        if words.iter().any(is_open) {
+            self.serves_others();
+        }
+    }
+
+    /// Whoever reaches the machine can connect.
+    pub(super) fn serves_others(&mut self) {
+        let act = Act::Contact { host: UNKNOWN.to_owned() };
+        self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "serves to whoever reaches this machine");
     }
 
     /// A command that a program runs.
@@ -141,26 +240,26 @@ impl Walk<'_> {
         }
     }
 
-    fn rules(&mut self, entry: &ProgramEntry, args: &Args<'_>) {
+    fn rules(&mut self, entry: &ProgramEntry, name: &str, args: &Args<'_>) {
         let mut applied = false;
         for rule in &entry.rules {
             if let Some(operands) = applies(rule, args) {
                 applied = true;
-                self.does(rule.does(), operands);
+                self.does(rule.does(), operands, name, args);
             }
         }
         if !applied {
-            self.does(entry.does(), &args.operands);
+            self.does(entry.does(), &args.operands, name, args);
         }
         let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
-        let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes];
+        let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties];
         let may_run = options.iter().any(|options| !options.is_empty());
         if args.is_unsure && (may_run || entry.rules.iter().any(is_option)) {
             self.opaque("", "its options can't be known");
         }
     }
 
-    fn does(&mut self, does: Does<'_>, operands: &[&Word]) {
+    fn does(&mut self, does: Does<'_>, operands: &[&Word], name: &str, args: &Args<'_>) {
         let reason = Some(does.reason).filter(|reason| !reason.is_empty());
         let change = |walk: &mut Self, words: &[&Word], change| {
             for word in words {
@@ -180,6 +279,23 @@ impl Walk<'_> {
             Operands::WriteFirst => change(self, operands.get(..1).unwrap_or_default(), Change::Replace),
             Operands::WriteSecond => change(self, operands.get(1..2).unwrap_or_default(), Change::Replace),
             Operands::Replace => change(self, operands, Change::Replace),
+            Operands::Edit => {
+                let is_own = does.categories.iter().all(|category| category.as_str() == SHELL_EXEC);
+                let edits = if is_own { Change::Format } else { Change::Edit };
+                let here = Word::plain(".");
+                let all = [&here];
+                // `cargo fmt -- --check`: what follows is for the formatter, and this says that it only looks.
+                let only_looks = is_own && operands.iter().any(|word| word.known() == Some("--check"));
+                if !only_looks {
+                    change(self, if is_own || operands.is_empty() { &all } else { operands }, edits);
+                }
+            }
+            Operands::MakeLast => {
+                if let Some((last, _)) = operands.split_last() {
+                    self.change(last, Change::New, reason);
+                }
+            }
+            Operands::Rights => self.rights(does, name, args),
             Operands::Move => {
                 if let Some((last, moved)) = operands.split_last() {
                     self.change(last, Change::Replace, reason);
@@ -198,12 +314,23 @@ impl Walk<'_> {
                     self.effect_of(does.verdict, &category, Act::Contact { host }, None, does.reason);
                 }
             }
+            Operands::Send => {
+                if operands.iter().any(|word| word.known().is_none()) {
+                    self.sends_unknown();
+                }
+            }
             Operands::Read => {}
         }
         // What is said of the operands says it already, unless there are none.
         let is_said = match does.operands {
-            Operands::Read | Operands::Contact => false,
-            Operands::Write | Operands::WriteFirst | Operands::WriteLast | Operands::Move => true,
+            Operands::Read | Operands::Contact | Operands::Send => false,
+            Operands::Write
+            | Operands::WriteFirst
+            | Operands::WriteLast
+            | Operands::MakeLast
+            | Operands::Move
+            | Operands::Rights
+            | Operands::Edit => true,
             Operands::WriteSecond => operands.len() > 1,
             Operands::Overwrite | Operands::Replace | Operands::Delete | Operands::DeleteAll => !operands.is_empty(),
         };
@@ -222,22 +349,31 @@ fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
     let mut count = 0;
     for wanted in rule.words.iter() {
         let given = args.operands.get(count)?.known()?;
-        let fits = |wanted: &str| match wanted.strip_suffix('*') {
-            Some(beginning) => given.starts_with(beginning),
-            None => match wanted.strip_prefix('*') {
-                Some(end) => given.ends_with(end),
-                None => given == wanted,
-            },
-        };
-        if !wanted.split('|').any(fits) {
+        if !wanted.split('|').any(|wanted| fits(wanted, given)) {
             return None;
         }
         count += 1;
+    }
+    let is_any = |word: &&Word| {
+        word.known().is_some_and(|given| rule.any.iter().flat_map(|any| any.split('|')).any(|any| fits(any, given)))
+    };
+    if !rule.any.is_empty() && !args.operands[count..].iter().any(is_any) {
+        return None;
     }
     let is_milder = rule.verdict == Verdict::Safe;
     let with = rule.with.is_empty() || args.has(&rule.with, is_milder);
     let and_with = rule.and_with.is_empty() || args.has(&rule.and_with, is_milder);
     (with && and_with && !args.has_exactly(&rule.without)).then(|| &args.operands[count..])
+}
+
+/// Whether a word is what a rule's word stands for.
+fn fits(wanted: &str, given: &str) -> bool {
+    match (wanted.strip_prefix('*'), wanted.strip_suffix('*')) {
+        (Some(end), None) => given.ends_with(end),
+        (None, Some(beginning)) => given.starts_with(beginning),
+        (Some(end), Some(_)) => given.contains(end.strip_suffix('*').unwrap_or_default()),
+        (None, None) => given == wanted,
+    }
 }
 
 /// An option's value as a word.
@@ -257,6 +393,33 @@ pub(super) fn host(word: &Word) -> Option<String> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
     (!host.is_empty()).then(|| host.to_owned())
+}
+
+/// `cargo +nightly test`: the name of a toolchain stands before everything else.
+fn without_toolchain<'a>(name: &str, words: &'a [Word]) -> &'a [Word] {
+    let is_toolchain = |word: &Word| {
+        word.known().and_then(|text| text.strip_prefix('+')).is_some_and(|toolchain| {
+            toolchain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        })
+    };
+    match words {
+        [first, rest @ ..]
+            if matches!(name, "cargo" | "rustc" | "rustdoc" | "rustfmt" | "cargo-clippy") && is_toolchain(first) =>
+        {
+            rest
+        }
+        words => words,
+    }
+}
+
+/// Whether `address`, with or without a port, stands for every address of the machine.
+pub(super) fn is_every_address(address: &str) -> bool {
+    let address = address.rsplit_once("://").map_or(address, |(_, rest)| rest);
+    let host = match address.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && host != ":" => host,
+        _ => address,
+    };
+    matches!(host, "0.0.0.0" | "::" | "[::]" | "*" | "true" | "0")
 }
 
 /// Whether a value of `PATH` keeps what names stood for: nothing new stands before the old one but folders of

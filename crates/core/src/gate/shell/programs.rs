@@ -13,6 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
+use super::command_rule::{BadCommandRule, CommandRules, RuleTexts};
 use super::{Dialect, Reading, ShellContext, read};
 use crate::gate::category::{Category, MCP_TOOL, STATIC};
 use crate::gate::effect::Verdict;
@@ -47,6 +48,9 @@ pub struct ProgramEntry {
     /// Options that take a value as a word of its own: `-o --output`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub valued: Words,
+    /// Options without a value, which are no short form of others: `--test` beside `--test-reporter`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flags: Words,
     /// Whether options are written with one dash and several letters: `-name`, `-auto-approve`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub single_dash: bool,
@@ -69,6 +73,22 @@ pub struct ProgramEntry {
     /// Options whose value is a file that is made from others and easily made anew: what a compiler writes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub makes: Words,
+    /// Options whose value is a file or folder that is emptied before it is written.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub empties: Words,
+    /// Options whose value says where the project, its settings or its code come from. Outside of the working folder
+    /// that is code of somebody else's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub from: Words,
+    /// Options whose value is a task, as `--target` of `cmake --build`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tasks: Words,
+    /// Options whose value is an address to listen on, which is open to others if it is every address.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub serves: Words,
+    /// Whether what it is given leaves the machine, so that a word which can't be known is sent to others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub leaves: bool,
     /// How its arguments are read beyond the rules.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reader: Reader,
@@ -84,9 +104,13 @@ pub struct ProgramEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The first operands, in order; `a|b` for either, `a*` for all that begin so, `*a` for all that end so.
+    /// The first operands, in order; `a|b` for either, `a*` for all that begin so, `*a` for all that end so, `*a*`
+    /// for all that hold it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub words: Words,
+    /// Applies only if one of the operands after these is one of these, written like `words`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub any: Words,
     /// Applies only if one of these options is there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub with: Words,
@@ -125,6 +149,34 @@ pub(super) struct Does<'a> {
 }
 
 impl ProgramEntry {
+    /// An entry that says nothing, by which the words of an unknown program are split.
+    pub(super) fn unknown() -> Self {
+        Self {
+            names: Words::default(),
+            verdict: Verdict::Opaque,
+            categories: Vec::new(),
+            reason: String::new(),
+            operands: Operands::default(),
+            valued: Words::default(),
+            flags: Words::default(),
+            single_dash: false,
+            operands_end_options: false,
+            runs_after: None,
+            code: Words::default(),
+            runs: Words::default(),
+            writes: Words::default(),
+            makes: Words::default(),
+            empties: Words::default(),
+            from: Words::default(),
+            tasks: Words::default(),
+            serves: Words::default(),
+            leaves: false,
+            reader: Reader::default(),
+            rules: Vec::new(),
+            examples: BTreeMap::new(),
+        }
+    }
+
     /// What it does if no rule applies.
     pub(super) fn does(&self) -> Does<'_> {
         let Self { verdict, categories, reason, operands, .. } = self;
@@ -163,10 +215,18 @@ pub enum Operands {
     WriteSecond,
     /// Each is written, in place of what it held.
     Replace,
+    /// Each is changed by a tool that is made for it: a formatter. Without any it is all that lies in the folder.
+    Edit,
+    /// The last one is made if there is nothing of its name: `cp -n`.
+    MakeLast,
+    /// What may be done with each is changed. Modes and owners before them are no files.
+    Rights,
     /// All but the last one are deleted, the last one is written.
     Move,
     /// Those that name hosts are contacted.
     Contact,
+    /// They reach others: one that can't be known is sent to them.
+    Send,
 }
 
 /// How arguments are read that rules can't describe.
@@ -223,6 +283,14 @@ pub enum Reader {
     Mongo,
     Inside,
     Project,
+    Tasks,
+    Scripts,
+    Runtime,
+    Workspace,
+    GitRemote,
+    Cmake,
+    UvPip,
+    Pytest,
 }
 
 /// Words with spaces between.
@@ -309,6 +377,7 @@ pub enum BadProgram {
 pub struct Programs {
     entries: Vec<ProgramEntry>,
     by_name: HashMap<String, Vec<usize>>,
+    rules: CommandRules,
 }
 
 static BUILTIN: LazyLock<Arc<Programs>> = LazyLock::new(|| {
@@ -324,14 +393,15 @@ impl Programs {
         &BUILTIN
     }
 
-    /// The builtin table with the `additions` that a run has on record. Their examples were checked when the run began
+    /// The builtin table with the `additions` and under the `rules` that a run has on record. Their examples were checked when the run began
     /// and are not checked again: what was decided by them must stay decidable by a later version.
     #[must_use]
-    pub fn recorded(additions: &[ProgramEntry]) -> Arc<Self> {
-        if additions.is_empty() {
+    pub fn recorded(additions: &[ProgramEntry], rules: RuleTexts<'_>) -> Arc<Self> {
+        let rules = rules.recorded();
+        if additions.is_empty() && rules.is_empty() {
             return Arc::clone(&BUILTIN);
         }
-        Arc::new(BUILTIN.and(additions))
+        Arc::new(Self { rules, ..BUILTIN.and(additions) })
     }
 
     /// This table with `additions`, whose examples hold in it.
@@ -351,6 +421,24 @@ impl Programs {
         Ok(table)
     }
 
+    /// This table under the rules of a run.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that can't be used.
+    pub fn under(self: Arc<Self>, texts: RuleTexts<'_>) -> Result<Arc<Self>, BadCommandRule> {
+        let rules = texts.read()?;
+        if rules.is_empty() {
+            return Ok(self);
+        }
+        Ok(Arc::new(Self { rules, ..Arc::unwrap_or_clone(self) }))
+    }
+
+    /// The rules about single commands.
+    pub(super) fn rules(&self) -> &CommandRules {
+        &self.rules
+    }
+
     /// The entries for the program `name`: one of the builtin table, and any additions.
     pub(super) fn get(&self, name: &str) -> impl Iterator<Item = &ProgramEntry> {
         self.by_name.get(name).into_iter().flatten().filter_map(|index| self.entries.get(*index))
@@ -362,7 +450,8 @@ impl Programs {
     }
 
     fn and(&self, additions: &[ProgramEntry]) -> Self {
-        Self::of(self.entries.iter().chain(additions).cloned().collect())
+        let entries = self.entries.iter().chain(additions).cloned().collect();
+        Self { rules: self.rules.clone(), ..Self::of(entries) }
     }
 
     fn of(entries: Vec<ProgramEntry>) -> Self {
@@ -372,7 +461,7 @@ impl Programs {
                 by_name.entry(name.to_owned()).or_default().push(index);
             }
         }
-        Self { entries, by_name }
+        Self { entries, by_name, rules: CommandRules::default() }
     }
 
     fn check_examples(&self, entry: &ProgramEntry) -> Result<(), BadProgram> {

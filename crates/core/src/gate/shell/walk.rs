@@ -10,8 +10,8 @@ use super::paths::Change;
 use super::programs::Programs;
 use super::tree::{Assignment, Join, Loop, Node, Redirect, RedirectKind, Simple};
 use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, unread, word};
-use crate::gate::category::{Category, OPAQUE_EXEC, PROCESS_KILL};
-use crate::gate::effect::{Act, Effect, Verdict};
+use crate::gate::category::{Category, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC, PROCESS_KILL, SHELL_EXEC};
+use crate::gate::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use crate::gate::places::Places;
 use crate::gate::secrets::cut_chars;
 
@@ -115,6 +115,8 @@ pub(super) struct Walk<'a> {
     pub(super) given: Vec<String>,
     /// The raw command that is being read, for what is shown.
     command: String,
+    /// The rule that allows the program which is being read, though nothing is known of it.
+    pub(super) allowed_by: Option<String>,
 }
 
 /// Reads a line.
@@ -139,6 +141,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         clues: Clues::default(),
         given: Vec::new(),
         command: String::new(),
+        allowed_by: None,
     };
     if context.shell == Dialect::Other {
         // What it would do in a shell that is read is told all the same.
@@ -171,6 +174,14 @@ impl Walk<'_> {
     }
 
     fn code_in_place(&mut self, code: &str, input: &Input) -> Option<String> {
+        // A rule is about one command, not about those in code that it runs.
+        let allowed_by = self.allowed_by.take();
+        let output = self.code_now(code, input);
+        self.allowed_by = allowed_by;
+        output
+    }
+
+    fn code_now(&mut self, code: &str, input: &Input) -> Option<String> {
         if self.depth >= DEPTH_MAX {
             self.unreadable(code, "commands too deep in one another to be read");
             return None;
@@ -877,7 +888,16 @@ impl Walk<'_> {
             return;
         }
         let matched = shortened(matched.filter(|text| !text.is_empty()).unwrap_or(&self.command));
-        let effect = Effect { verdict, category: category.clone(), act, matched, reason: reason.to_owned() };
+        let act = with_target(act, category);
+        let is_only_unknown = category.as_str() == OPAQUE_EXEC && verdict <= Verdict::Opaque && act != Act::Unreadable;
+        let (category, reason) = match &self.allowed_by {
+            // It stays what can't be read, so that everything is kept beforehand.
+            Some(rule) if is_only_unknown => {
+                (Category::new(SHELL_EXEC), format!("{reason}; the rule `{rule}` in `shell_allow` allows it"))
+            }
+            Some(_) | None => (category.clone(), reason.to_owned()),
+        };
+        let effect = Effect { verdict, category, act, matched, reason };
         if self.effects.len() < EFFECTS_MAX {
             if !self.effects.contains(&effect) {
                 self.effects.push(effect);
@@ -886,6 +906,11 @@ impl Walk<'_> {
             let reason = "more effects than are told".to_owned();
             self.effects.push(Effect { reason, ..effect });
         }
+    }
+
+    /// What was found so far.
+    pub(super) fn effects(&self) -> &[Effect] {
+        &self.effects
     }
 
     pub(super) fn command_text(&self) -> &str {
@@ -901,6 +926,16 @@ impl Redirect {
             RedirectKind::Duplicate(_) | RedirectKind::ReadWrite(_) => matches!(self.fd, None | Some(1)),
             RedirectKind::Read(_) | RedirectKind::HereDocument(..) | RedirectKind::HereString(_) => false,
         }
+    }
+}
+
+/// An effect on files has a target, be it one that can't be known, so that protected places and the scope are asked.
+fn with_target(act: Act, category: &Category) -> Act {
+    let unknown = || Target { path: UNKNOWN.to_owned(), is_pattern: false, is_recursive: false };
+    match (act, category.as_str()) {
+        (Act::Other, FILESYSTEM_WRITE) => Act::Write(unknown()),
+        (Act::Other, FILESYSTEM_DELETE) => Act::Delete(unknown()),
+        (act, _) => act,
     }
 }
 

@@ -67,6 +67,8 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("plain_results", Plain),
     ("hooks", Gone),
     ("programs", Gone),
+    ("shell_allow", Gone),
+    ("shell_deny", Gone),
     ("detectors", MapOf(&Plain)),
     ("learned", Object(LEARNED)),
 ];

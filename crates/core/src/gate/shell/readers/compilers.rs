@@ -16,8 +16,10 @@ const PASSED_ON: [&str; 7] =
     ["linker=", "codegen-backend=", "-plugin", "--plugin", "-load", "link-arg=-fuse-ld", "link-arg=-B"];
 
 /// Options whose value is a file that is written.
-const OUTPUTS: [&str; 10] =
-    ["-o", "-MF", "-MJ", "-Map", "--Map", "--output", "--outFile", "-outFile", "--dependency-file", "--emit"];
+const OUTPUTS: [&str; 15] = [
+    "-o", "-MF", "-MJ", "-Map", "--Map", "--output", "--outFile", "-outFile", "--dependency-file", "--emit",
+    "--outDir", "-outDir", "--declarationDir", "--tsBuildInfoFile", "--out",
+];
 
 impl Walk<'_> {
     /// `gcc -o a a.c`, `rustc -C linker=x a.rs`.
@@ -59,6 +61,14 @@ impl Walk<'_> {
                 let file = file.rsplit('=').next().unwrap_or_default();
                 if option != "--emit" || text.matches('=').count() > 1 {
                     self.change(&word.after(text.len() - file.len()), change, None);
+                }
+            } else if call.name == "javac" && matches!(text, "-d" | "-s" | "-h") {
+                if let Some(folder) = words.next() {
+                    self.change(folder, change, None);
+                }
+            } else if call.name == "tsc" && matches!(text, "-p" | "--project") {
+                if let Some(project) = words.next() {
+                    self.comes_from(project);
                 }
             } else if text.starts_with("-o") {
                 self.change(&word.after("-o".len()), change, None);

@@ -199,6 +199,8 @@ impl Walk<'_> {
                 }
             }
             (true, Some(module), _) => self.python_module(module, words.as_slice(), call.input),
+            (true, None, script) if reader == Reader::Node && self.node_tests(script, words.as_slice(), call) => {}
+            (true, None, Some(script)) if self.own_script(script, words.as_slice(), call.input) => {}
             (true, None, Some(_)) => self.opaque("", "runs a file whose content is not known"),
             (true, None, None) => match call.input {
                 Input::Text(code) => {
@@ -215,7 +217,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `bun test`, `deno fmt`, `node --test`: what the table says of them is all; whether it is one of them.
+    /// `bun test`, `deno fmt`: what the table says of them is all; whether it is one of them.
     fn node_subcommand(&mut self, call: Call<'_>) -> bool {
         const KNOWN: [&str; 16] = [
             "test", "lint", "fmt", "check", "build", "add", "install", "i", "remove", "update", "init", "cache", "doc",
@@ -233,18 +235,6 @@ impl Walk<'_> {
                 }
                 true
             }
-            // The project's own tests; options that load something else are read as any other call's.
-            ("node" | "nodejs", Some("--test")) => {
-                let is_known = |word: &Word| {
-                    word.known().is_some_and(|text| {
-                        !text.starts_with('-') || text.starts_with("--test") || text.starts_with("--watch")
-                    })
-                };
-                call.words.iter().all(is_known)
-                    && !call.words.iter().any(|word| {
-                        ["--test-reporter", "--test-global"].iter().any(|start| word.text().starts_with(start))
-                    })
-            }
             _ => false,
         }
     }
@@ -256,11 +246,11 @@ impl Walk<'_> {
             "--logfile", "--prof", "--heapsnapshot", "--build-snapshot", "--snapshot-blob", "--experimental-sea",
             "--perf-prof", "--tls-keylog",
         ];
-        const HARMLESS: [&str; 22] = [
+        const HARMLESS: [&str; 24] = [
             "--max-", "--stack-", "--no-", "--input-type", "--harmony", "--enable-source-maps", "--check", "--version",
             "--help", "--interactive", "--expose-gc", "--conditions", "--unhandled-rejections", "--dns-result-order",
             "--preserve-symlinks", "--throw-deprecation", "--title", "--trace-warnings", "--trace-deprecation",
-            "--trace-uncaught", "--pending-deprecation", "--test",
+            "--trace-uncaught", "--pending-deprecation", "--test", "--watch", "--experimental-test",
         ];
         let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         if WRITING.iter().any(|start| name.starts_with(start)) {

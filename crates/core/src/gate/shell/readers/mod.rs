@@ -4,9 +4,15 @@ mod compilers;
 mod editors;
 mod find;
 mod git;
+mod http;
 mod interpreters;
+mod pytest;
 mod queries;
+mod remotes;
+mod rights;
+mod scripts;
 mod shells;
+mod tasks;
 mod texts;
 mod wrappers;
 
@@ -86,6 +92,14 @@ impl Walk<'_> {
             Reader::Mongo => self.mongo(call),
             Reader::Inside => self.inside(call),
             Reader::Project => self.project(call),
+            Reader::Tasks => self.tasks(call),
+            Reader::Scripts => self.scripts(call),
+            Reader::Runtime => self.runtime(call),
+            Reader::Workspace => self.workspace(call),
+            Reader::GitRemote => self.git_remote(call),
+            Reader::Cmake => self.cmake(call),
+            Reader::UvPip => self.uv_pip(call),
+            Reader::Pytest => self.pytest(call),
         }
         None
     }

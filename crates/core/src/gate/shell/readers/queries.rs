@@ -1,9 +1,10 @@
 //! Databases, and programs that speak over the network: what they are told to do.
 
 use super::Call;
-use crate::gate::category::{DATABASE_WRITE, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, HTTP_FETCH};
+use crate::gate::category::{DATABASE_WRITE, EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::expand::Word;
+use crate::gate::shell::option_variables::is_this_machine;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::{Input, Walk};
@@ -12,6 +13,9 @@ impl Walk<'_> {
     /// `psql`, `mysql`, `sqlite3`: the statements in options, operands and what they read.
     pub(super) fn sql(&mut self, call: Call<'_>) {
         let args = call.args;
+        if !matches!(call.name, "sqlite3" | "duckdb") {
+            self.database_host(call);
+        }
         if args.any(&["-f", "--file", "-init"]) {
             self.opaque("", "runs statements from a file whose content is not known");
         }
@@ -19,7 +23,7 @@ impl Walk<'_> {
             return;
         }
         let mut statements: Vec<Word> =
-            args.values(&["-c", "--command", "-e", "--execute", "-cmd"]).map(word_of).collect();
+            args.values(&["-c", "--command", "-e", "--execute", "-cmd", "--init-command"]).map(word_of).collect();
         if matches!(call.name, "sqlite3" | "duckdb") {
             statements.extend(args.operands.iter().skip(1).map(|word| (*word).clone()));
         }
@@ -47,6 +51,11 @@ impl Walk<'_> {
 
     /// `mongosh --eval`: what deletes is told apart, nothing else is read.
     pub(super) fn mongo(&mut self, call: Call<'_>) {
+        let of_option = call.args.values(&["--host", "-host", "-a", "--address", "-address"]).map(word_of);
+        let of_address = call.words.iter().filter(|word| word.text().contains("://")).cloned();
+        for host in of_option.chain(of_address).collect::<Vec<_>>() {
+            self.asks(&host);
+        }
         let deletes = |text: &str| {
             let text = text.to_ascii_lowercase();
             ["drop", "delete", "remove", "truncate"].iter().any(|name| text.contains(name))
@@ -57,8 +66,60 @@ impl Walk<'_> {
         }
     }
 
+    /// The host that a client of a database is told of: `-h db`, `postgres://db/x`, `host=db`.
+    fn database_host(&mut self, call: Call<'_>) {
+        let args = call.args;
+        let options: &[&str] = match call.name {
+            "sqlcmd" => &["-S"],
+            "cockroach" => &["--url", "--host"],
+            _ => &["-h", "--host", "-d", "--dbname", "--url", "-u", "--uri"],
+        };
+        let named = args.options.iter().filter(|(option, _)| options.contains(&option.as_str()));
+        let mut hosts: Vec<Word> = Vec::new();
+        for (option, value) in named {
+            let Some(value) = value else { continue };
+            let word = word_of(*value);
+            let is_host = matches!(option.as_str(), "-h" | "--host" | "-S" | "--url" | "--uri");
+            if is_host || word.text().contains("://") || word.text().contains("host=") {
+                hosts.push(word);
+            }
+        }
+        let of_connection = |word: &&&Word| word.text().contains("://") || word.text().contains("host=");
+        hosts.extend(args.operands.iter().filter(of_connection).map(|word| (*word).clone()));
+        for word in hosts {
+            self.asks(&word);
+        }
+    }
+
+    /// The host in a word that names a connection.
+    fn asks(&mut self, word: &Word) {
+        let Some(text) = word.known() else {
+            self.sends_unknown();
+            return;
+        };
+        let of_setting = text.split_whitespace().find_map(|part| part.split_once("host=").map(|(_, host)| host));
+        let address = of_setting.unwrap_or(text);
+        let in_query = text.split_once('?').and_then(|(_, query)| {
+            query.split('&').find_map(|part| part.strip_prefix("host=").or(part.strip_prefix("hostaddr=")))
+        });
+        for address in [Some(address), in_query].into_iter().flatten() {
+            if !is_this_machine(address) {
+                self.asks_host(&host(&Word::plain(address)).unwrap_or_else(|| UNKNOWN.to_owned()));
+            }
+        }
+    }
+
+    /// Something is asked of a host, which needs the network.
+    pub(in crate::gate::shell) fn asks_host(&mut self, host: &str) {
+        let act = Act::Contact { host: host.to_owned() };
+        self.effect(Verdict::Safe, HTTP_FETCH, act, None, "asks another machine");
+    }
+
     /// `redis-cli`.
     pub(super) fn redis(&mut self, call: Call<'_>) {
+        for host in call.args.values(&["-h", "-u"]).map(word_of) {
+            self.asks(&host);
+        }
         let Some(word) = call.args.operands.first() else {
             self.opaque("", "runs commands that can't be known");
             return;
@@ -86,51 +147,6 @@ impl Walk<'_> {
         }
     }
 
-    /// `curl`, `wget`: a fetch, unless anything is sent.
-    pub(super) fn http(&mut self, call: Call<'_>) {
-        let args = call.args;
-        let sending = [
-            "-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F",
-            "--form", "--form-string", "-T", "--upload-file", "--mail-from", "--mail-rcpt", "--post-data",
-            "--post-file", "--body-data", "--body-file", "-Q", "--quote",
-        ];
-        let given = |name: &str| args.options.iter().any(|(given, _)| given == name);
-        let mut sends =
-            if call.name == "curl" { sending.iter().any(|name| given(name)) } else { args.any(&sending[14..18]) };
-        // `-G` puts the data into the address.
-        sends &= !(call.name == "curl" && (given("-G") || given("--get")) && !given("-F") && !given("-T"));
-        let mut deletes = false;
-        let method_options: &[&str] = if call.name == "curl" { &["-X", "--request"] } else { &["--method"] };
-        for method in args.values(method_options) {
-            match method.text() {
-                Some(text) => {
-                    sends |= !["GET", "HEAD", "OPTIONS"].iter().any(|reading| text.eq_ignore_ascii_case(reading));
-                    deletes |= text.eq_ignore_ascii_case("DELETE");
-                }
-                None => sends = true,
-            }
-        }
-        let (verdict, category, reason) = if sends {
-            (Verdict::External, EXTERNAL_MESSAGE, "sends something to the outside")
-        } else {
-            (Verdict::Ask, HTTP_FETCH, "fetches from the network")
-        };
-        let addresses = args.values(&["--url"]).map(word_of).collect::<Vec<_>>();
-        let mut hosts: Vec<String> = args.operands.iter().copied().chain(&addresses).filter_map(host).collect();
-        if hosts.is_empty() {
-            hosts.push(UNKNOWN.to_owned());
-        }
-        for host in hosts {
-            self.effect(verdict, category, Act::Contact { host }, None, reason);
-        }
-        if deletes {
-            self.effect(Verdict::Destructive, EXTERNAL_MESSAGE, Act::Other, None, "asks a server to delete something");
-        }
-        if args.is_unsure {
-            self.opaque("", "its options can't be known");
-        }
-    }
-
     /// `dig`, `ping`: a name that is looked up reaches whoever answers for it, with all that was put into it.
     pub(super) fn lookup(&mut self, call: Call<'_>) {
         let is_about_hosts = call.name != "getent"
@@ -141,6 +157,15 @@ impl Walk<'_> {
         if is_about_hosts && (is_computed || is_fed || from_file) {
             let act = Act::Contact { host: UNKNOWN.to_owned() };
             self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "sends what it looks up to others");
+            return;
+        }
+        let mut names = call.args.operands.iter().rev().filter_map(|word| word.known());
+        let is_name =
+            |name: &&str| name.contains(['.', ':']) && !name.starts_with(['+', '@']) && !is_this_machine(name);
+        if call.name != "getent"
+            && let Some(name) = names.find(is_name)
+        {
+            self.asks_host(name);
         }
     }
 
@@ -172,7 +197,9 @@ impl Walk<'_> {
         }
         let deletes = args.options.iter().any(|(name, _)| name.starts_with("--del"));
         if deletes && is_remote(last) {
-            self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Other, None, "deletes files on another machine");
+            let host = host(last).unwrap_or_else(|| UNKNOWN.to_owned());
+            let act = Act::Contact { host };
+            self.effect(Verdict::Destructive, EXTERNAL_MESSAGE, act, None, "deletes files on another machine");
         } else if deletes {
             self.change(last, Change::DeleteAll, Some("deletes what is not in the source"));
         }

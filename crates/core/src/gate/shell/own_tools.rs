@@ -1,0 +1,84 @@
+//! Programs that a project has in its own folders: wrappers of builds, and what a package manager put there.
+//!
+//! They are the project's own work, as its makefile is. A file of such a name outside of the working folder, or one
+//! that the line itself writes, is not.
+
+use super::args::Value;
+use super::expand::Word;
+use super::readers::Call;
+use super::walk::{Input, Walk};
+use crate::gate::effect::{Act, UNKNOWN};
+
+/// Folders into which package managers put the tools that a project declares.
+const TOOL_FOLDERS: [&str; 6] =
+    ["node_modules/.bin", "vendor/bin", ".venv/bin", "venv/bin", "env/bin", "node_modules/.pnpm/node_modules/.bin"];
+
+/// What frameworks put into `bin`.
+const STUBS: [&str; 9] = ["rails", "rake", "rspec", "bundle", "rubocop", "brakeman", "standardrb", "phpunit", "spring"];
+
+/// Wrappers that a project has beside its build, in any of its folders.
+const WRAPPERS: [&str; 9] =
+    ["gradlew", "mvnw", "gradlew.bat", "mvnw.cmd", "manage.py", "artisan", "mill", "sbt", "bazelisk"];
+
+impl Walk<'_> {
+    /// Whether `name`, which has a folder, is a tool of the project's own.
+    pub(super) fn is_own_tool(&self, name: &str) -> bool {
+        let path = self.plain(name);
+        if path == UNKNOWN || path.starts_with(['/', '~']) || !self.may_be_own(name) {
+            return false;
+        }
+        let (folder, base) = path.rsplit_once('/').unwrap_or(("", &path));
+        let lies_in =
+            |known: &str| folder.strip_suffix(known).is_some_and(|above| above.is_empty() || above.ends_with('/'));
+        let is_tool = TOOL_FOLDERS.iter().any(|known| lies_in(known));
+        let is_stub = lies_in("bin") && STUBS.contains(&base);
+        (is_tool || is_stub || WRAPPERS.contains(&base)) && self.programs.knows(base) && !self.writes(&path)
+    }
+
+    /// A path that leaves the working folder on its way may come back by a link that nobody looked at.
+    fn may_be_own(&self, name: &str) -> bool {
+        !name.starts_with(['/', '~']) && !name.split('/').any(|segment| segment == "..")
+    }
+
+    /// Whether the line changes the file at `path`, or what may be it.
+    fn writes(&self, path: &str) -> bool {
+        self.effects().iter().any(|effect| match &effect.act {
+            Act::Write(target) | Act::Overwrite(target) => {
+                target.path == path || target.is_pattern || path.starts_with(&format!("{}/", target.path))
+            }
+            Act::Delete(_) | Act::Contact { .. } | Act::Denied { .. } | Act::Unreadable | Act::Other => false,
+        })
+    }
+
+    /// A script that an interpreter runs: `python manage.py test`, `php vendor/bin/phpunit`. Says whether it is a tool
+    /// of the project's own, which is then read.
+    pub(super) fn own_script(&mut self, script: &Word, rest: &[Word], input: &Input) -> bool {
+        let Some(name) = script.known().filter(|_| !script.is_pattern()) else { return false };
+        let whole = if name.contains('/') { name.to_owned() } else { format!("./{name}") };
+        let is_own = self.is_own_tool(&whole);
+        if is_own {
+            self.program(&whole, rest, input);
+        }
+        is_own
+    }
+
+    /// `node --test`: the project's own tests, unless they lie elsewhere. Says whether it is that.
+    pub(super) fn node_tests(&mut self, first: Option<&Word>, rest: &[Word], call: Call<'_>) -> bool {
+        if !call.words.iter().any(|word| word.known() == Some("--test")) {
+            return false;
+        }
+        if first.into_iter().chain(rest).any(|word| word.known().is_none_or(|path| self.is_outside(path))) {
+            self.opaque("", "runs a file whose content is not known");
+        }
+        let reporters = call.args.options.iter().filter(|(option, _)| option == "--test-reporter");
+        if reporters.into_iter().any(|(_, value)| !is_own_reporter(*value)) {
+            self.opaque("", "loads code that is not known");
+        }
+        true
+    }
+}
+
+/// Whether a reporter of `node --test` comes with node.
+pub(super) fn is_own_reporter(value: Option<Value<'_>>) -> bool {
+    matches!(value.and_then(Value::text), Some("spec" | "tap" | "dot" | "junit" | "lcov"))
+}

@@ -1,0 +1,61 @@
+//! `pytest`: settings that its options set, and reports with a place of their own.
+
+use super::Call;
+use crate::gate::shell::args::Value;
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
+use crate::gate::shell::program::word_of;
+use crate::gate::shell::walk::Walk;
+
+/// Plugins that are usual enough to be known by name.
+const PLUGINS: [&str; 8] = [
+    "xdist", "pytest_cov", "pytest_mock", "pytest_asyncio", "pytest_django", "pytest_timeout", "pytest_randomly",
+    "pytester",
+];
+
+impl Walk<'_> {
+    /// `pytest`.
+    pub(super) fn pytest(&mut self, call: Call<'_>) {
+        for (option, value) in &call.args.options {
+            let Some(value) = *value else { continue };
+            match option.as_str() {
+                "-o" | "--override-ini" => self.pytest_setting(value),
+                "--cov-report" => self.report(value),
+                "-p" => {
+                    let is_known = |name: &str| name.starts_with("no:") || PLUGINS.contains(&name);
+                    if !value.text().is_some_and(is_known) {
+                        self.opaque("", "loads code by its name");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `-o name=value`.
+    fn pytest_setting(&mut self, value: Value<'_>) {
+        let Some((name, set)) = value.text().and_then(|text| text.split_once('=')) else {
+            self.opaque("", "changes a setting that can't be known");
+            return;
+        };
+        match name.trim() {
+            "cache_dir" | "log_file" | "junit_file" | "report_log" => {
+                self.change(&Word::plain(set), Change::Make, None);
+            }
+            "addopts" => self.options_of("pytest", Some(set)),
+            "pythonpath" => self.comes_from(&Word::plain(set)),
+            _ => {}
+        }
+    }
+
+    /// `--cov-report=html:folder`.
+    fn report(&mut self, value: Value<'_>) {
+        let place = match value.text() {
+            Some(text) => text.split_once(':').map(|(_, place)| Word::plain(place)),
+            None => Some(word_of(value)),
+        };
+        if let Some(place) = place {
+            self.change(&place, Change::Make, None);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `git fetch` and its kind: what is sent to whom while something is fetched.
+
+use super::Call;
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::walk::Walk;
+
+impl Walk<'_> {
+    /// `git fetch`, `git clone`, `git ls-remote`: an address that can't be known takes whatever it holds to its host.
+    /// To a remote that is named, a reference that can't be known says little; to an address it may say anything.
+    pub(super) fn git_remote(&mut self, call: Call<'_>) {
+        let Some((address, references)) = call.args.operands.split_first() else { return };
+        let sends = match address.known() {
+            None => true,
+            Some(address) => {
+                let is_name = !address.contains([':', '/']);
+                !is_name && references.iter().any(|word| word.known().is_none()) && call.name != "git-clone"
+            }
+        };
+        if sends {
+            self.sends_unknown();
+        }
+    }
+
+    /// `cmake -E rm`: commands that cmake has itself, read as the programs that they are.
+    pub(super) fn cmake(&mut self, call: Call<'_>) {
+        let Some(at) = call.words.iter().position(|word| word.text() == "-E") else { return };
+        let Some((verb, rest)) = call.words.get(at + 1..).and_then(<[Word]>::split_first) else { return };
+        let program = match verb.known() {
+            Some("rm" | "remove" | "remove_directory") => "rm",
+            Some("copy" | "copy_directory" | "copy_if_different" | "copy_directory_if_different") => "cp",
+            Some("rename") => "mv",
+            Some("make_directory") => "mkdir",
+            Some("touch" | "touch_nocreate") => "touch",
+            Some("create_symlink" | "create_hardlink") => "ln",
+            Some("env") => "env",
+            Some("time") => "time",
+            Some("chdir") => {
+                self.in_folder(None, |walk| walk.inner(rest.get(1..).unwrap_or_default(), call.input));
+                return;
+            }
+            Some("tar") => "tar",
+            Some(
+                "echo" | "echo_append" | "cat" | "compare_files" | "sleep" | "true" | "false" | "capabilities"
+                | "environment",
+            ) => return,
+            Some("md5sum" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum") => return,
+            Some(_) | None => {
+                self.opaque("", "runs what is given on the line");
+                return;
+            }
+        };
+        self.program(program, rest, call.input);
+    }
+
+    /// `uv pip install x` is `pip install x`.
+    pub(super) fn uv_pip(&mut self, call: Call<'_>) {
+        if let [verb, rest @ ..] = call.words
+            && verb.known() == Some("pip")
+        {
+            self.program("pip", rest, call.input);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Package managers of JavaScript, and runners of many packages at once: `npm run x`, `yarn x`, `lerna exec -- x`.
+//!
+//! What they run is a script of the project's, a tool that the project installed, or a command that the line names.
+
+use super::Call;
+use crate::gate::category::{DEPLOY, GIT_PUSH, OPAQUE_EXEC, PACKAGE_CHANGE};
+use crate::gate::effect::{Act, Verdict};
+use crate::gate::shell::Dialect;
+use crate::gate::shell::expand::Word;
+use crate::gate::shell::programs::{Reader, Words};
+use crate::gate::shell::walk::{Input, Walk};
+
+/// Names that are usual for scripts, and programs of another kind.
+const USUAL_SCRIPTS: [&str; 34] = [
+    "test", "start", "stop", "watch", "build", "install", "link", "env", "set", "kill", "time", "open", "format",
+    "check", "serve", "dev", "lint", "release", "deploy", "publish", "fix", "clean", "log", "update", "split", "host",
+    "make", "docker", "go", "help", "script", "screen", "sort", "clear",
+];
+
+impl Walk<'_> {
+    /// `npm`, `pnpm`, `yarn`, `bun`: what is run beyond the table's subcommands.
+    pub(super) fn scripts(&mut self, call: Call<'_>) {
+        // Code on the line is read where `bun` is a runtime.
+        let is_code = |word: &Word| matches!(word.text(), "-e" | "--eval" | "-p" | "--print");
+        if call.name == "bun" && call.words.first().is_some_and(is_code) {
+            return;
+        }
+        let asks = |word: &Word| matches!(word.text(), "-v" | "-h" | "--help" | "--version");
+        let only_options = call.words.iter().all(|word| word.text().starts_with('-'));
+        if call.name == "yarn" && only_options && !call.words.iter().any(asks) {
+            self.effect(Verdict::Ask, PACKAGE_CHANGE, Act::Other, None, "changes packages");
+        }
+        self.script_verb(call, call.words);
+    }
+
+    /// The words from a subcommand on.
+    fn script_verb(&mut self, call: Call<'_>, words: &[Word]) {
+        let valued = ["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F", "--loglevel"];
+        let Some((verb, rest)) = after_options(words, &valued).and_then(<[Word]>::split_first) else { return };
+        let Some(name) = verb.known() else {
+            self.opaque("", "a subcommand that can't be known");
+            return;
+        };
+        match name {
+            "run" | "run-script" | "rum" | "urn" | "task" => {
+                let valued = ["-w", "--workspace", "--filter", "--prefix", "-C", "--cwd"];
+                if let Some((script, given)) = after_options(rest, &valued).and_then(<[Word]>::split_first) {
+                    self.script(call, script, given);
+                }
+            }
+            "exec" | "x" => self.executed(call, rest),
+            "dlx" | "create" => {
+                let command = after_options(rest, &["-p", "--package"]).unwrap_or_default();
+                if name == "dlx" && command.first().and_then(Word::known).is_some_and(|name| self.programs.knows(name))
+                {
+                    self.inner(command, call.input);
+                }
+            }
+            "workspace" if call.name == "yarn" => {
+                self.program("yarn", rest.get(1..).unwrap_or_default(), call.input);
+            }
+            "workspaces" if call.name == "yarn" => {
+                let rest = rest.strip_prefix(&[Word::plain("foreach")]).unwrap_or(rest);
+                let valued = ["--from", "--include", "--exclude", "--jobs", "-j", "--since"];
+                if let Some(rest) = after_options(rest, &valued).filter(|rest| !rest.is_empty()) {
+                    self.program("yarn", rest, call.input);
+                }
+            }
+            _ if self.is_subcommand(call.name, name) => {}
+            // `yarn jest`, `pnpm build`: a script of the project's, or a tool that it installed.
+            _ if call.name != "npm" => {
+                if !self.script(call, verb, rest) {
+                    self.opaque("", "a subcommand that is not known");
+                }
+            }
+            _ => self.opaque("", "a subcommand that is not known"),
+        }
+    }
+
+    /// A script by its name; says whether anything is known of it. All but npm take a tool's name for the tool.
+    fn script(&mut self, call: Call<'_>, script: &Word, given: &[Word]) -> bool {
+        self.task(script);
+        self.passes_address(given);
+        let is_file = |name: &str| {
+            name.rsplit_once('.').is_some_and(|(_, ending)| {
+                matches!(ending, "js" | "ts" | "mjs" | "cjs" | "mts" | "cts" | "jsx" | "tsx" | "sh")
+            })
+        };
+        if call.name == "bun" && script.known().is_none_or(is_file) {
+            self.opaque("", "runs a file whose content is not known");
+            return true;
+        }
+        if let Some(name) = script.known()
+            && call.name != "npm"
+            && !USUAL_SCRIPTS.contains(&name)
+            && self.programs.knows(name)
+            && !name.contains('/')
+        {
+            self.program(name, given, call.input);
+            return true;
+        }
+        script.known().is_some_and(|name| USUAL_SCRIPTS.contains(&name))
+    }
+
+    /// `npm exec -- jest`, `npm exec -c 'jest'`, `pnpm exec jest`.
+    fn executed(&mut self, call: Call<'_>, words: &[Word]) {
+        let takes_code = |word: &Word| matches!(word.text(), "-c" | "--call" | "--shell-mode");
+        let valued = ["-p", "--package", "-w", "--workspace", "--filter"];
+        if let Some(at) = words.iter().take_while(|word| word.text().starts_with('-')).position(takes_code) {
+            self.joined_code(&words[at + 1..]);
+            return;
+        }
+        let fetches = |word: &Word| matches!(word.text(), "-p") || word.text().starts_with("--package");
+        if words.iter().take_while(|word| word.text().starts_with('-')).any(fetches) {
+            self.opaque("", "fetches a program and runs it");
+        }
+        let command = after_options(words, &valued).unwrap_or_default();
+        match command.first().and_then(Word::known) {
+            Some(name) if !name.contains('/') => drop(self.inner(command, call.input)),
+            Some(_) | None => self.opaque("", "fetches a program and runs it"),
+        }
+    }
+
+    /// Words that a shell gets as one line of code.
+    fn joined_code(&mut self, words: &[Word]) {
+        let known: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+        match known {
+            Some(words) => drop(self.foreign_code(Dialect::Sh, &words.join(" "), None, Input::Unknown)),
+            None => self.opaque("", "runs commands that can't be known"),
+        }
+    }
+
+    /// Whether the table has `verb` as a subcommand of `name`.
+    fn is_subcommand(&self, name: &str, verb: &str) -> bool {
+        self.programs.get(name).any(|entry| {
+            let first =
+                |words: &Words| words.iter().next().is_some_and(|words| words.split('|').any(|word| word == verb));
+            entry.rules.iter().any(|rule| first(&rule.words))
+        })
+    }
+
+    /// `deno`, `bun`: subcommands of a package manager, or a script that is run.
+    pub(super) fn runtime(&mut self, call: Call<'_>) {
+        let is_code = |word: &Word| matches!(word.text(), "-e" | "--eval" | "-p" | "--print");
+        if call.words.first().is_some_and(is_code) {
+            self.interpreter(Reader::Node, call);
+            return;
+        }
+        let first = call.words.iter().find(|word| !word.text().starts_with('-'));
+        let Some(verb) = first.and_then(|word| word.known()) else {
+            self.interpreter(Reader::Node, call);
+            return;
+        };
+        let rest = call.words.iter().skip_while(|word| word.known() != Some(verb)).skip(1);
+        let rest: Vec<Word> = rest.cloned().collect();
+        let is_elsewhere = |word: &Word| {
+            word.known().is_some_and(|text| {
+                text.contains("://") || text.starts_with("npm:") || text.starts_with("jsr:") || self.is_outside(text)
+            })
+        };
+        let elsewhere = rest.iter().filter(|word| !word.text().starts_with('-')).any(is_elsewhere);
+        match verb {
+            "eval" if call.name == "deno" => match rest.iter().find(|word| !word.text().starts_with('-')) {
+                Some(code) => {
+                    let words = [Word::plain("-e"), code.clone()];
+                    self.program("node", &words, call.input);
+                }
+                None => self.opaque("", "runs code that can't be known"),
+            },
+            "task" => {
+                let valued = ["-c", "--config", "--cwd"];
+                if let Some(task) = after_options(&rest, &valued).and_then(<[Word]>::first) {
+                    self.task(task);
+                }
+            }
+            "test" | "bench" | "lint" | "fmt" | "check" if elsewhere => {
+                self.opaque("", "runs code from elsewhere");
+            }
+            _ if self.is_subcommand(call.name, verb) => {}
+            _ => self.opaque("", "runs a file whose content is not known"),
+        }
+    }
+
+    /// `lerna`, `nx`, `turbo`: one task or command in many packages.
+    pub(super) fn workspace(&mut self, call: Call<'_>) {
+        let valued = [
+            "--scope", "--ignore", "--since", "--filter", "-F", "--concurrency", "-p", "--projects", "-t", "--target",
+            "--targets", "--parallel", "--base", "--head", "--cwd", "--exclude", "-c", "--configuration",
+        ];
+        let Some((verb, rest)) = after_options(call.words, &valued).and_then(<[Word]>::split_first) else { return };
+        match (call.name, verb.known()) {
+            ("lerna" | "nx", Some("exec")) => {
+                let command = after_options(rest, &valued).unwrap_or_default();
+                match command {
+                    [only] => self.joined_code(std::slice::from_ref(only)),
+                    command => drop(self.inner(command, call.input)),
+                }
+            }
+            ("lerna", Some("version")) => {
+                if !rest.iter().any(|word| word.text() == "--no-push") {
+                    self.effect(Verdict::External, GIT_PUSH, Act::Other, None, "tags and pushes what it versions");
+                }
+            }
+            ("nx", Some("release")) => {
+                if !rest.iter().any(|word| matches!(word.text(), "--dry-run" | "-d")) {
+                    self.effect(Verdict::External, DEPLOY, Act::Other, None, "publishes a release");
+                }
+            }
+            ("lerna" | "nx" | "turbo" | "moon" | "rush", Some("run" | "run-many" | "affected" | "run-one")) => {
+                rest.iter().filter(|word| !word.text().starts_with('-')).for_each(|word| self.task(word));
+            }
+            ("nx" | "turbo", Some(_)) => {
+                self.task(verb);
+                if call.name == "turbo" {
+                    rest.iter().filter(|word| !word.text().starts_with('-')).for_each(|word| self.task(word));
+                }
+            }
+            (_, Some(_)) => {}
+            (_, None) => {
+                self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Other, None, "runs a task that can't be known");
+            }
+        }
+    }
+}
+
+/// `words` without the options before the first that is none; nothing if an option can't be known.
+pub(super) fn after_options<'a>(words: &'a [Word], valued: &[&str]) -> Option<&'a [Word]> {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if word.known() == Some("--") {
+            return words.get(at + 1..);
+        }
+        if !word.text().starts_with('-') {
+            break;
+        }
+        at += 1 + usize::from(valued.contains(&word.text()));
+    }
+    words.get(at..)
+}
