@@ -57,13 +57,23 @@ pub fn tried(plan: &Plan<'_>, no_shell: bool) -> anyhow::Result<Tried> {
     Ok(Tried { sandbox: Arc::new(sandbox.without(missing)), found: Some(found) })
 }
 
-/// What a self-test finds here.
+/// What there is of a sandbox here.
+pub struct Found {
+    pub test: SelfTest,
+    /// What commands see of the operator's home.
+    pub home: Vec<PathBuf>,
+    /// Where the caches of commands are kept for this working folder; the folder may not be there yet.
+    pub caches: Option<PathBuf>,
+}
+
+/// Returns what a self-test finds here, and what commands see of the operator's home.
 ///
 /// # Errors
 ///
 /// If a setting can't be used, or the test itself can't be set up.
-pub fn found(plan: &Plan<'_>) -> anyhow::Result<SelfTest> {
-    find(&sandbox(plan)?)
+pub fn found(plan: &Plan<'_>) -> anyhow::Result<Found> {
+    let sandbox = sandbox(plan)?;
+    Ok(Found { test: find(&sandbox)?, home: sandbox.shown_in_home(), caches: sandbox.caches_folder() })
 }
 
 fn find(sandbox: &Sandbox) -> anyhow::Result<SelfTest> {

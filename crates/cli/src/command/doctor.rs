@@ -46,8 +46,19 @@ struct Report {
     home: String,
     checks: Vec<Check>,
     settings: Vec<Setting>,
+    /// What commands can read of the operator's home.
+    home_readable: Vec<String>,
+    /// What commands fetched and built for this working folder, kept apart from the operator's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<Cache>,
     not_yet: Vec<&'static str>,
     notices: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cache {
+    folder: String,
+    bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -94,6 +105,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
         sitting::adapter(&settings.adapter.value).map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
     let mut notices: Vec<String> = settings.notices.iter().map(ToString::to_string).collect();
     notices.extend(settings::strangers(&supplies.keys));
+    let (sandbox_check, home_readable, cache) = sandboxed(&settings)?;
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         home: home.root().display().to_string(),
@@ -104,9 +116,11 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
             adapter(&settings.adapter.value, equipment.as_ref()),
             program("git"),
             program("bash"),
-            sandboxed(&settings)?,
+            sandbox_check,
         ],
         settings: rows(&settings, equipment.as_ref()),
+        home_readable,
+        cache,
         not_yet: NOT_YET.to_vec(),
         notices,
     };
@@ -245,6 +259,17 @@ fn text(report: &Report) -> String {
     for row in &report.settings {
         text.push_str(&format!("  {:<width$} {}  (from {})\n", row.name, row.value, row.from));
     }
+    text.push_str("\ncommands can read of your home\n");
+    for path in &report.home_readable {
+        text.push_str(&format!("  {}\n", visible_text(path)));
+    }
+    if report.home_readable.is_empty() {
+        text.push_str("  nothing\n");
+    }
+    if let Some(cache) = &report.cache {
+        let folder = visible_text(&cache.folder);
+        text.push_str(&format!("\ncaches of commands here\n  {folder}  ({} KiB; may be removed)\n", cache.bytes >> 10));
+    }
     text.push_str("\nnot there yet\n");
     for gap in &report.not_yet {
         text.push_str(&format!("  - {gap}\n"));
@@ -298,8 +323,9 @@ fn writable_workdir(workdir: &Path) -> Check {
     Check { what: "workdir", ok, detail }
 }
 
-/// What the kernel keeps commands from, tried now. A wall that is missing fails where it is required.
-fn sandboxed(settings: &Settings) -> anyhow::Result<Check> {
+/// What the kernel keeps commands from, tried now, and what they can read of the home. A wall that is missing fails
+/// where it is required.
+fn sandboxed(settings: &Settings) -> anyhow::Result<(Check, Vec<String>, Option<Cache>)> {
     let mode = sandbox::mode(settings.sandbox.mode.as_ref())?;
     let plan = Plan {
         config: &settings.sandbox,
@@ -307,7 +333,7 @@ fn sandboxed(settings: &Settings) -> anyhow::Result<Check> {
         home: &settings.home,
         runtime_home: Path::new(&settings.runtime_home),
     };
-    let found = sandbox::found(&plan)?;
+    let sandbox::Found { test: found, home, caches } = sandbox::found(&plan)?;
     let detail = match mode {
         Mode::Off => "switched off: commands can do what you can".to_owned(),
         Mode::Best | Mode::Required if found.is_whole() => {
@@ -316,7 +342,21 @@ fn sandboxed(settings: &Settings) -> anyhow::Result<Check> {
         }
         Mode::Best | Mode::Required => format!("missing: {}", sandbox::lacks(&found)),
     };
-    Ok(Check { what: "sandbox", ok: mode != Mode::Required || found.is_whole(), detail })
+    let check = Check { what: "sandbox", ok: mode != Mode::Required || found.is_whole(), detail };
+    let caches = caches.filter(|folder| folder.is_dir());
+    let cache = caches.map(|folder| Cache { folder: folder.display().to_string(), bytes: bytes_below(&folder) });
+    Ok((check, home.iter().map(|path| path.display().to_string()).collect(), cache))
+}
+
+/// How many bytes the files below `folder` take.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_below(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
 }
 
 fn can_write(folder: &Path) -> bool {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
@@ -187,7 +188,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     if !args.ephemeral && !args.new {
         refuse_second(&home, &brief_id, args.answers.is_some())?;
     }
-    let temporary = args.ephemeral.then(tempfile::tempdir).transpose().context("can't make a temporary home")?;
+    let temporary = args.ephemeral.then(private_folder).transpose().context("can't make a temporary home")?;
     // What is kept goes to a place of its own; what the operator set, such as the list of hosts, still holds.
     let kept_in = temporary.as_ref().map_or_else(|| home.clone(), |folder| Home::new(folder.path(), None));
 
@@ -294,6 +295,11 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         notices::parked(&home)?;
     }
     Ok(sitting::ending(&ended))
+}
+
+/// A temporary folder that nobody else can look into.
+fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir()
 }
 
 /// How many bytes of a brief are read; that one of more than 256 KiB is too long is the reader's to say.

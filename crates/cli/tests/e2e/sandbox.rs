@@ -92,6 +92,61 @@ fn what_is_required_and_missing_keeps_a_run_from_beginning() {
 }
 
 #[test]
+fn doctor_shows_what_commands_can_read_of_the_home_and_what_they_cached() {
+    let home =
+        one_command("mkdir -p ~/.cache/x; echo 1 > ~/.cache/x/a; cat ~/letters; cat ~/.npmrc", "", json!(["go"]));
+    for (path, text) in
+        [(".cargo/bin/x", ""), (".ssh/id", ""), ("letters", "dear"), (".npmrc", "registry=https://h/\n")]
+    {
+        home.write(path, text);
+    }
+    let readable = |home: &TestHome| {
+        let said = home.run(&["doctor", "--json"]);
+        let report: Value = serde_json::from_str(&said.stdout).expect("a report");
+        (report["home_readable"].clone(), report["cache"]["bytes"].as_u64())
+    };
+    let expected = json!([home.path(".cargo/bin"), home.path(".npmrc")]);
+    assert_eq!(readable(&home), (expected, None));
+    let (_, journal) = run(&home, 0);
+    let content = event(&journal, "tool_result")["content"].as_str().expect("content");
+    assert!(content.contains("registry=https://h/") && !content.contains("dear"), "{content}");
+    assert!(readable(&home).1.is_some_and(|bytes| bytes > 0));
+    assert!(!home.path(".cache").exists());
+    home.write("home/config.toml", "[sandbox]\nread = ['~/letters']\n");
+    assert!(readable(&home).0.as_array().expect("paths").contains(&json!(home.path("letters"))));
+}
+
+#[test]
+fn a_command_that_a_wall_refused_is_told_which_and_what_would_allow_it() {
+    for (cmd, expected) in [
+        (
+            "touch /usr/x",
+            "The sandbox keeps commands from writing outside the working folder, which `/usr/x` is. `sandbox.write`",
+        ),
+        ("cat ~/letters", "`~/letters` is not there for them whether it exists or not. `sandbox.read`"),
+        ("echo x >> .git/config", "hooks or settings of a git repository"),
+        (
+            "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80))'",
+            "The network is off for this command.",
+        ),
+        ("ls absent", ""),
+    ] {
+        let home = one_command(cmd, "", json!(["go", "y"]));
+        home.write("letters", "dear");
+        let git = Command::new("git").args(["init", "-q"]).current_dir(home.path("work")).status();
+        assert!(git.expect("git").success());
+        home.run(&["run", "../brief.md", "--answers", "../answers.json"]);
+        let journal = home.journal(RUN);
+        let content = event(&journal, "tool_result")["content"].as_str().expect("content");
+        let notes = content.split_once("\n\nstdout:").expect("a result").0;
+        match expected {
+            "" => assert_eq!(notes.lines().count(), 1, "{content}"),
+            expected => assert!(notes.contains(expected), "{cmd}: {content}"),
+        }
+    }
+}
+
+#[test]
 fn a_setting_that_can_t_be_used_is_the_operators_to_mend() {
     for (config, problem) in [
         ("mode = 'bets'", "must be `off`, `best` or `required`, not `bets`"),

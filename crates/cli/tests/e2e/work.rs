@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,20 +20,25 @@ fn turn(cmd: &str) -> Value {
     json!({"text": "I do it.", "calls": [{"tool": "shell_exec", "args": {"cmd": cmd}}]})
 }
 
-/// A pipe in the test's folder, and what a command does to wait at it until the test lets it go on: not for ever.
+/// A pipe in a folder that commands see, and what a command does to wait at it until the test lets it go on: not for ever.
 fn gate(home: &TestHome, name: &str) -> String {
+    home.effects();
     pipe(home, name);
-    format!("test ! -p '{0}' || timeout 60 cat '{0}'", home.path(name).display())
+    format!("test ! -p '{0}' || timeout 60 cat '{0}'", place(home, name).display())
+}
+
+fn place(home: &TestHome, name: &str) -> PathBuf {
+    home.path(&format!("shared/{name}"))
 }
 
 fn pipe(home: &TestHome, name: &str) {
-    assert!(Command::new("mkfifo").arg(home.path(name)).status().expect("mkfifo").success());
+    assert!(Command::new("mkfifo").arg(place(home, name)).status().expect("mkfifo").success());
 }
 
 /// Waits until a command is at the gate. What is given holds it there.
 fn reached(home: &TestHome, name: &str) -> File {
     let without_waiting = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("a flag");
-    let open = || File::options().write(true).custom_flags(without_waiting).open(home.path(name)).ok();
+    let open = || File::options().write(true).custom_flags(without_waiting).open(place(home, name)).ok();
     until(&format!("no command came to the gate `{name}`"), open)
 }
 
@@ -74,7 +80,7 @@ fn killed() -> TestHome {
     let command = gate(&home, "gate");
     let (running, _held) = at_work(&home, &command);
     running.kill();
-    fs::remove_file(home.path("gate")).expect("removed");
+    fs::remove_file(place(&home, "gate")).expect("removed");
     home
 }
 
@@ -134,7 +140,7 @@ fn what_ctrl_c_interrupted_is_the_operators_to_resume() {
     running.signal(Signal::TERM);
     let interrupted = events_until_end(&mut running);
     drop(held);
-    fs::remove_file(home.path("gate")).expect("removed");
+    fs::remove_file(place(&home, "gate")).expect("removed");
     running.finish().expect_code(130);
     assert!(interrupted.contains("interrupted"), "{interrupted}");
     check_left(&home, 0, "");
@@ -190,7 +196,7 @@ fn a_run_that_ends_its_worker_each_time_is_left_after_three() {
         worker.until("\u{2192} shell_exec");
         worker.kill();
     }
-    fs::remove_file(home.path("gate")).expect("removed");
+    fs::remove_file(place(&home, "gate")).expect("removed");
     check_left(&home, 1, &format!("run {RUN} is left: it ended the process that drove it 3 times in a row"));
     home.run(&["resume", RUN]).expect_code(0).expect_text("completed");
 }
@@ -221,11 +227,11 @@ fn answered(home: &TestHome) -> [String; 3] {
 /// Three commands that wait for each other in a ring: none of them ends unless all are there at once.
 fn barrier(home: &TestHome) -> [String; 3] {
     home.effects();
-    let place = |name: &str| home.path(&format!("shared/{name}")).display().to_string();
+    let at = |name: &str| place(home, name).display().to_string();
     for name in ["1", "2", "3"] {
-        pipe(home, &format!("shared/{name}"));
+        pipe(home, name);
     }
-    let (one, two, three) = (place("1"), place("2"), place("3"));
+    let (one, two, three) = (at("1"), at("2"), at("3"));
     [
         format!("timeout 60 sh -c 'echo on > {one}; cat {three}'"),
         format!("timeout 60 sh -c 'cat {one}; echo on > {two}'"),
@@ -309,7 +315,7 @@ fn ctrl_c_stops_all_that_a_worker_drives_and_the_next_worker_goes_on() {
     }
     assert_eq!(events(&home, &runs[2], "run_resume").len(), 0, "it was never begun");
     for name in ["first", "second"] {
-        fs::remove_file(home.path(name)).expect("removed");
+        fs::remove_file(place(&home, name)).expect("removed");
     }
     home.run(&["work", "--once", "--jobs", "3"]).expect_code(0);
     for run in &runs {
@@ -328,11 +334,11 @@ fn a_pause_of_one_run_leaves_the_worker_to_the_others() {
     // The second is taken up only when the first was let go.
     let held_too = reached(&home, "second");
     drop(held);
-    fs::remove_file(home.path("first")).expect("removed");
+    fs::remove_file(place(&home, "first")).expect("removed");
     worker.signal(Signal::INT);
     worker.finish().expect_code(130);
     drop(held_too);
-    fs::remove_file(home.path("second")).expect("removed");
+    fs::remove_file(place(&home, "second")).expect("removed");
     home.run(&["work", "--once"]).expect_code(0);
     let ends = runs.each_ref().map(|run| events(&home, run, "run_end").len());
     assert_eq!(ends, [0, 1, 1], "what was paused stands, what the worker let go does not");

@@ -8,6 +8,8 @@
 #![cfg(target_os = "linux")]
 
 mod attacks;
+mod caches;
+mod credentials;
 mod layers;
 mod limits;
 mod repository;

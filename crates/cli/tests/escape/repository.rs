@@ -31,6 +31,15 @@ const SEPARATE: &str =
     "rm -rf work; git init -q --separate-git-dir kept work; cd work; echo 1 > f; git add f; git commit -qm one";
 const AWAY: &str = "rm -rf work; git init -q work; cd work; echo 1 > f; git add f; git commit -qm one; mv .git ../kept; ln -s ../kept .git";
 
+const SUBFOLDER: &str =
+    "rm -rf work; git init -q mono; cd mono; mkdir sub; echo 1 > sub/f; echo 1 > g; git add .; git commit -qm one
+    ln -s mono/sub ../work";
+const IN_SUBMODULE: &str = "rm -rf work; git init -q lib; cd lib; echo 1 > f; git add f; git commit -qm one; cd ..; git init -q super; cd super
+    git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -qm two; ln -s super/sub ../work";
+const NESTED: &str = "rm -rf work; git init -q work; cd work; echo 1 > f; echo vendor > .git/info/exclude; git add f; git commit -qm one
+    git init -q vendor/sub; cd vendor/sub; echo 1 > f; git add f; git commit -qm one; git config core.hooksPath .git/hooks";
+const NO_REPOSITORY: &str = "rm -rf work; git init -q kept; mkdir work";
+
 /// A name, how the world is set up, what is run, and where the operator's git is run.
 const ATTACKS: &[(&str, &str, &str, &str)] = &[
     (
@@ -157,12 +166,73 @@ const ATTACKS: &[(&str, &str, &str, &str)] = &[
         "cp -r .git/worktrees/beside e; evil e/config.worktree; echo $PWD/.git > e/commondir; mv .git/worktrees/beside old; ln -s $PWD/e .git/worktrees/beside",
         "beside",
     ),
+    ("settings of the repository above", SUBFOLDER, "evil ../.git/config", "work"),
+    ("a hook of the repository above", SUBFOLDER, "hook ../.git/hooks/pre-commit", "work"),
+    (
+        "a commondir in the repository above",
+        SUBFOLDER,
+        "cp -r ../.git e; chmod -R u+w e; evil e/config; mv e ../.git/e; echo e > ../.git/commondir",
+        "mono",
+    ),
+    ("a repository of its own in a subfolder", SUBFOLDER, "git init -q .; evil .git/config", "work"),
+    ("settings of the submodule that the workdir is", IN_SUBMODULE, "evil $(git rev-parse --git-dir)/config", "work"),
+    (
+        "the pointer of the submodule that the workdir is",
+        IN_SUBMODULE,
+        "rm -f .git; git init -q e; evil e/.git/config; echo gitdir: e/.git > .git",
+        "super",
+    ),
+    ("settings of a repository in another place", SEPARATE, "evil $(git rev-parse --git-dir)/config", "work"),
+    ("a hook of a repository that a link leads to", AWAY, "hook .git/hooks/pre-commit", "work"),
+    ("a hook in a nested repository", NESTED, "hook vendor/sub/.git/hooks/pre-commit", "work/vendor/sub"),
+    ("settings of a nested repository", NESTED, "evil vendor/sub/.git/config", "work/vendor/sub"),
+    (
+        "hooks of a nested repository in another place",
+        NESTED,
+        "hook vendor/sub/own/pre-commit; git -C vendor/sub config core.hooksPath own",
+        "work/vendor/sub",
+    ),
+    (
+        "a commondir in a nested repository",
+        NESTED,
+        "cd vendor/sub; cp -r .git e; evil e/config; mv e .git/e; echo e > .git/commondir",
+        "work/vendor/sub",
+    ),
+    (
+        "a nested repository swapped",
+        NESTED,
+        "cd vendor/sub; mv .git ../old; cp -r ../old .git; evil .git/config",
+        "work/vendor/sub",
+    ),
+    ("a repository that came", NESTED, "git init -q vendor/new; evil vendor/new/.git/config", "work/vendor/new"),
+    (
+        "a hook in a repository that came",
+        PLAIN,
+        "git init -q a/b/new; hook a/b/new/.git/hooks/pre-commit",
+        "work/a/b/new",
+    ),
+    ("a repository without a tree that came", PLAIN, "mkdir vendor; cd vendor; bare", "work/vendor"),
+    (
+        "a link to a repository that came",
+        PLAIN,
+        "mkdir -p e/in vendor; cd e/in; bare; cd ../..; ln -s ../e/in vendor/.git",
+        "work/vendor",
+    ),
+    (
+        "a repository in a folder that nobody can read, not in the index",
+        PLAIN,
+        "git init -q new/sub; evil new/sub/.git/config; chmod 0 new",
+        "work/new/sub",
+    ),
+    ("a repository where there was none", NO_REPOSITORY, "git init -q .; evil .git/config", "work"),
+    ("a hook where there was none", NO_REPOSITORY, "git init -q .; hook .git/hooks/pre-commit", "work"),
 ];
 
 /// What the attacks are made with.
 const WORDS: &str = r#"
 git() { command git -c user.name=a -c user.email=a@b "$@"; }
 evil() { printf '[core]\n\tfsmonitor = "touch %s/pwned; false"\n' $OUTSIDE >> $1; }
+hook() { mkdir -p ${1%/*}; printf '#!/bin/sh\ntouch %s/pwned\n' $OUTSIDE > $1; chmod +x $1; }
 bare() { cp .git/h HEAD 2>/dev/null || echo ref: refs/heads/x > HEAD; mkdir -p objects refs; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n' > config; evil config; }
 "#;
 
@@ -174,7 +244,10 @@ fn set_up(by: &str) -> World {
 
 fn is_run_by_git(world: &World, folder: &str) -> bool {
     world.operator("", "chmod u+rwx work work/.git work/new 2>/dev/null || true");
-    world.operator(folder, "git status || true; cd sub 2>/dev/null && git status || true");
+    world.operator(
+        folder,
+        "git status || true; git commit -q --allow-empty -m status || true; (cd sub 2>/dev/null && git status) || true",
+    );
     fs::remove_file(world.at("outside/pwned")).is_ok()
 }
 
@@ -188,11 +261,14 @@ fn the_operators_git_runs_nothing_that_a_command_left() {
         if is_run_by_git(&world, folder) {
             failed.push(format!("{name}: it was run\n{}{}", ended.stdout.text(), ended.stderr.text()));
         }
+        let init = if *by == NO_REPOSITORY { "git init -q; " } else { "" };
         let log = world.operator(
             "work",
-            "git log --oneline; touch by-operator; git add by-operator; git commit -qm two; git fsck",
+            &format!(
+                "{init}git log --oneline || true; touch by-operator; git add by-operator; git commit -qm two; git fsck"
+            ),
         );
-        if !log.contains("one") {
+        if *by != NO_REPOSITORY && !log.contains("one") {
             failed.push(format!("{name}: git does not work any more: {log}"));
         }
     }
@@ -250,10 +326,39 @@ fn ordinary_work_with_git_leaves_nothing_to_put_aside() {
                        git -c protocol.file.allow=always submodule --quiet add ./l added 2>/dev/null || git -c protocol.file.allow=always clone -q l added; git add added; git commit -qm two; git status"),
         (LINKED, "echo 2 > f; git commit -qam two; git checkout -qb side; git stash list; git log"),
         (LINK, "echo 2 > f; git commit -qam two; git log"),
+        (SUBFOLDER, "[ -z \"$(git status --short)\" ]; echo 2 > f; git commit -qam two; git log; git checkout -qb side; git tag t; git gc -q"),
+        (IN_SUBMODULE, "echo 2 > f; git commit -qam two; git log; git checkout -qb side; git gc -q"),
+        (SEPARATE, "echo 2 > f; git commit -qam two; git log; git checkout -qb side; git stash list; git gc -q"),
+        (AWAY, "echo 2 > f; git commit -qam two; git log; git checkout -qb side; git gc -q"),
+        (NESTED, "cd vendor/sub; echo 2 > f; git commit -qam two; git checkout -qb side; git gc -q; git config user.name b; git worktree add -q ../w; cd ../..
+                  rm -rf vendor; git init -q vendor/sub; git -C vendor/sub config user.email a@b; git init -q --bare x.git; git clone -q . y 2>/dev/null"),
+        (NO_REPOSITORY, "git init -q .; git config user.name a; echo 1 > f; git add f; git commit -qm one; git init -q in"),
     ] {
         let world = set_up(by);
         let ended = world.run(settings(Mode::Best), Network::Off, &format!("{WORDS}set -e\n{line}"));
         World::expect_whole(&ended);
         assert_eq!(ended.findings, [], "{line}");
     }
+}
+
+#[test]
+fn a_link_to_a_repository_of_somebody_else_is_put_aside() {
+    let world = set_up(NO_REPOSITORY);
+    let ended = world.run(
+        settings(Mode::Best),
+        Network::Off,
+        "ln -s $OUTSIDE/../kept/.git .git; echo gitdir: $OUTSIDE/../kept/.git > n; mkdir in; mv n in/.git",
+    );
+    let mut found: Vec<_> = ended.findings.iter().map(|finding| finding.path.clone()).collect();
+    found.sort();
+    assert_eq!(found, [world.at("work/.git"), world.at("work/in/.git")]);
+}
+
+#[test]
+fn a_home_that_is_a_repository_is_not_shown_for_that() {
+    let world = World::new();
+    world.operator("", "rm -rf work; git init -q home; mkdir home/project; ln -s home/project work");
+    let ended = world.run(settings(Mode::Best), Network::Off, "cat ../notes; git status; touch ../.git/x; ls -a ..");
+    let said = ended.stdout.text();
+    assert!(!said.contains("as it was") && !said.contains(".git"), "{said}");
 }

@@ -36,6 +36,11 @@ pub struct World {
     config: String,
 }
 
+/// The folder of cargo and the compiler.
+fn toolchain() -> PathBuf {
+    Path::new(env!("CARGO")).parent().unwrap().to_owned()
+}
+
 /// A sandbox to try, or none.
 pub fn settings(mode: Mode) -> Settings {
     Settings { mode, ..Settings::default() }
@@ -88,7 +93,8 @@ impl World {
 
     fn places(&self) -> Places {
         let runtime_home = Some(self.at("runtime"));
-        Places { workdir: self.at("work"), home: Some(self.at("home")), runtime_home, ..Places::default() }
+        let programs = Places::programs_of(&[("PATH".into(), toolchain().into_os_string())]);
+        Places { workdir: self.at("work"), home: Some(self.at("home")), runtime_home, programs, ..Places::default() }
     }
 
     /// What the operator does in the folder `folder` of the world, without a sandbox; says what was said.
@@ -115,7 +121,7 @@ impl World {
     fn run_as(&self, confinement: Confinement, line: &str) -> Ended {
         let name = self.root.file_name().unwrap().to_owned();
         let variables = [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".into()),
+            ("PATH", format!("/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{}", toolchain().display()).into()),
             ("HOME", self.at("home").into_os_string()),
             ("OUTSIDE", self.at("outside").into()),
             ("WORK", self.at("work").into()),

@@ -196,11 +196,47 @@ impl Importing<'_> {
 ///
 /// If git fails: the file is not there, or is no file of settings.
 pub(crate) fn settings(path: &Path) -> io::Result<Vec<String>> {
+    Ok(own_settings(path)?.into_iter().map(|(name, _)| name).collect())
+}
+
+/// The settings in the file `path`, without those that it includes: names with values. A name without a value has
+/// `None`.
+///
+/// # Errors
+///
+/// If git fails: the file is not there, or is no file of settings.
+pub(crate) fn own_settings(path: &Path) -> io::Result<Vec<(String, Option<String>)>> {
     let mut git = command(Path::new("/"), None);
-    git.args(["config", "--no-includes", "--null", "--name-only", "--list", "--file"]).arg(path);
-    let told = run(&mut git, |_| Ok(()))?;
-    let names = told.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    git.args(["config", "--no-includes", "--null", "--list", "--file"]).arg(path);
+    Ok(with_values(&run(&mut git, |_| Ok(()))?))
+}
+
+/// The settings in the file `path` of the user whose home is `home`, and in those that it includes for `folder`: names
+/// with values, in order. A name without a value has `None`.
+///
+/// # Errors
+///
+/// If git fails: the file is not there, or is no file of settings.
+pub(crate) fn settings_with_values(
+    path: &Path,
+    home: &Path,
+    folder: &Path,
+) -> io::Result<Vec<(String, Option<String>)>> {
+    let mut git = command(folder, None);
+    git.env("HOME", home).args(["config", "--includes", "--null", "--list", "--file"]).arg(path);
+    Ok(with_values(&run(&mut git, |_| Ok(()))?))
+}
+
+/// Names and values as git lists them with `--null`.
+fn with_values(told: &[u8]) -> Vec<(String, Option<String>)> {
+    let entries = told.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+    let entries = entries.map(|entry| String::from_utf8_lossy(entry).into_owned());
+    entries
+        .map(|entry| match entry.split_once('\n') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (entry, None),
+        })
+        .collect()
 }
 
 /// What is checked out in `workdir`: the branch's name, if there is one, and the commit, such as `main at

@@ -14,28 +14,56 @@ use super::repository::{MODULE_DEPTH_MAX, MODULES_MAX, led_to};
 use super::watch::{link_above, make_usable};
 use crate::rescue::git::{self, Git};
 
-/// Settings that run nothing and lead nowhere: what `git init` and `git clone` write. A star stands for any name.
-const PLAIN: [&str; 20] = [
+/// Settings that run nothing and lead nowhere: what `git init` and `git clone` write, and what tests and scripts set in
+/// repositories of their own. A star stands for any name.
+const PLAIN: &[&str] = &[
+    "advice.*",
     "branch.*.merge",
     "branch.*.rebase",
     "branch.*.remote",
+    "commit.gpgsign",
+    "core.abbrev",
+    "core.autocrlf",
     "core.bare",
+    "core.compression",
+    "core.eol",
     "core.filemode",
     "core.ignorecase",
     "core.logallrefupdates",
     "core.precomposeunicode",
+    "core.preloadindex",
+    "core.quotepath",
     "core.repositoryformatversion",
+    "core.safecrlf",
+    "core.sharedrepository",
     "core.symlinks",
+    "core.untrackedcache",
     "core.worktree",
     "extensions.objectformat",
     "extensions.refstorage",
+    "extensions.worktreeconfig",
+    "gc.auto",
+    "init.defaultbranch",
+    "merge.conflictstyle",
+    "merge.ff",
+    "pull.ff",
+    "pull.rebase",
+    "push.autosetupremote",
+    "push.default",
+    "receive.denycurrentbranch",
+    "receive.denynonfastforwards",
     "remote.*.fetch",
     "remote.*.tagopt",
     "remote.*.url",
     "submodule.*.active",
     "submodule.*.url",
     "submodule.active",
+    "tag.gpgsign",
+    "uploadpack.allowanysha1inwant",
+    "uploadpack.allowfilter",
+    "user.email",
     "user.name",
+    "user.useconfigonly",
 ];
 
 /// What is checked out from a repository, and the submodules that its index named before a command.
@@ -158,11 +186,15 @@ fn is_plain(folder: &Path) -> bool {
     let is_sample = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().ends_with(b".sample");
     let has_no_hooks =
         is_absent("hooks") || fs::read_dir(folder.join("hooks")).is_ok_and(|hooks| hooks.flatten().all(is_sample));
-    let is_plain_setting = |name: &String| PLAIN.iter().any(|plain| is_named(plain, name));
     is_absent("commondir")
         && is_absent("config.worktree")
         && has_no_hooks
-        && git::settings(&folder.join("config")).is_ok_and(|names| names.iter().all(is_plain_setting))
+        && git::settings(&folder.join("config")).is_ok_and(|names| names.iter().all(|name| is_plain_setting(name)))
+}
+
+/// Whether a setting runs nothing and leads nowhere, whatever its value.
+pub(super) fn is_plain_setting(name: &str) -> bool {
+    PLAIN.iter().any(|plain| is_named(plain, name))
 }
 
 fn is_named(plain: &str, name: &str) -> bool {
@@ -190,7 +222,7 @@ mod tests {
             ("submodule.x.update", false),
             ("filter.x.url", false),
         ] {
-            assert_eq!(PLAIN.iter().any(|plain| is_named(plain, name)), expected, "{name}");
+            assert_eq!(is_plain_setting(name), expected, "{name}");
         }
     }
 }

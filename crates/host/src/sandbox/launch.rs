@@ -139,8 +139,15 @@ fn report(policy: &Policy, layers: &Layers, channel: &mut Channel) -> Result<(),
 fn exec(policy: &Policy, layers: &Layers, argv: Vec<OsString>) -> Failure {
     let mut argv = argv.into_iter();
     let program = argv.next().unwrap_or_default();
-    let temp = if layers.has(Layer::Mounts) { PathBuf::from("/tmp") } else { policy.temp() };
-    let error = Command::new(program).args(argv).env("TMPDIR", temp).exec();
+    let has_mounts = layers.has(Layer::Mounts);
+    let temp = if has_mounts { PathBuf::from("/tmp") } else { policy.temp() };
+    let mut command = Command::new(program);
+    command.args(argv).env("TMPDIR", temp);
+    if !has_mounts {
+        // Where two files are copied for one variable, the first is the usual one.
+        command.envs(policy.copies.iter().rev().map(|copy| (&copy.variable, &copy.copy)));
+    }
+    let error = command.exec();
     Failure::Program(error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 

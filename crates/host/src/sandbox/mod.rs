@@ -12,11 +12,18 @@ mod policy;
 mod places;
 mod repository;
 mod watch;
+mod caches;
+mod credentials;
 mod embedded;
+mod folders;
+mod home;
 mod lost;
+mod nested;
 mod orders;
+mod refusals;
 mod report;
 mod settings;
+mod settings_copy;
 mod scratch;
 mod self_test;
 #[cfg(target_os = "linux")]
@@ -49,6 +56,7 @@ pub use launch::launched;
 #[cfg(not(target_os = "linux"))]
 pub use other::launched;
 
+pub use caches::{Cache, Layered};
 pub use layer::{Absent, Layer, Layers};
 pub(crate) use orders::{Orders, Probe};
 pub use places::Places;
@@ -56,6 +64,7 @@ pub use policy::{Limits, Network, Policy};
 pub(crate) use report::{Failure, Report};
 pub use self_test::{SelfTest, Wall, self_test};
 pub use settings::{Mode, Sandbox, Settings};
+pub use settings_copy::SettingsCopy;
 pub use watch::Finding;
 pub(crate) use watch::Watch;
 

@@ -48,17 +48,19 @@ fn rules(policy: &Policy, reach: Reach, has_mounts: bool) -> Result<RulesetStatu
     let ours: &[&str] =
         if has_mounts { &["/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/mqueue"] } else { &["/dev/pts"] };
     let temp = (!has_mounts).then(|| policy.temp());
-    let readable = if has_mounts {
+    let caches = policy.caches.iter().filter(|_| has_mounts).map(|cache| &cache.at);
+    let readable: Vec<PathBuf> = if has_mounts {
         // Hidden places are covered already, and what is on no list is not there to be listed.
-        policy.read.clone()
+        policy.read.iter().cloned().chain(policy.copies.iter().map(|copy| copy.at.clone())).collect()
     } else {
-        readable(&policy.read, &policy.hidden)
+        let copies = policy.copies.iter().map(|copy| copy.copy.clone());
+        readable(&policy.read, &policy.hidden).into_iter().chain(copies).collect()
     };
     let mut created = ruleset
         .create()?
         .add_rules(path_beneath_rules(readable, read))?
         .add_rules(path_beneath_rules(["/proc", "/sys"], read))?
-        .add_rules(path_beneath_rules(policy.write.iter().chain(&temp), write))?
+        .add_rules(path_beneath_rules(policy.write.iter().chain(&temp).chain(caches), write))?
         .add_rules(path_beneath_rules(ours, write))?
         .add_rules(path_beneath_rules(DEVICES, device))?;
     if has_mounts {

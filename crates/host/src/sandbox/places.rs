@@ -1,115 +1,50 @@
 //! Where things are on this machine, and what of it a command may see and change.
 //!
-//! Readable are the system's folders, the folders of programs, and the operator's home without its secrets;
-//! writable is the workdir, with the folders of its repository. Links are followed once, here.
+//! Readable are the system's folders, the folders of programs, and the tools in the operator's home; writable is the
+//! workdir, with the folders of its repository. Links are followed once, here. What of a home is a tool is in
+//! `home.rs`, what is hidden wherever it lies in `credentials.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::caches::Caches;
 use super::repository::Repository;
+use super::{credentials, home, settings_copy};
 
 /// Folders of the system: programs, libraries, settings. What is not there is left out.
 const SYSTEM: [&str; 17] = [
     "/bin", "/etc", "/gnu/store", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/nix/var/nix/profiles", "/opt",
     "/run/current-system", "/sbin", "/snap", "/usr", "/var/cache/fontconfig", "/var/lib/dpkg", "/var/lib/pacman",
 ];
-/// Files of the system that only root reads, and keys.
-const SYSTEM_SECRETS: [&str; 14] = [
-    "/etc/NetworkManager/system-connections",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/kubernetes",
-    "/etc/letsencrypt",
-    "/etc/rancher",
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/ssh/ssh_host_dsa_key",
-    "/etc/ssh/ssh_host_ecdsa_key",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/etc/ssh/ssh_host_rsa_key",
-    "/etc/ssl/private",
-    "/etc/wireguard",
+/// Variables that name folders of toolchains, and what of such a folder is shown; nothing for all of it.
+const TOOLCHAINS: [(&str, &[&str]); 20] = [
+    ("CARGO_HOME", &["bin", "env", "git", "registry"]),
+    ("CONDA_PREFIX", &[]),
+    ("CPATH", &[]),
+    ("GOMODCACHE", &[]),
+    ("GOPATH", &["bin", "pkg", "src"]),
+    ("GOROOT", &[]),
+    ("JAVA_HOME", &[]),
+    ("LIBRARY_PATH", &[]),
+    ("NODE_PATH", &[]),
+    ("NVM_DIR", &[]),
+    ("PKG_CONFIG_PATH", &[]),
+    ("PYENV_ROOT", &[]),
+    ("PYTHONPATH", &[]),
+    ("RBENV_ROOT", &[]),
+    ("RUSTUP_HOME", &[]),
+    ("SDKMAN_DIR", &["bin", "candidates", "libexec", "src"]),
+    ("SSL_CERT_DIR", &[]),
+    ("SSL_CERT_FILE", &[]),
+    ("VIRTUAL_ENV", &[]),
+    ("VOLTA_HOME", &[]),
 ];
-/// Places in a home that hold keys, passwords, sessions and what was typed.
-pub(super) const HOME_SECRETS: &[&str] = &[
-    ".android",
-    ".anthropic",
-    ".aws",
-    ".azure",
-    ".bash_history",
-    ".boto",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".composer/auth.json",
-    ".config/chromium",
-    ".config/composer/auth.json",
-    ".config/containers/auth.json",
-    ".config/doctl",
-    ".config/fish/fish_variables",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/github-copilot",
-    ".config/glab-cli",
-    ".config/google-chrome",
-    ".config/heroku",
-    ".config/hub",
-    ".config/op",
-    ".config/openai",
-    ".config/rclone",
-    ".colima",
-    ".config/sops",
-    ".docker/config.json",
-    ".docker/desktop",
-    ".docker/run",
-    ".electrum",
-    ".gem/credentials",
-    ".gemini",
-    ".git-credentials",
-    ".gnupg",
-    ".gradle/gradle.properties",
-    ".kaggle",
-    ".kube",
-    ".local/share/fish/fish_history",
-    ".local/share/keyrings",
-    ".m2/settings-security.xml",
-    ".m2/settings.xml",
-    ".mozilla",
-    ".my.cnf",
-    ".mysql_history",
-    ".netlify",
-    ".netrc",
-    ".node_repl_history",
-    ".npmrc",
-    ".nuget/NuGet/NuGet.Config",
-    ".oci",
-    ".orbstack",
-    ".password-store",
-    ".pgpass",
-    ".pki",
-    ".psql_history",
-    ".rd",
-    ".pypirc",
-    ".python_history",
-    ".s3cfg",
-    ".ssh",
-    ".subversion/auth",
-    ".terraform.d/credentials.tfrc.json",
-    ".terraformrc",
-    ".thunderbird",
-    ".vault-token",
-    ".yarnrc.yml",
-    ".zsh_history",
-];
-/// Variables that name folders of toolchains.
-const TOOLCHAINS: [&str; 12] = [
-    "CARGO_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "RBENV_ROOT", "RUSTUP_HOME", "SDKMAN_DIR",
-    "VIRTUAL_ENV", "VOLTA_HOME", "CONDA_PREFIX",
-];
+/// What of a toolchain's folder is a cache.
+const CACHES_OF_TOOLCHAINS: [&str; 4] = ["git", "pkg", "registry", "mod"];
+/// Folders beside a folder of programs that hold what these load.
+const BESIDE_PROGRAMS: [&str; 4] = ["include", "lib", "lib64", "libexec"];
 /// Where the names of hosts are looked up: a link to it leads where nothing else is shown.
 const RESOLVER: &str = "/etc/resolv.conf";
 
@@ -135,20 +70,65 @@ impl Places {
     #[must_use]
     pub fn programs_of(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
         let value = |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
-        let paths = value("PATH").into_iter().flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>());
-        let folders = TOOLCHAINS.iter().filter_map(|name| value(name)).map(PathBuf::from);
-        paths.chain(folders).filter(|path| path.is_absolute() && path.parent().is_some()).collect()
+        let listed = |value: &OsString| std::env::split_paths(value).collect::<Vec<_>>();
+        let home = value("HOME").map(Path::new);
+        let paths = value("PATH").into_iter().flat_map(listed).flat_map(|folder| with_neighbours(&folder, home));
+        let toolchains = TOOLCHAINS.iter().filter_map(|(name, parts)| Some((value(name)?, *parts)));
+        let toolchains = toolchains.flat_map(|(value, parts)| listed(value).into_iter().map(move |at| (at, parts)));
+        let folders = toolchains.flat_map(|(at, parts)| match parts {
+            [] => vec![at],
+            parts => parts.iter().map(|part| at.join(part)).collect(),
+        });
+        let settings =
+            value("CARGO_HOME").map(|at| Path::new(at).join("config.toml")).filter(|file| home::is_plain(file));
+        paths.chain(folders).chain(settings).filter(|path| path.is_absolute() && path.parent().is_some()).collect()
     }
 
     /// What may be read.
     pub(super) fn readable(&self) -> Vec<PathBuf> {
         let system = SYSTEM.iter().map(PathBuf::from);
         let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with("/run"));
-        let named = self.home.iter().chain(&self.programs).chain(&self.read).cloned();
-        let mut readable: Vec<PathBuf> = system.chain(resolver).chain(named).collect();
+        let tools = self.in_home().into_iter().chain(self.programs_beside_home());
+        let mut readable: Vec<PathBuf> = system.chain(resolver).chain(tools).chain(self.read.iter().cloned()).collect();
         let real: Vec<PathBuf> = readable.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
         readable.extend(real);
         tidy(readable)
+    }
+
+    /// What of the home may be read without the operator having named it.
+    fn in_home(&self) -> Vec<PathBuf> {
+        self.home.as_deref().map(home::shown).unwrap_or_default()
+    }
+
+    /// Folders of programs, without those by which the whole home would be shown.
+    fn programs_beside_home(&self) -> impl Iterator<Item = PathBuf> {
+        let shows_home = |path: &Path| self.home.as_deref().is_some_and(|home| home::is_around(path, home));
+        self.programs.iter().filter(move |path| !shows_home(path)).cloned()
+    }
+
+    /// What a command sees of the operator's home: paths that are there, as the home spells them.
+    #[must_use]
+    pub fn shown_in_home(&self) -> Vec<PathBuf> {
+        let Some(home) = &self.home else { return Vec::new() };
+        let copies = settings_copy::originals(home);
+        let named = self.read.iter().chain(&self.write).cloned();
+        let all = self.in_home().into_iter().chain(self.programs_beside_home()).chain(copies).chain(named);
+        let there = all.filter(|path| path.starts_with(home) && path.exists());
+        let all = tidy(there.collect());
+        let is_outermost = |path: &&PathBuf| !all.iter().any(|other| other != *path && path.starts_with(other));
+        all.iter().filter(is_outermost).cloned().collect()
+    }
+
+    /// The caches of package managers that commands of `workdir` fill; what doesn't last is in `passing`.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if a folder for them can't be made.
+    pub(super) fn caches(&self, workdir: &Path, home: &Path, passing: &Path) -> io::Result<Caches> {
+        let shown: Vec<PathBuf> = self.in_home().into_iter().chain(self.programs_beside_home()).collect();
+        let is_cache = |path: &&PathBuf| CACHES_OF_TOOLCHAINS.iter().any(|name| path.ends_with(name));
+        let folders: Vec<PathBuf> = shown.iter().filter(is_cache).cloned().collect();
+        Caches::make(workdir, home, self.runtime_home.as_deref(), (&shown, &folders), passing)
     }
 
     /// What may be changed.
@@ -160,35 +140,73 @@ impl Places {
     /// What must not be seen: of the system, of the home, and our own home. What the operator named is shown, and
     /// so is what the workdir lies in.
     pub(super) fn hidden(&self) -> Vec<PathBuf> {
-        let in_home = self.home.iter().flat_map(|home| HOME_SECRETS.iter().map(move |secret| home.join(secret)));
-        let in_toolchains =
-            self.programs.iter().flat_map(|folder| ["credentials", "credentials.toml"].map(|name| folder.join(name)));
-        let named = SYSTEM_SECRETS.iter().map(PathBuf::from).chain(in_home).chain(in_toolchains);
+        let workdir = fs::canonicalize(&self.workdir).unwrap_or_else(|_| self.workdir.clone());
+        let in_home = self.home.iter().flat_map(|home| {
+            let known = credentials::HOME.iter().map(move |secret| home.join(secret));
+            // A link may lead into the workdir, whose files are the project's.
+            let is_elsewhere = |path: &PathBuf| !fs::canonicalize(path).is_ok_and(|real| real.starts_with(&workdir));
+            known.chain(settings_copy::originals(home).filter(is_elsewhere))
+        });
+        let in_toolchains = self.programs.iter().flat_map(|folder| {
+            let around = [Some(folder.as_path()), folder.parent()].into_iter().flatten();
+            around.flat_map(|folder| credentials::IN_TOOLCHAINS.map(|name| folder.join(name)))
+        });
+        let named = credentials::SYSTEM.iter().map(PathBuf::from).chain(in_home).chain(in_toolchains);
         let named = named.chain(self.runtime_home.clone());
         // What is not there needs no covering, and what is a link is covered where it leads to.
         let real = named.filter_map(|path| fs::canonicalize(path).ok());
         let shown: Vec<PathBuf> =
             self.read.iter().chain(&self.write).filter_map(|p| fs::canonicalize(p).ok()).collect();
-        let workdir = fs::canonicalize(&self.workdir).unwrap_or_else(|_| self.workdir.clone());
         let mut hidden = Vec::new();
         for path in real.filter(|path| !shown.contains(path)) {
-            around(&path, &workdir, &mut hidden);
+            around(&path, std::slice::from_ref(&workdir), &mut hidden);
         }
+        hidden.extend(self.home_in_the_system(&shown, workdir.clone()));
         tidy(hidden)
+    }
+
+    /// What of the home must be covered if it lies in a folder of the system, which is shown as a whole.
+    fn home_in_the_system(&self, named: &[PathBuf], workdir: PathBuf) -> Vec<PathBuf> {
+        let Some(home) = self.home.as_ref().and_then(|home| fs::canonicalize(home).ok()) else { return Vec::new() };
+        let in_system =
+            |path: &Path| SYSTEM.iter().any(|system| fs::canonicalize(system).is_ok_and(|s| path.starts_with(s)));
+        // Nobody lives in a folder of the system itself: it only stands for having no home.
+        if !in_system(&home) || SYSTEM.iter().any(|system| Path::new(system) == home) {
+            return Vec::new();
+        }
+        let tools = self.in_home().into_iter().chain(self.programs_beside_home());
+        let mut shown: Vec<PathBuf> = tools.filter_map(|path| fs::canonicalize(path).ok()).collect();
+        shown.extend(named.iter().cloned());
+        shown.push(workdir);
+        let mut hidden = Vec::new();
+        around(&home, &shown, &mut hidden);
+        hidden
     }
 }
 
-/// Hides `path`, or if the workdir lies in it, everything else in it.
-fn around(path: &Path, workdir: &Path, hidden: &mut Vec<PathBuf>) {
-    if !workdir.starts_with(path) {
+/// A folder of programs and what these load from beside it; beside one in the `home` itself lies everything else.
+fn with_neighbours(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    match (folder.file_name().and_then(OsStr::to_str), folder.parent().filter(|above| Some(*above) != home)) {
+        // What is in there are links into the folder above.
+        (Some(".bin"), Some(above)) => folders.push(above.to_owned()),
+        (Some("bin"), Some(above)) => folders.extend(BESIDE_PROGRAMS.map(|name| above.join(name))),
+        _ => {}
+    }
+    folders
+}
+
+/// Hides `path`, or if some of `shown` lies in it, everything else in it.
+fn around(path: &Path, shown: &[PathBuf], hidden: &mut Vec<PathBuf>) {
+    if shown.iter().any(|shown| path == shown) {
+        return;
+    }
+    if !shown.iter().any(|shown| shown.starts_with(path)) {
         hidden.push(path.to_owned());
         return;
     }
-    if workdir == path {
-        return;
-    }
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        around(&entry.path(), workdir, hidden);
+        around(&entry.path(), shown, hidden);
     }
 }
 
@@ -215,11 +233,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let home = fs::canonicalize(folder.path()).expect("there");
         made(&home, &[".ssh", ".aws", ".config/git", "work"]);
-        let mut places = Places { workdir: home.join("work"), home: Some(home.clone()), ..Places::default() };
+        let workdir = home.join("work");
+        let mut places = Places { workdir, home: Some(home.clone()), read: vec![home.clone()], ..Places::default() };
         let own =
             |places: &Places| places.hidden().into_iter().filter(|path| path.starts_with(&home)).collect::<Vec<_>>();
         assert_eq!(own(&places), [home.join(".aws"), home.join(".ssh")]);
-        places.read = vec![home.join(".aws")];
+        places.read.push(home.join(".aws"));
         assert_eq!(own(&places), [home.join(".ssh")]);
     }
 
@@ -235,8 +254,36 @@ mod tests {
 
     #[test]
     fn programs_are_where_the_environment_says() {
-        let environment = [("PATH", "/a/bin:relative:/:/b"), ("CARGO_HOME", "/c"), ("OTHER", "/d")];
+        let environment = [
+            ("PATH", "/a/bin:relative:/:/b:/h/bin:/n/node_modules/.bin"),
+            ("GOPATH", "/c:/d"),
+            ("NVM_DIR", "/e"),
+            ("HOME", "/h"),
+            ("OTHER", "/f"),
+        ];
         let environment = environment.map(|(name, value)| (name.into(), value.into()));
-        assert_eq!(Places::programs_of(&environment), ["/a/bin", "/b", "/c"].map(PathBuf::from));
+        let expected = [
+            "/a/bin", "/a/include", "/a/lib", "/a/lib64", "/a/libexec", "/b", "/h/bin", "/n/node_modules/.bin",
+            "/n/node_modules", "/c/bin", "/c/pkg", "/c/src", "/d/bin", "/d/pkg", "/d/src", "/e",
+        ];
+        assert_eq!(Places::programs_of(&environment), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn of_a_home_only_tools_are_shown() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = fs::canonicalize(folder.path()).expect("there");
+        made(&home, &[".cargo/bin", ".ssh", "go/pkg", "letters", "own/bin", "own/lib", "work"]);
+        let programs = vec![home.join("own/bin"), home.join("own/lib"), home.clone(), home.join("work/..")];
+        let mut places = Places { workdir: home.join("work"), home: Some(home.clone()), programs, ..Places::default() };
+        let own = |places: &Places| {
+            let shown = places.readable().into_iter().filter(|path| path.starts_with(&home));
+            shown.collect::<Vec<_>>()
+        };
+        let tools = [".cargo/bin", "go/pkg", "own/bin", "own/lib"].map(|name| home.join(name));
+        assert_eq!(own(&places), tools);
+        assert_eq!(places.shown_in_home(), tools);
+        places.read = vec![home.join("letters")];
+        assert!(own(&places).contains(&home.join("letters")));
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::caches::Cache;
 use super::layer::Layer;
+use super::settings_copy::SettingsCopy;
 
 /// What a command is kept to. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +22,12 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// What it may change.
     pub write: Vec<PathBuf>,
+    /// Caches that it may fill, each in the place where tools look for it.
+    pub caches: Vec<Cache>,
     /// What it must not see, wherever that lies.
     pub hidden: Vec<PathBuf>,
+    /// Copies that it sees in the place of files which hold credentials beside settings.
+    pub copies: Vec<SettingsCopy>,
     /// What it must not change, though it lies in what it may change.
     pub protected: Vec<PathBuf>,
     /// What it may change and must not move away or put something else in the place of.

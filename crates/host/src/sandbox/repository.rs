@@ -5,7 +5,10 @@
 //! when a command has ended ([`watch`](super::watch)).
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use super::folders::is_git_folder;
 
 /// The most submodules that are looked at.
 pub(super) const MODULES_MAX: usize = 256;
@@ -17,8 +20,10 @@ const WORKTREES_MAX: usize = 256;
 /// A workdir's repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Repository {
-    /// Its folders that lie outside the workdir: those of a linked worktree.
+    /// Its folders that lie outside the workdir.
     pub(super) outside: Vec<PathBuf>,
+    /// What is checked out from it, if the workdir is a folder in that: git compares all of it.
+    pub(super) tree: Option<PathBuf>,
     /// What must not be changed.
     pub(super) protected: Vec<PathBuf>,
     /// What may be changed and not moved away: without it git takes the folder for no repository, and looks for
@@ -51,23 +56,50 @@ pub(super) enum GitFolderKind {
 }
 
 impl Repository {
-    /// The repository of `workdir`, if there is one.
+    /// The repository of `workdir`, if there is one: its own, or that of a folder which it lies in. The `home` and what
+    /// that lies in count for none: a command would see all of it.
     ///
-    /// A worktree's folders count only if they name this workdir in turn: the file that points to them is an
-    /// agent's to change, they are not. What another file or a link leads to counts only within the workdir: what lies
-    /// elsewhere can't be changed in any case.
-    pub(super) fn of(workdir: &Path) -> Self {
-        let own = workdir.join(".git");
-        let mut repository = Self::default();
-        let Ok(found) = fs::symlink_metadata(&own) else {
-            // The folder may be a repository itself, without anything checked out.
-            if ["HEAD", "objects", "refs"].iter().all(|name| workdir.join(name).exists()) {
-                repository.whole(workdir, None);
-            }
+    /// A worktree's folders count only if they name its tree in turn: the file that points to them is an agent's to
+    /// change, they are not. Another file or link counts wherever it leads: one that leads out of the workdir and was
+    /// not there before is put aside when a command has ended, so that those which are there are the operator's.
+    pub(super) fn of(workdir: &Path, home: Option<&Path>) -> Self {
+        let is_repository = |folder: &Path| fs::symlink_metadata(folder.join(".git")).is_ok();
+        if is_repository(workdir) {
+            return Self::checked_out_to(workdir, workdir);
+        }
+        // The folder may be a repository itself, without anything checked out.
+        if ["HEAD", "objects", "refs"].iter().all(|name| workdir.join(name).exists()) {
+            let mut repository = Self::default();
+            repository.whole(workdir, None);
             return repository;
-        };
+        }
+        let home = home.and_then(|home| fs::canonicalize(home).ok());
+        let own = rustix::process::geteuid().as_raw();
+        let above = workdir.ancestors().skip(1).find(|folder| is_repository(folder)).filter(|folder| {
+            let is_around_home = home.as_ref().is_some_and(|home| home.starts_with(folder));
+            let is_own = fs::metadata(folder).is_ok_and(|found| found.uid() == own);
+            is_own && !is_around_home && folder.parent().is_some()
+        });
+        match above {
+            Some(tree) => {
+                let found = Self::checked_out_to(tree, workdir);
+                let tree = (!found.folders.is_empty()).then(|| tree.to_owned());
+                Self { tree, ..found }
+            }
+            None => Self::default(),
+        }
+    }
+
+    /// The repository that is checked out to `tree`, which is the workdir or a folder that it lies in.
+    fn checked_out_to(tree: &Path, workdir: &Path) -> Self {
+        let own = tree.join(".git");
+        let mut repository = Self::default();
+        let Ok(found) = fs::symlink_metadata(&own) else { return repository };
         if found.is_dir() {
-            repository.whole(&own, Some(workdir));
+            if tree != workdir {
+                repository.outside.push(own.clone());
+            }
+            repository.whole(&own, Some(tree));
             return repository;
         }
         repository.pointers.push(own.clone());
@@ -77,15 +109,18 @@ impl Repository {
         if let Some((folder, common)) = linked(&own) {
             let settings = ["commondir", "config.worktree", "gitdir"].map(|name| folder.join(name));
             repository.protected.extend(settings);
-            let tree = Some(workdir.to_owned());
+            let tree = Some(tree.to_owned());
             repository.folders.push(GitFolder { at: folder.clone(), tree, kind: GitFolderKind::Own });
             repository.whole(&common, None);
             repository.outside = vec![folder, common];
         } else if let Some(real) = led_to(&own)
-            && real != workdir
-            && real.starts_with(workdir)
+            && !workdir.starts_with(&real)
+            && (real.starts_with(workdir) || is_git_folder(&real))
         {
-            repository.whole(&real, Some(workdir));
+            if !real.starts_with(workdir) {
+                repository.outside.push(real.clone());
+            }
+            repository.whole(&real, Some(tree));
         }
         repository
     }
@@ -194,11 +229,11 @@ mod tests {
         fs::write(work.join(".git"), format!("gitdir: {}\n", own.display())).expect("written");
         fs::write(own.join("commondir"), "../..\n").expect("written");
         fs::write(own.join("gitdir"), "/elsewhere/.git\n").expect("written");
-        assert_eq!(Repository::of(&work).folders, []);
-        assert_eq!(Repository::of(&work).protected, [work.join(".git")]);
+        assert_eq!(Repository::of(&work, None).folders, []);
+        assert_eq!(Repository::of(&work, None).protected, [work.join(".git")]);
         fs::create_dir_all(root.join("main/.git/worktrees/other")).expect("made");
         fs::write(own.join("gitdir"), format!("{}\n", work.join(".git").display())).expect("written");
-        let found = Repository::of(&work);
+        let found = Repository::of(&work, None);
         assert_eq!(found.outside, [own.clone(), root.join("main/.git")]);
         let folders: Vec<_> = found.folders.iter().map(|folder| (folder.at.clone(), folder.kind)).collect();
         let common = (root.join("main/.git"), GitFolderKind::Whole);
@@ -214,18 +249,18 @@ mod tests {
         fs::create_dir_all(git.join("modules/a/b")).expect("made");
         fs::write(git.join("HEAD"), "").expect("written");
         fs::write(git.join("modules/a/b/HEAD"), "").expect("written");
-        let found = Repository::of(folder.path());
+        let found = Repository::of(folder.path(), None);
         assert!(found.protected.contains(&git.join("modules/a/b/hooks")), "{found:?}");
         assert!(git.join("hooks").is_dir() && git.join("modules/a/b/hooks").is_dir());
 
         let other = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::symlink(&git, other.path().join(".git")).expect("linked");
-        let found = Repository::of(other.path());
+        let found = Repository::of(other.path(), None);
         assert_eq!((found.protected.len(), found.folders.len(), found.pointers.len()), (0, 0, 1));
 
         let root = fs::canonicalize(folder.path()).expect("there");
         fs::rename(root.join(".git"), root.join("g")).expect("moved");
         std::os::unix::fs::symlink("g", root.join(".git")).expect("linked");
-        assert!(Repository::of(&root).protected.contains(&root.join("g/config")));
+        assert!(Repository::of(&root, None).protected.contains(&root.join("g/config")));
     }
 }

@@ -17,6 +17,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_change, unmount,
 };
 
+use super::caches::Cache;
 use super::policy::Policy;
 
 /// How many links a path may lead through, as in the kernel.
@@ -47,6 +48,7 @@ pub(super) fn build(policy: &Policy, has_processes: bool) -> io::Result<()> {
     root.show(Path::new("/sys"), READ_ONLY | NO_DEVICES)?;
     for (path, show) in shown(policy)? {
         let done = match show {
+            Show::Cache(cache) => root.cache(cache),
             Show::Temporary => root.mount_at(&policy.temp(), path, NO_DEVICES),
             Show::ReadOnly => root.show(path, READ_ONLY | NO_DEVICES),
             Show::Writable => root.show(path, NO_DEVICES),
@@ -55,6 +57,10 @@ pub(super) fn build(policy: &Policy, has_processes: bool) -> io::Result<()> {
     }
     for path in &policy.hidden {
         root.hide(path, policy).map_err(|error| at(path, &error))?;
+    }
+    for copy in &policy.copies {
+        root.resolve(&copy.path).map_err(|error| at(&copy.path, &error))?;
+        root.mount_at(&copy.copy, &copy.at, READ_ONLY | NO_DEVICES).map_err(|error| at(&copy.at, &error))?;
     }
     // A folder is kept in its place before what lies in it.
     for path in policy.kept_in_place.iter().collect::<BTreeSet<_>>() {
@@ -68,7 +74,9 @@ pub(super) fn build(policy: &Policy, has_processes: bool) -> io::Result<()> {
 
 /// How a path is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Show {
+enum Show<'a> {
+    /// A cache is there that is the working folder's.
+    Cache(&'a Cache),
     ReadOnly,
     Writable,
     /// Our own temporary folder is there.
@@ -77,9 +85,12 @@ enum Show {
 
 /// Every path with how it is shown. A folder comes before what lies in it, so that the inner rule is the one
 /// that holds.
-fn shown(policy: &Policy) -> io::Result<BTreeMap<&Path, Show>> {
+fn shown(policy: &Policy) -> io::Result<BTreeMap<&Path, Show<'_>>> {
     let mut shown = BTreeMap::from([(Path::new("/tmp"), Show::Temporary), (Path::new("/var/tmp"), Show::Temporary)]);
-    shown.extend(policy.read.iter().map(|path| (path.as_path(), Show::ReadOnly)));
+    let is_cache = |path: &&PathBuf| policy.caches.iter().any(|cache| cache.path == **path || cache.at == **path);
+    let read = policy.read.iter().filter(|path| !is_cache(path));
+    shown.extend(read.map(|path| (path.as_path(), Show::ReadOnly)));
+    shown.extend(policy.caches.iter().map(|cache| (cache.at.as_path(), Show::Cache(cache))));
     shown.extend(policy.write.iter().map(|path| (path.as_path(), Show::Writable)));
     if shown.contains_key(Path::new("/")) {
         return Err(io::Error::other("a root of its own can't hold all of `/`"));
@@ -174,6 +185,31 @@ impl Root<'_> {
             mount_bind(source, &staged)?;
         }
         restrict(&staged, attributes, found.is_dir())
+    }
+
+    /// Shows a cache in its place, over the operator's own where that may be read. Where the kernel can't layer them,
+    /// the operator's own is there as it is.
+    fn cache(&self, cache: &Cache) -> io::Result<()> {
+        self.resolve(&cache.path)?;
+        let Some(layered) = &cache.layered else { return self.mount_at(&cache.kept, &cache.at, NO_DEVICES) };
+        let staged = self.staged(&cache.at);
+        make_place(&staged, true)?;
+        let mut options = Vec::new();
+        for (name, path) in [("lowerdir", &layered.below), (",upperdir", &cache.kept), (",workdir", &layered.workspace)]
+        {
+            options.extend_from_slice(name.as_bytes());
+            options.push(b'=');
+            options.extend(path.as_os_str().as_bytes().iter().flat_map(|byte| match byte {
+                b':' | b',' | b'\\' => vec![b'\\', *byte],
+                byte => vec![*byte],
+            }));
+        }
+        options.extend_from_slice(b",userxattr\0");
+        let options = CStr::from_bytes_with_nul(&options).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        match mount("overlay", &staged, "overlay", MountFlags::NOSUID | MountFlags::NODEV, options) {
+            Ok(()) => restrict(&staged, NO_DEVICES, false),
+            Err(_) => self.mount_at(&cache.at, &cache.at, READ_ONLY | NO_DEVICES),
+        }
     }
 
     /// `/proc`, of this pid namespace where that may be mounted.

@@ -6,9 +6,9 @@
 //! A folder is somebody's as long as its lock is held; the kernel gives it up with the process. Who makes a folder
 //! removes those whose lock nobody holds.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -18,6 +18,8 @@ use super::watch::{Finding, Watch};
 
 /// How our folders are called in the system's temporary folder.
 const PREFIX: &str = "adjutant-run-";
+/// What others may do in them: nothing. What commands leave there is the operator's alone.
+pub(super) const PRIVATE: u32 = 0o700;
 /// The file in each that is locked.
 const LOCK: &str = "lock";
 /// How many entries of the temporary folder are looked at: it may be everybody's, and full.
@@ -45,9 +47,10 @@ impl Scratch {
 
     fn new_in(place: &Path) -> io::Result<Self> {
         let findings = remove_abandoned(place);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-        for name in ["root", "tmp", "none"] {
-            fs::create_dir(folder.path().join(name))?;
+        let folder =
+            tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(PRIVATE)).tempdir_in(place)?;
+        for name in ["root", "tmp", "none", "settings"] {
+            fs::DirBuilder::new().mode(PRIVATE).create(folder.path().join(name))?;
         }
         File::create_new(folder.path().join("nothing"))?;
         // Locked before it has the name that others look for.
@@ -98,6 +101,7 @@ fn is_abandoned(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::embedded::Links;
+    use super::super::folders::Folders;
     use super::super::repository::Repository;
     use super::*;
 
@@ -112,7 +116,8 @@ mod tests {
         for folder in ["objects", "refs"] {
             fs::create_dir_all(workdir.join(".git").join(folder)).expect("made");
         }
-        let watch = Watch::of(&workdir, &Repository::of(&workdir), &Links::default(), None);
+        let watch =
+            Watch::of(&workdir, &Repository::of(&workdir, None), (&Links::default(), &Folders::default()), None);
         watch.kept(killed.path(), 0).expect("kept");
         fs::write(workdir.join(".git/commondir"), "e").expect("written");
         let Scratch { folder, _lock, .. } = killed;
@@ -130,6 +135,8 @@ mod tests {
         let found: Vec<_> = next.findings().iter().map(|finding| &finding.path).collect();
         assert_eq!(found, [&workdir.join(".git/commondir")]);
         assert!(!workdir.join(".git/commondir").exists());
+        let mode = |path: &Path| fs::metadata(path).expect("there").mode() & 0o7777;
+        assert_eq!((mode(next.path()), mode(&next.path().join("tmp"))), (PRIVATE, PRIVATE));
         assert!(living.path().exists() && next.path().exists(), "what is held stays");
         assert!(others.iter().all(|other| other.exists()), "what has no lock of ours stays");
         assert!(others[1].join(LOCK).exists(), "no link is followed");

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use super::layer::{Absent, Layer, Layers};
 use super::orders::Probe;
 use super::places::Places;
 use super::policy::Network;
+use super::scratch::PRIVATE;
 use super::settings::{Mode, Sandbox};
 use crate::custody::{Command, Confined, Confinement, run};
 
@@ -149,7 +151,10 @@ struct Ground {
 
 impl Ground {
     fn new() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("adjutant-test-").tempdir()?;
+        let folder = tempfile::Builder::new()
+            .prefix("adjutant-test-")
+            .permissions(fs::Permissions::from_mode(PRIVATE))
+            .tempdir()?;
         let root = fs::canonicalize(folder.path())?;
         let ground =
             Self { folder, root, tcp: TcpListener::bind("127.0.0.1:0")?, udp: UdpSocket::bind("127.0.0.1:0")? };

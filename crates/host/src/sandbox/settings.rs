@@ -4,17 +4,24 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::caches::{self, Caches};
 use super::embedded::Links;
-use super::layer::Layer;
+use super::folders::Folders;
+use super::layer::{Layer, Layers};
 use super::places::Places;
 use super::policy::{Limits, Network, Policy};
+use super::refusals::{self, Surroundings};
 use super::repository::{MODULES_MAX, Repository};
 use super::scratch::Scratch;
+use super::settings_copy::{self, SettingsCopy};
 use super::watch::{Finding, Watch};
 use crate::custody::{Confined, Confinement};
 
+/// The folder in a run's own for copies of the home's settings.
+const COPIES: &str = "settings";
 /// The folder in our home for what commands left in repositories.
 const ASIDE: &str = "aside";
 
@@ -72,6 +79,12 @@ pub struct Sandbox {
     /// Layers that are known to be missing, and that commands are run without.
     accepted: BTreeSet<Layer>,
     links: Links,
+    /// What is known of the folders below the workdir.
+    walked: Folders,
+    /// Copies of the home's settings, made once.
+    copies: Vec<SettingsCopy>,
+    /// Made for the first command.
+    caches: OnceLock<Caches>,
     /// Numbers the commands, for the files in which their watches are.
     commands: AtomicU64,
 }
@@ -83,13 +96,23 @@ impl Sandbox {
     ///
     /// The system's, if the folder can't be made.
     pub fn new(settings: Settings, places: Places, launcher: &Path) -> io::Result<Self> {
+        let scratch = Scratch::new()?;
+        let copies = match &places.home {
+            Some(home) if settings.mode != Mode::Off => {
+                settings_copy::make(home, &places.workdir, &fs::canonicalize(scratch.path())?.join(COPIES))?
+            }
+            Some(_) | None => Vec::new(),
+        };
         Ok(Self {
             settings,
             places,
-            scratch: Scratch::new()?,
+            scratch,
             launcher: launcher.to_owned(),
             accepted: BTreeSet::new(),
             links: Links::default(),
+            walked: Folders::default(),
+            copies,
+            caches: OnceLock::new(),
             commands: AtomicU64::new(0),
         })
     }
@@ -104,6 +127,35 @@ impl Sandbox {
     #[must_use]
     pub fn found_at_start(&self) -> &[Finding] {
         self.scratch.findings()
+    }
+
+    /// What a command sees of the operator's home: paths that are there.
+    #[must_use]
+    pub fn shown_in_home(&self) -> Vec<PathBuf> {
+        match self.settings.mode {
+            Mode::Off => self.places.home.iter().cloned().collect(),
+            Mode::Best | Mode::Required => self.places.shown_in_home(),
+        }
+    }
+
+    /// The caches that commands fill. Without a place for them tools have the operator's, as far as those may be read.
+    fn caches(&self) -> &Caches {
+        self.caches.get_or_init(|| {
+            let workdir = fs::canonicalize(&self.places.workdir);
+            let made = match (&self.places.home, workdir, fs::canonicalize(self.scratch.path())) {
+                (Some(home), Ok(workdir), Ok(passing)) => self.places.caches(&workdir, home, &passing).ok(),
+                _ => None,
+            };
+            made.unwrap_or_default()
+        })
+    }
+
+    /// Where caches of this working folder are kept that commands fill; the folder may not be there yet.
+    #[must_use]
+    pub fn caches_folder(&self) -> Option<PathBuf> {
+        let workdir = fs::canonicalize(&self.places.workdir).ok()?;
+        self.places.home.as_ref()?;
+        Some(caches::folder_of(self.places.runtime_home.as_deref()?, &workdir))
     }
 
     /// Has commands run without these layers from here on: the operator was told that they are missing.
@@ -137,7 +189,7 @@ impl Sandbox {
 
     /// The repository of `workdir` with the submodules that have their folder in it.
     fn repository(&self, workdir: &Path) -> Repository {
-        let mut repository = Repository::of(workdir);
+        let mut repository = Repository::of(workdir, self.places.home.as_deref());
         let mut next = 0;
         while let Some(folder) = repository.folders.get(next).filter(|_| next < MODULES_MAX).cloned() {
             next += 1;
@@ -151,6 +203,12 @@ impl Sandbox {
 
     fn policy_of(&self, places: &Places, repository: &Repository, network: Network, scratch: PathBuf) -> Policy {
         let wanted = self.settings.layers.iter().copied();
+        let hidden = places.hidden();
+        // What the operator named is shown as it is.
+        let copies = self.copies.iter().filter(|copy| hidden.contains(&copy.at)).cloned().collect();
+        let write = places.writable(repository);
+        let caches = if *places == self.places { self.caches().besides(&write) } else { Vec::new() };
+        let read = places.readable().into_iter().chain(repository.tree.clone()).collect();
         Policy {
             layers: self.settings.layers.clone(),
             required: match self.settings.mode {
@@ -164,9 +222,11 @@ impl Sandbox {
                 }
             },
             network,
-            read: places.readable(),
-            write: places.writable(repository),
-            hidden: places.hidden(),
+            read,
+            write,
+            caches,
+            hidden,
+            copies,
             protected: repository.protected.clone(),
             kept_in_place: repository.kept_in_place.clone(),
             scratch,
@@ -189,12 +249,27 @@ impl Sandbox {
                 let repository = self.repository(&workdir);
                 let aside = self.places.runtime_home.as_ref().map(|home| home.join(ASIDE));
                 let number = self.commands.fetch_add(1, Ordering::Relaxed);
-                let watch = Watch::of(&workdir, &repository, &self.links, aside);
+                let watch = Watch::of(&workdir, &repository, (&self.links, &self.walked), aside);
                 let watch = watch.kept(&scratch, number)?;
                 let policy = self.policy_of(&self.places, &repository, network, scratch);
                 Confinement::Sandbox(Box::new(Confined { watch, ..self.confined(policy) }))
             }
         })
+    }
+
+    /// Says which wall a command that failed may have run into, and what would allow what it tried; empty if what it
+    /// printed is about none. `layers` is what held, `folder` where it began.
+    #[must_use]
+    pub fn explain(
+        &self,
+        network: Network,
+        layers: &Layers,
+        folder: &Path,
+        (stdout, stderr): (&str, &str),
+    ) -> Vec<String> {
+        let Ok(policy) = self.policy(network) else { return Vec::new() };
+        let around = Surroundings { policy: &policy, layers, folder, home: self.places.home.as_deref() };
+        refusals::notes(around, stdout, stderr)
     }
 
     pub(super) fn confined(&self, policy: Policy) -> Confined {

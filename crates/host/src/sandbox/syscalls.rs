@@ -87,6 +87,25 @@ const NAMESPACES: [libc::c_int; 7] = [
 /// Requests that put words into a terminal's input.
 const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
+/// Bits of a mode by which a program runs with the rights of its file's owner or group. Made inside, such a file would
+/// outlive the sandbox and give the operator's rights to others.
+const SET_ID: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+/// Calls that set a mode, with the place of that argument. `fchmodat2` has this number on every machine.
+const SETTING_MODES: &[(i64, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (452, 2), (libc::SYS_mknodat, 2)];
+/// Those that only this kind of machine has.
+#[cfg(target_arch = "x86_64")]
+const SETTING_MODES_HERE: &[(i64, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const SETTING_MODES_HERE: &[(i64, u8)] = &[];
+/// Calls that make a file if their flags say so, with the places of flags and mode.
+#[cfg(target_arch = "x86_64")]
+const OPENING: &[(i64, u8, u8)] = &[(libc::SYS_openat, 2, 3), (libc::SYS_open, 1, 2)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING: &[(i64, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
+/// Flags with which a file is made; without them the mode is whatever lies there. `O_TMPFILE` has a bit of its own
+/// beside that of folders.
+const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
 /// Filters the calls of this process and all that it starts.
 ///
 /// # Errors
@@ -94,8 +113,9 @@ const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 /// Why it is not filtered.
 pub(super) fn filter(reach: Reach) -> Result<(), String> {
     let machine = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
-    // glibc takes the older call when this one is not there; its flags lie in memory, where no filter sees them.
-    let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    // Programs take the older call when one of these is not there; their flags and modes lie in memory, where no
+    // filter sees them.
+    let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]);
     for (rules, errno) in [(absent, libc::ENOSYS), (denied(reach)?, libc::EPERM)] {
         let action = SeccompAction::Errno(errno.unsigned_abs());
         let filter = SeccompFilter::new(with_x32(rules), SeccompAction::Allow, action, machine);
@@ -125,6 +145,24 @@ fn denied(reach: Reach) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     rules.insert(libc::SYS_clone, clones.collect::<Result<_, _>>()?);
     let requests = TERMINAL_INPUT.iter().map(|request| all(vec![argument(1, SeccompCmpOp::Eq, *request)]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    rules.extend(set_id()?);
+    Ok(rules)
+}
+
+/// Denies to make a set-id file, or one of what is there. On folders too, where the bits are harmless: no filter sees
+/// what a path leads to. A folder still takes over the bit of the folder that it is made in.
+fn set_id() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+    let has = |place: u8, bits: u32| argument(place, SeccompCmpOp::MaskedEq(bits.into()), bits.into());
+    let mut rules = BTreeMap::new();
+    for (number, mode) in SETTING_MODES.iter().chain(SETTING_MODES_HERE) {
+        let denied = SET_ID.map(|bit| all(vec![has(*mode, bit)]));
+        rules.insert(*number, denied.into_iter().collect::<Result<_, _>>()?);
+    }
+    for (number, flags, mode) in OPENING {
+        let pairs = MAKING.iter().flat_map(|making| SET_ID.map(|bit| (making.cast_unsigned(), bit)));
+        let denied = pairs.map(|(making, bit)| all(vec![has(*flags, making), has(*mode, bit)]));
+        rules.insert(*number, denied.collect::<Result<_, _>>()?);
+    }
     Ok(rules)
 }
 

@@ -13,14 +13,17 @@ use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::embedded::{Links, Tree};
+use super::folders::Folders;
 use super::lost::Holdings;
+use super::nested::{Nested, Wrong};
 use super::repository::{GitFolder, GitFolderKind, Repository};
+use super::scratch::PRIVATE;
 
 /// The largest file that is put back, in bytes: far more than any setting has.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -45,6 +48,12 @@ pub(crate) struct Watch {
     /// The refs and objects that there are.
     #[serde(default)]
     held: Vec<Holdings>,
+    /// The repositories below the workdir that are not its own.
+    #[serde(default)]
+    nested: Nested,
+    /// What is known of the folders below the workdir.
+    #[serde(skip)]
+    walked: Folders,
     /// The file that it is in.
     #[serde(skip)]
     kept: Option<PathBuf>,
@@ -75,7 +84,7 @@ enum Rule {
 
 /// What is at a path, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum State {
+pub(super) enum State {
     Absent,
     /// A file and what it has; `None` for one that is too large or can't be read.
     File(Option<Vec<u8>>),
@@ -122,12 +131,19 @@ impl fmt::Display for Finding {
 
 impl Watch {
     /// How `repository` is now. What is found later is put into the folder `aside`.
-    pub(super) fn of(workdir: &Path, repository: &Repository, links: &Links, aside: Option<PathBuf>) -> Self {
-        if repository.folders.is_empty() && repository.pointers.is_empty() {
-            return Self::default();
-        }
+    pub(super) fn of(
+        workdir: &Path,
+        repository: &Repository,
+        (links, walked): (&Links, &Folders),
+        aside: Option<PathBuf>,
+    ) -> Self {
         let own = repository.folders.first().map(|folder| folder.at.clone());
-        let mut watch = Self { own, aside, places: Vec::new(), trees: Vec::new(), held: Vec::new(), kept: None };
+        let folders = repository.folders.iter().map(|folder| folder.at.clone());
+        let known: BTreeSet<PathBuf> = folders.chain(repository.pointers.iter().cloned()).collect();
+        let nested = Nested::of(workdir, &known, walked);
+        let (places, trees) = (Vec::new(), Vec::new());
+        let mut watch =
+            Self { own, aside, places, trees, held: Vec::new(), nested, walked: walked.clone(), kept: None };
         let mut seen = BTreeSet::new();
         let roots: Vec<&Path> =
             repository.outside.iter().map(PathBuf::as_path).chain(std::iter::once(workdir)).collect();
@@ -189,12 +205,10 @@ impl Watch {
 
     /// The same, on the disk in the folder `scratch` when this returns, until the command has ended.
     pub(super) fn kept(mut self, scratch: &Path, number: u64) -> io::Result<Self> {
-        if !self.places.is_empty() {
-            let path = scratch.join(format!("{FILE}{number}"));
-            let mut file = File::create_new(&path)?;
-            file.write_all(&serde_json::to_vec(&self)?)?;
-            self.kept = Some(path);
-        }
+        let path = scratch.join(format!("{FILE}{number}"));
+        let mut file = File::create_new(&path)?;
+        file.write_all(&serde_json::to_vec(&self)?)?;
+        self.kept = Some(path);
         Ok(self)
     }
 
@@ -223,7 +237,11 @@ impl Watch {
                 findings.extend(self.put_right(place));
             }
         }
-        let known: BTreeSet<&Path> = self.places.iter().map(|place| place.path.as_path()).collect();
+        let known: BTreeSet<PathBuf> = self.places.iter().map(|place| place.path.clone()).collect();
+        for Wrong { path, was } in self.nested.wrong(&known, &self.walked) {
+            findings.extend(self.put_right(&Place { path, was, rule: Rule::Same }));
+        }
+        let known: BTreeSet<&Path> = known.iter().map(PathBuf::as_path).chain(self.nested.folders()).collect();
         let mut left = super::repository::MODULES_MAX;
         for tree in &self.trees {
             for path in tree.strangers(&known, &mut left) {
@@ -303,7 +321,7 @@ impl Place {
 }
 
 impl State {
-    fn of(path: &Path) -> Self {
+    pub(super) fn of(path: &Path) -> Self {
         let Ok(found) = fs::symlink_metadata(path) else { return Self::Absent };
         if found.is_dir() {
             Self::Folder
@@ -368,9 +386,12 @@ pub(super) fn link_above(path: &Path) -> Option<PathBuf> {
 
 /// Moves what is at `path` into `folder` under a name that nothing has; says where it is.
 fn moved(path: &Path, folder: &Path) -> io::Result<PathBuf> {
-    fs::create_dir_all(folder)?;
+    fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().trim_start_matches('.').to_owned();
-    let place = tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(folder)?;
+    let place = tempfile::Builder::new()
+        .prefix(&format!("{name}-"))
+        .permissions(Permissions::from_mode(PRIVATE))
+        .tempdir_in(folder)?;
     let to = place.path().join(&name);
     // Moving a folder changes it: `..` in it is another.
     make_usable(path);
@@ -421,8 +442,9 @@ mod tests {
         }
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
         let workdir = root.join("work");
-        let repository = Repository::of(&workdir);
-        let watch = Watch::of(&workdir, &repository, &Links::default(), Some(root.join("home/aside")));
+        let repository = Repository::of(&workdir, None);
+        let watch =
+            Watch::of(&workdir, &repository, (&Links::default(), &Folders::default()), Some(root.join("home/aside")));
         let watch = watch.kept(&root, 1).expect("kept");
         assert_eq!(watch.settle(), []);
 
@@ -446,7 +468,8 @@ mod tests {
         let workdir = fs::canonicalize(place.path()).expect("there");
         let objects = workdir.join(".git/objects");
         fs::create_dir_all(&objects).expect("made");
-        let watch = Watch::of(&workdir, &Repository::of(&workdir), &Links::default(), None);
+        let watch =
+            Watch::of(&workdir, &Repository::of(&workdir, None), (&Links::default(), &Folders::default()), None);
         fs::set_permissions(&objects, Permissions::from_mode(0o0)).expect("set");
         assert_eq!(watch.settle(), []);
         assert_eq!(fs::metadata(&objects).expect("there").mode() & 0o7777, USABLE);

@@ -1,5 +1,6 @@
 //! `shell_exec`: a command line in a shell, in custody and in the sandbox.
 
+use std::path::Path;
 use std::time::Duration;
 
 use adjutant_core::tool::{ResolvedPath, ToolMeta, ToolOutput};
@@ -33,6 +34,7 @@ impl Inner {
                 return Err(invalid("shell_exec", &format!("`{name}` must be text without a NUL and not blank")));
             }
         }
+        let place = self.workdir.root().join(args.cwd.as_deref().unwrap_or("."));
         let folder = args.cwd.as_deref().unwrap_or(".");
         let folder = self.judged_place(folder, resolved).map_err(|error| error.result())?;
         let folder = self.workdir.open_folder(&folder).map_err(|error| refused(&error))?;
@@ -63,8 +65,20 @@ impl Inner {
                 return Err(cancelled(None));
             }
         }
-        let ended = custody::run(command, cancel).await;
-        ended.map(|ended| report(&ended, timeout_ms)).map_err(|error| not_started(&error))
+        let ended = custody::run(command, cancel).await.map_err(|error| not_started(&error))?;
+        let notes = self.notes(&ended, network, &place);
+        Ok(report(&ended, timeout_ms, &notes))
+    }
+
+    /// Which walls a command that failed may have run into, and what would allow what it tried.
+    fn notes(&self, ended: &Ended, network: Network, place: &Path) -> Vec<String> {
+        match &ended.layers {
+            Some(layers) if ended.exit_code != Some(0) => {
+                let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
+                self.sandbox.explain(network, layers, place, (&stdout, &stderr))
+            }
+            Some(_) | None => Vec::new(),
+        }
     }
 }
 
@@ -92,7 +106,7 @@ fn left_in_repository(ended: &Ended) -> String {
     format!("The repository is not as it was, where git follows, runs or needs it: {}. ", findings.join("; "))
 }
 
-fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
+fn report(ended: &Ended, timeout_ms: u64, notes: &[String]) -> ToolOutput {
     let truncated = ended.stdout.dropped() + ended.stderr.dropped() > 0;
     let exit_code = ended.exit_code.unwrap_or(-1);
     let meta = ToolMeta {
@@ -120,6 +134,10 @@ fn report(ended: &Ended, timeout_ms: u64) -> ToolOutput {
     }
     if ended.cause == Cause::Itself && ended.left_behind > 0 {
         first.push_str(" What it left running was ended.");
+    }
+    for note in notes {
+        first.push('\n');
+        first.push_str(note);
     }
     let left = left_in_repository(ended);
     first.insert_str(0, &left);

@@ -6,13 +6,13 @@ use std::process::Command;
 
 use crate::home::TestHome;
 
-/// A pipe with a name, in a test's folder.
+/// A pipe with a name, in the folder that commands may use beside the working folder.
 pub struct Gate(PathBuf);
 
 impl Gate {
     /// The one gate of a test, which may not be there yet, or not any more.
     pub fn of(home: &TestHome) -> Self {
-        Self(home.path("gate"))
+        Self(home.path("shared/gate"))
     }
 
     /// Puts it there: from here on commands wait at it.
