@@ -65,6 +65,20 @@ pub enum Confinement {
     Sandbox(Box<Confined>),
 }
 
+impl Confinement {
+    /// The same for something that is run before the command and changes nothing: the look at the repository is left
+    /// to the command, whose end it is.
+    #[must_use]
+    pub fn without_watch(&self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Sandbox(confined) => {
+                Self::Sandbox(Box::new(Confined { watch: Watch::default(), ..(**confined).clone() }))
+            }
+        }
+    }
+}
+
 /// A sandbox for one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confined {

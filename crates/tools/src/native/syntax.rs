@@ -54,7 +54,7 @@ pub(super) fn asking(command: &Command, args: Vec<OsString>) -> std::io::Result<
         environment: command.environment.clone(),
         timeout: TIMEOUT,
         stream_bytes_max: command.stream_bytes_max,
-        confinement: command.confinement.clone(),
+        confinement: command.confinement.without_watch(),
     })
 }
 
