@@ -562,7 +562,7 @@ fn an_ordinary_call_needs_only_what_its_tool_needs() {
 
 #[test]
 fn what_cannot_be_read_is_asked_about_whatever_is_authorized() {
-    let grant = json!([{"grant_id": "g", "action": "a", "reasoning": "r", "categories": ["*"], "lasts": "this_call",
+    let grant = json!([{"grant_id": "g", "action": "a", "reasoning": "r", "categories": ["*"], "scope": "this_call",
         "granted_at": "2026-01-01T00:00:00Z"}]);
     for cmd in ["ls\nfi", "echo \"x", "rm -r build; fi", "sh -c 'fi'", "ls \u{fffd}", "f() {"] {
         let call = json!({"tool": "shell_exec", "arguments": {"cmd": cmd}, "authorized_costs": ["*"]});

@@ -386,12 +386,12 @@ pub(super) fn held(held: &Held<'_>, findings: &[Vec<Finding>], turn: &str, scope
     question(QuestionKind::Destructive, text, Choice::Deny, options)
 }
 
-/// The parts of a call that are asked about, a line each. What is protected comes first and in whole.
+/// The parts of a call that are asked about, a line each. What is protected or can't be read comes first and in whole.
 fn found(findings: &[Finding]) -> String {
     let (protected, others): (Vec<_>, Vec<_>) = findings
         .iter()
         .filter(|finding| finding.matched.is_some())
-        .partition(|finding| finding.layer == Layer::Protected);
+        .partition(|finding| matches!(finding.layer, Layer::Protected | Layer::Call));
     let left_out = others.len().saturating_sub(FOUND_LINES_MAX);
     let shown = protected.iter().chain(others.iter().take(FOUND_LINES_MAX));
     let line = |finding: &&Finding| {

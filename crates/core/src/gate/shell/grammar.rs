@@ -128,17 +128,55 @@ enum Stop {
 impl Stop {
     fn fault(self, line: &str, tokens: &[Token]) -> Fault {
         let begin = tokens.first().map_or(0, |token| token.location().start.index);
-        match self {
+        // The parser takes a word that closes nothing for a word, and stops behind it.
+        let stopped = if let Self::TooLarge = self { None } else { stray(tokens) };
+        match stopped.map_or(self, Self::Near) {
             Self::AtEnd => Fault::new("it ends before a command is complete", line.trim_end().len().max(begin)),
             Self::TooLarge => Fault::new("longer, or deeper in one another, than is read", begin),
             Self::Near(at) => {
                 let token = tokens.iter().find(|token| token.location().start.index == at);
                 let text = token.map_or("?", Token::to_str);
-                let text = if text == "\n" { "the end of the line".to_owned() } else { format!("`{text}`") };
+                let text = if text == "\n" { "end of the line".to_owned() } else { format!("`{text}`") };
                 Fault::new(format!("unexpected {text}"), at)
             }
         }
     }
+}
+
+/// Where the first word stands that closes or continues what is not open.
+fn stray(tokens: &[Token]) -> Option<usize> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut begins = true;
+    for token in tokens {
+        let text = token.to_str();
+        let is_word = matches!(token, Token::Word(..));
+        // What each needs to be open, and what is open then.
+        let (needed, then): (&[&str], Option<&str>) = match text {
+            "if" | "while" | "until" | "for" | "case" | "{" => (&[], Some(text)),
+            "then" => (&["if"], Some("then")),
+            "elif" => (&["then"], Some("if")),
+            "else" => (&["then"], Some("else")),
+            "fi" => (&["then", "else"], None),
+            "do" => (&["while", "until", "for"], Some("do")),
+            "done" => (&["do"], None),
+            "esac" => (&["case"], None),
+            "}" => (&["{"], None),
+            _ => {
+                begins = !is_word;
+                continue;
+            }
+        };
+        if is_word && begins {
+            if !needed.is_empty() && !open.pop().is_some_and(|top| needed.contains(&top)) {
+                return Some(token.location().start.index);
+            }
+            open.extend(then);
+            begins = !matches!(text, "for" | "case");
+        } else {
+            begins = !is_word;
+        }
+    }
+    None
 }
 
 /// The tree of tokens.

@@ -16,8 +16,15 @@ use super::Dialect;
 
 /// How deep quotes and substitutions may lie in one another.
 const NESTING_MAX: u32 = 16;
-/// How many characters are looked at in all: what may be arithmetic or commands is read twice.
-const STEPS_MAX: u32 = 4_000_000;
+/// How many steps are made for each byte of a text: what may be arithmetic or commands is read twice.
+const STEPS_PER_BYTE: usize = 8;
+/// How many steps are made at least.
+const STEPS_MIN: usize = 4_096;
+
+/// How many steps are made in all, so that no text takes for ever.
+fn steps(text: &str) -> Cell<u32> {
+    Cell::new(u32::try_from(STEPS_MIN + STEPS_PER_BYTE * text.len()).unwrap_or(u32::MAX))
+}
 
 /// Why a line can't be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +43,7 @@ impl Fault {
 
 /// The tokens of `text`, and what stopped the reading, if it was not the end.
 pub(super) fn tokens(text: &str, dialect: Dialect) -> (Vec<Token>, Option<Fault>) {
-    let left = Cell::new(STEPS_MAX);
+    let left = steps(text);
     let mut lexer = Lexer::new(text, 0, dialect, 0, &left);
     let fault = lexer.commands(false).err();
     (lexer.tokens, fault)
@@ -44,19 +51,19 @@ pub(super) fn tokens(text: &str, dialect: Dialect) -> (Vec<Token>, Option<Fault>
 
 /// Where the `)` is that closes the commands which begin at `from`.
 pub(super) fn commands_end(text: &str, from: usize, dialect: Dialect) -> Option<usize> {
-    let left = Cell::new(STEPS_MAX);
+    let left = steps(text);
     Lexer::new(text, from, dialect, 0, &left).commands_end(from).ok()
 }
 
 /// Where the `))` begins that closes the arithmetic which begins at `from`; nothing if it is none.
 pub(super) fn arithmetic_end(text: &str, from: usize, dialect: Dialect) -> Option<usize> {
-    let left = Cell::new(STEPS_MAX);
+    let left = steps(text);
     Lexer::new(text, from, dialect, 0, &left).arithmetic_end(from)
 }
 
 /// Where the `}` is that closes the parameter which begins at `from`, within double quotes or not.
 pub(super) fn parameter_end(text: &str, from: usize, dialect: Dialect, is_quoted: bool) -> Option<usize> {
-    let left = Cell::new(STEPS_MAX);
+    let left = steps(text);
     let mut lexer = Lexer::new(text, from, dialect, 0, &left);
     lexer.parameter(&mut String::new(), is_quoted).ok()?;
     lexer.at.checked_sub(1)
@@ -64,13 +71,13 @@ pub(super) fn parameter_end(text: &str, from: usize, dialect: Dialect, is_quoted
 
 /// Where the bracket is that closes what begins at `from`.
 pub(super) fn group_end(text: &str, from: usize, open: char, close: char, dialect: Dialect) -> Option<usize> {
-    let left = Cell::new(STEPS_MAX);
+    let left = steps(text);
     Lexer::new(text, from, dialect, 0, &left).group_end(from, open, close).ok()
 }
 
 /// Where the `"` is that closes the double quotes whose text begins at `from`.
 pub(super) fn quotes_end(text: &str, from: usize, dialect: Dialect) -> Option<usize> {
-    let left = Cell::new(STEPS_MAX);
+    let left = steps(text);
     let mut lexer = Lexer::new(text, from, dialect, 0, &left);
     lexer.double_quoted(&mut String::new()).ok()?;
     lexer.at.checked_sub(1)

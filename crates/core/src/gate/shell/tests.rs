@@ -377,6 +377,8 @@ fn what_can_be_read_of_a_line_keeps_its_effects_and_the_rest_has_a_place() {
         ("git push --force origin main\necho \"x", &["push"], &["`\"` is never closed on line 2"]),
         ("rm -r build; fi", &["delete build"], &["unexpected `fi` on line 1"]),
         ("rm -r build && echo 'x", &["delete build"], &["`'` is never closed on line 1"]),
+        ("while true\ndone", &[], &["unexpected `done` on line 2", "unexpected `done` on line 2"]),
+        ("ls }\n}", &[], &["unexpected `}` on line 2"]),
         ("if true; then\nrm -r a\nfi\n)", &["delete a"], &["unexpected `)` on line 4"]),
         ("if true; then\nrm -r a", &["delete a"], &["it ends before a command is complete on line 2"]),
         ("f() {\nrm -r a\n", &["delete a"], &["it ends before a command is complete on line 2"]),

@@ -3,6 +3,8 @@
 
 /// How many pieces are looked at.
 const PIECES_MAX: usize = 64;
+/// How long a piece may be.
+const PIECE_BYTES_MAX: usize = 2 * 1024;
 /// How much of a text is looked at.
 const BYTES_MAX: usize = 64 * 1024;
 
@@ -19,7 +21,11 @@ pub(super) fn commands(text: &str) -> Vec<String> {
         for piece in text[..end].split(|c| separators.contains(c)) {
             let bare: String = piece.chars().filter(|c| !"'\"\\".contains(*c)).collect();
             let command = without_reserved(bare.trim_matches([' ', '\t', '$', '{', '}']));
-            if !command.is_empty() && !command.starts_with('#') && !found.iter().any(|known| known == command) {
+            if !command.is_empty()
+                && command.len() <= PIECE_BYTES_MAX
+                && !command.starts_with('#')
+                && !found.iter().any(|known| known == command)
+            {
                 found.push(command.to_owned());
             }
             if found.len() >= PIECES_MAX {
