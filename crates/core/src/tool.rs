@@ -115,7 +115,7 @@ pub struct ToolMeta {
     pub signal: Option<String>,
     /// The file that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<FileSeen>,
+    pub seen: Option<Box<FileSeen>>,
 }
 
 /// A file as an agent knows it: what it was when it was last read or written.

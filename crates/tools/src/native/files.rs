@@ -37,6 +37,7 @@ impl Inner {
             ));
         }
         let seen = self.whole_hash(&path, &contents).map(|hash| FileSeen { path: path.to_string(), hash, replaced });
+        let seen = seen.map(Box::new);
         let meta = ToolMeta { bytes: Some(read), truncated: Some(truncated), seen, ..ToolMeta::default() };
         Ok(ToolOutput { meta, ..ToolOutput::worked(content) })
     }
