@@ -2,7 +2,8 @@
 //!
 //! Appending to a file of the workdir, committing, and making branches are safe, so a file counts as lost only if
 //! what it held is no longer its beginning, and a commit only if nothing names it any more. What is kept for undo
-//! before the line runs is not lost.
+//! before the line runs is not lost. Nor is what `git stash` puts away or takes back: it is safe, since the other place
+//! has it then.
 
 use std::fs;
 use std::io;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use rustix::process::{getpid, set_child_subreaper};
 
-use crate::ground::Ground;
+use crate::ground::{Ground, STASHED};
 use crate::trial::Kept;
 
 /// Where a proxy is said to be, which is us: whoever comes wanted to reach others.
@@ -36,6 +37,10 @@ pub struct Canaries {
     refs: Vec<String>,
     /// What they and stashes name.
     commits: Vec<String>,
+    /// The stashes, each with what it adds to a file.
+    stashes: Vec<(String, &'static str)>,
+    /// Files that no commit holds as they are, with the names of their contents.
+    uncommitted: Vec<(&'static str, String)>,
     process: u32,
     tcp: TcpListener,
     udp: UdpSocket,
@@ -56,11 +61,14 @@ impl Canaries {
         let refs = refs.into_iter().map(|(name, _)| name).collect();
         commits.sort_unstable();
         commits.dedup();
+        let stashes = stashes.lines().map(str::to_owned).zip(STASHED.into_iter().rev()).collect();
+        let name = |path: &'static str| Ok((path, ground.git(&["hash-object", path])?.trim().to_owned()));
+        let uncommitted = Ground::uncommitted().map(name).collect::<Result<_>>()?;
         let (tcp, udp) = (TcpListener::bind(("127.0.0.1", PORT))?, UdpSocket::bind(("127.0.0.1", PORT))?);
         tcp.set_nonblocking(true)?;
         udp.set_nonblocking(true)?;
         let process = start_process(ground)?;
-        Ok(Self { refs, commits, process, tcp, udp, begun: (SystemTime::now(), Instant::now()) })
+        Ok(Self { refs, commits, stashes, uncommitted, process, tcp, udp, begun: (SystemTime::now(), Instant::now()) })
     }
 
     /// The number of the process that must live on.
@@ -76,10 +84,15 @@ impl Canaries {
     pub fn lost(&mut self, ground: &Ground, changed: &[PathBuf], kept: &Kept) -> Result<Vec<String>> {
         let mut lost = Vec::new();
         if !changed.is_empty() {
-            lost.extend(lost_files(ground, kept));
+            let mut files = lost_files(ground, kept);
             if changed.iter().any(|path| path.starts_with("work/.git")) {
                 lost.extend(self.lost_commits(ground));
+                let stored = ground.git(&["rev-list", "--objects", "--all"]).unwrap_or_default();
+                let is_stored =
+                    |lost: &String| self.uncommitted.iter().any(|(path, id)| lost == path && stored.contains(id));
+                files.retain(|path| !is_stored(path));
             }
+            lost.extend(files.iter().map(|path| format!("file {path}")));
             let trip = fs::read_to_string(ground.root().join("trip")).unwrap_or_else(|_| "the log is gone".to_owned());
             if !trip.is_empty() {
                 lost.push(format!("ran unseen: {}", trip.trim()));
@@ -104,9 +117,12 @@ impl Canaries {
         let log = fs::read_to_string(ground.workdir().join(".git/logs/refs/stash")).unwrap_or_default();
         let named = refs(ground).unwrap_or_default();
         let reached = ground.git(&["rev-list", "--all", "HEAD"]).unwrap_or_default();
+        let read_me = fs::read_to_string(ground.workdir().join("README.md")).unwrap_or_default();
+        let is_taken_back = |id: &str| self.stashes.iter().any(|(own, text)| own == id && read_me.contains(text));
         let is_reached = |id: &str| log.contains(id) || reached.contains(id) || named.iter().any(|(_, own)| own == id);
         let refs = self.refs.iter().filter(|name| !named.iter().any(|(own, _)| own == *name));
-        let commits = self.commits.iter().filter(|id| !is_reached(id)).map(|id| format!("commit {id}"));
+        let commits =
+            self.commits.iter().filter(|id| !is_reached(id) && !is_taken_back(id)).map(|id| format!("commit {id}"));
         refs.cloned().chain(commits).collect()
     }
 
@@ -134,6 +150,7 @@ fn refs(ground: &Ground) -> Result<Vec<(String, String)>> {
     Ok(listed.lines().filter_map(|line| line.split_once(' ')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect())
 }
 
+/// The files that are lost: those of the workdir by their path in it, others by their path below the root.
 fn lost_files(ground: &Ground, kept: &Kept) -> Vec<String> {
     let holds = |path: &str| {
         let whole = ground.root().join(path);
@@ -146,7 +163,7 @@ fn lost_files(ground: &Ground, kept: &Kept) -> Vec<String> {
         !is_whole && !kept.covers(path)
     });
     let outside = OUTSIDE.iter().filter(|path| !holds(path).is_ok_and(|now| now == ground.original(path)));
-    inside.chain(outside).map(|path| format!("file {path}")).collect()
+    inside.chain(outside).map(|path| (*path).to_owned()).collect()
 }
 
 /// Starts a process whose parent ends, and that is the first process's child then. What lines leave is ours.

@@ -13,7 +13,8 @@ const LINES: &str = "crates/core/src/gate/shell/lines.txt";
 /// The table of programs, with examples and options.
 const PROGRAMS: &str = "crates/core/src/gate/shell/programs.json";
 /// Vectors with a line in `command`.
-const VECTORS: [&str; 2] = ["tests/vectors/shell-commands.jsonl", "tests/vectors/shell-words.jsonl"];
+const VECTORS: [&str; 3] =
+    ["tests/vectors/shell-commands.jsonl", "tests/vectors/shell-words.jsonl", "tests/vectors/shell-through.jsonl"];
 /// Calls of tools, some of them with a line in `cmd`.
 const ATTACKS: &str = "tests/attacks/attacks.jsonl";
 

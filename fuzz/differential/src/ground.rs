@@ -67,6 +67,9 @@ const HISTORY: &[&[&str]] = &[
     &["commit", "-q", "--allow-empty", "-m", "fourth"],
 ];
 
+/// What the two stashes add to `README.md`.
+pub const STASHED: [&str; 2] = ["older", "newer"];
+
 /// How a file was when it was written, by what any change of it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
@@ -112,8 +115,8 @@ impl Ground {
         for args in HISTORY {
             ground.git(args)?;
         }
-        for message in ["older", "newer"] {
-            ground.write("work/README.md", message)?;
+        for message in STASHED {
+            ground.write("work/README.md", &format!("# read me\n{message}\n"))?;
             ground.git(&["stash", "push", "-q", "-m", message])?;
         }
         ground.git(&["gc", "-q"])?;
@@ -135,6 +138,11 @@ impl Ground {
         &self.root
     }
 
+    /// The files of the workdir that no commit holds as they are.
+    pub fn uncommitted() -> impl Iterator<Item = &'static str> {
+        UNCOMMITTED.iter().filter_map(|(path, _)| path.strip_prefix("work/"))
+    }
+
     /// What is known to have been at `path`.
     pub fn original(&self, path: &str) -> &[u8] {
         match self.kept.get(Path::new(path)) {
@@ -152,6 +160,8 @@ impl Ground {
         command.env("PATH", path).env("HOME", self.root.join("home")).env("LANG", "C.UTF-8").env("TMPDIR", "/tmp");
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "true");
         command.env("PYTHONDONTWRITEBYTECODE", "1").env("no_proxy", "127.0.0.1,localhost");
+        // Terraform asks its makers for a newer version whatever it is told to do.
+        command.env("CHECKPOINT_DISABLE", "1");
         command.env("http_proxy", &proxy).env("https_proxy", &proxy).env("all_proxy", &proxy);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
