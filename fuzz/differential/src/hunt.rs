@@ -36,6 +36,8 @@ pub struct Hunt {
     pub jobs: u64,
     /// How long a line may run.
     pub limit_ms: u64,
+    /// Lines to be tried instead of made ones.
+    pub given: Option<Vec<String>>,
 }
 
 /// What came of it.
@@ -107,7 +109,10 @@ impl<'a> Worker<'a> {
         let mut judged = 0;
         let mut index = self.hunt.from + job;
         while index < self.hunt.from + self.hunt.lines {
-            let line = self.mutator.line(self.hunt.seed, index);
+            let line = match &self.hunt.given {
+                None => self.mutator.line(self.hunt.seed, index),
+                Some(given) => usize::try_from(index).ok().and_then(|at| given.get(at)).cloned().unwrap_or_default(),
+            };
             if self.is_new(&line) {
                 judged += 1;
                 for shell in SHELLS {

@@ -19,9 +19,10 @@ mod ground;
 mod canaries;
 mod shrink;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 
 /// Look for lines that are called safe and destroy something
@@ -43,6 +44,9 @@ struct Args {
     /// How long a line may run, in milliseconds
     #[arg(long, default_value_t = 300)]
     limit_ms: u64,
+    /// Try the lines of this file instead, each a JSON string on a line of its own
+    #[arg(long, value_name = "FILE")]
+    given: Option<PathBuf>,
     /// Print the lines and what the reader says of them, and run none
     #[arg(long)]
     print: bool,
@@ -81,7 +85,9 @@ fn ended(well: Result<bool>) -> ExitCode {
 
 fn hunt(args: &Args) -> Result<bool> {
     let Args { seed, from, lines, jobs, limit_ms, .. } = *args;
-    let tally = hunt::Hunt { seed, from, lines, jobs, limit_ms }.run()?;
+    let given = args.given.as_deref().map(given).transpose()?;
+    let lines = given.as_ref().map_or(lines, |given| given.len() as u64);
+    let tally = hunt::Hunt { seed, from, lines, jobs, limit_ms, given }.run()?;
     let hunt::Tally { judged, run, found, unrepeated } = tally;
     println!(
         "seed {seed}: {judged} lines judged for bash and sh, {run} runs of safe ones, {found} found, {unrepeated} unrepeated"
@@ -89,9 +95,15 @@ fn hunt(args: &Args) -> Result<bool> {
     Ok(found == 0)
 }
 
+/// The lines of a file.
+fn given(path: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("can't read `{}`", path.display()))?;
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("no JSON string: {line}"))).collect()
+}
+
 fn print(args: &Args) -> Result<bool> {
     let mutator = mutate::Mutator::new()?;
-    let judge = judge::Judge::new(std::path::Path::new("/place"));
+    let judge = judge::Judge::new(Path::new("/place"));
     for index in args.from..args.from + args.lines {
         let line = mutator.line(args.seed, index);
         for (shell, dialect) in judge::SHELLS {
