@@ -328,9 +328,13 @@ impl<'a> Lexer<'a> {
                     }
                     break;
                 }
-                let line = self.here_line(here.is_quoted);
+                let (line, is_continued) = self.here_line(here.is_quoted);
                 let line = if here.strips_tabs { line.trim_start_matches('\t') } else { &line };
                 if line.strip_suffix('\n').unwrap_or(line) == here.tag {
+                    // bash puts the lines together before it looks for the end, dash looks at each.
+                    if is_continued && self.dialect == Dialect::Sh {
+                        return Err(Fault::new("a here-document whose last line is continued", from));
+                    }
                     break;
                 }
                 text.push_str(line);
@@ -342,9 +346,11 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// The next line with its line feed; one that is continued goes on, unless the end's word is quoted.
-    fn here_line(&mut self, is_quoted: bool) -> String {
+    /// The next line with its line feed, and whether it was continued; one that is goes on, unless the end's word is
+    /// quoted.
+    fn here_line(&mut self, is_quoted: bool) -> (String, bool) {
         let mut line = String::new();
+        let mut is_continued = false;
         loop {
             let rest = self.rest();
             let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
@@ -355,8 +361,11 @@ impl<'a> Lexer<'a> {
                 !is_quoted && slashes % 2 == 1
             });
             match continues {
-                Some(part) => line.push_str(&part[..part.len() - 1]),
-                None => return line + part,
+                Some(part) => {
+                    line.push_str(&part[..part.len() - 1]);
+                    is_continued = true;
+                }
+                None => return (line + part, is_continued),
             }
         }
     }
@@ -918,6 +927,7 @@ mod tests {
             ("a $(b <<E\nx)", Dialect::Bash, "a here-document that is never closed"),
             ("a <<E $(b\nc)\nE\n", Dialect::Bash, "a here-document whose line goes on in a substitution"),
             ("a \"${x:-'}'}\"", Dialect::Bash, "a quote in `\"${ }\"`, which shells read in two ways"),
+            ("a <<E\nE\\\n\nb", Dialect::Sh, "a here-document whose last line is continued"),
             ("a[1 2]=3", Dialect::Sh, "an index with spaces, which shells read in two ways"),
             ("a $'\\'", Dialect::Sh, "`$'` with an escaped quote, which shells read in two ways"),
         ] {
