@@ -92,6 +92,10 @@ impl Canaries {
                     |lost: &String| self.uncommitted.iter().any(|(path, id)| lost == path && stored.contains(id));
                 files.retain(|path| !is_stored(path));
             }
+            // What `git mv` moves is not lost.
+            if changed.iter().any(|path| path.ends_with(".git/index")) {
+                files.retain(|path| !is_moved(ground, changed, path));
+            }
             lost.extend(files.iter().map(|path| format!("file {path}")));
             let trip = fs::read_to_string(ground.root().join("trip")).unwrap_or_else(|_| "the log is gone".to_owned());
             if !trip.is_empty() {
@@ -164,6 +168,13 @@ fn lost_files(ground: &Ground, kept: &Kept) -> Vec<String> {
     });
     let outside = OUTSIDE.iter().filter(|path| !holds(path).is_ok_and(|now| now == ground.original(path)));
     inside.chain(outside).map(|path| (*path).to_owned()).collect()
+}
+
+/// Whether what a file of the workdir held is at another place now.
+fn is_moved(ground: &Ground, changed: &[PathBuf], path: &str) -> bool {
+    let original = ground.original(&format!("work/{path}"));
+    let is_other = |other: &&PathBuf| !other.ends_with(path) && !other.starts_with("work/.git");
+    changed.iter().filter(is_other).any(|other| fs::read(ground.root().join(other)).is_ok_and(|now| now == original))
 }
 
 /// Starts a process whose parent ends, and that is the first process's child then. What lines leave is ours.

@@ -149,7 +149,8 @@ impl Builder {
     }
 
     fn end(&mut self) {
-        self.holds_index |= may_be_index(&self.word.text) || may_be_index(&self.rest);
+        // The bracket may stand before the part that is not known, or in it.
+        self.holds_index |= may_be_index(&self.word.text) || may_run(&self.rest);
         self.holds_pipe |= is_pipe(&self.word.text) || is_pipe(&self.rest);
         self.rest.clear();
         // `[` alone is a program.
@@ -240,6 +241,7 @@ impl Walk<'_> {
                         && !rest.starts_with(": ")
                         && (!rest.starts_with(':') || rest[1..].starts_with(['-', '=', '+', '?']));
                     self.clues.note(Clue::Expression, (name.is_empty() || rest.starts_with(['[', ':'])) && !is_default);
+                    self.clues.note(Clue::Index, holds_quoted_command(&rest));
                     self.assigned_default(&name, &rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
@@ -367,7 +369,11 @@ impl Walk<'_> {
     /// Walks what runs in an arithmetic expression.
     pub(super) fn arithmetic(&mut self, text: &str) {
         self.clues.note(Clue::Expression, true);
-        if text.contains(['$', '`', '\\']) {
+        if text.contains("$'") {
+            // bash reads its escapes, and then what they stand for: `\x24` is a `$` by then.
+            self.hidden_code(text, Input::Unknown);
+            self.opaque(text, "arithmetic whose text is written in escapes");
+        } else if text.contains(['$', '`', '\\']) {
             self.embedded(text, true);
         } else if holds_commands(text) {
             // `((rm x))` is arithmetic to one shell and a command to another.
@@ -436,6 +442,12 @@ impl Walk<'_> {
             self.opaque(&text, "an index that runs commands");
         }
     }
+}
+
+/// Whether a text holds a command that does not run where the text stands, but does where it is read once more.
+fn holds_quoted_command(text: &str) -> bool {
+    let is_escaped = text.contains("\\$") || text.contains("\\`");
+    is_escaped || (text.contains('\'') && may_run(text))
 }
 
 /// Whether a text runs something where it is expanded.

@@ -207,7 +207,7 @@ fn program(tokens: &[Token], dialect: Dialect) -> Result<Node, Stop> {
         .map_err(|Unreadable| Stop::Near(tokens.first().map_or(0, |token| token.location().start.index)))
 }
 
-/// Something that the lexer never gives to the parser.
+/// Something that the lexer never gives to the parser, or a name that the shell computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unreadable;
 
@@ -317,6 +317,9 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
         ast::CompoundCommand::Coprocess(given) => {
             let body = Node::Subshell(Box::new(command(*given.body)?));
             let Some(name) = given.name else { return Ok(body) };
+            if !names_variable(&name.value) {
+                return Err(Unreadable);
+            }
             // Its name is a list of two descriptors afterwards.
             Node::Sequence(vec![
                 body,
@@ -362,6 +365,13 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
     })
 }
 
+/// Whether a word is a variable's name, or that of an element, as it stands.
+fn names_variable(word: &str) -> bool {
+    let name = word.split('[').next().unwrap_or_default();
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+}
+
 /// The list that a name stands for afterwards, which may be an element: `a[k]`.
 fn named(word: &str) -> Assignment {
     let (name, index) = word.split_once('[').map_or((word, None), |(name, index)| (name, Some(index)));
@@ -403,21 +413,32 @@ fn assignment(given: ast::Assignment) -> Assignment {
     };
     let is_scalar = matches!(given.value, ast::AssignmentValue::Scalar(_));
     let is_plain = index.is_none() && is_scalar && !given.append;
-    let has_keys =
-        matches!(&given.value, ast::AssignmentValue::Array(parts) if parts.iter().any(|(key, _)| key.is_some()));
-    let is_list = index.is_none() && !is_scalar && !given.append && !has_keys;
+    let is_indexed = index.is_some();
     let mut indexes: Vec<String> = index.into_iter().collect();
+    let before = indexes.len();
     let mut values = Vec::new();
     match given.value {
         ast::AssignmentValue::Scalar(word) => values.push(word.value),
         ast::AssignmentValue::Array(parts) => {
             for (key, word) in parts {
-                indexes.extend(key.map(|key| key.value));
+                indexes.extend(list_key(key.map(|key| key.value), &word.value));
                 values.push(word.value);
             }
         }
     }
+    let is_list = !is_indexed && !is_scalar && !given.append && indexes.len() == before;
     Assignment { name, values, indexes, is_plain, is_list }
+}
+
+/// The key of a part of a list. The parser ends it at the first `]`, shells at the one that closes it, so all that may
+/// belong to it is taken.
+fn list_key(key: Option<String>, value: &str) -> Option<String> {
+    let goes_on = value.contains("]=") || value.contains("]+=");
+    match key {
+        Some(key) if goes_on => Some(format!("{key}]={value}")),
+        Some(key) => Some(key),
+        None => value.strip_prefix('[').filter(|_| goes_on).map(str::to_owned),
+    }
 }
 
 fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {

@@ -146,7 +146,9 @@ impl Walk<'_> {
                 if !is_named && call.name != "unset" && !matches!(call.name, "getopts" | "let") {
                     self.opaque("", "sets variables that can't be known");
                 }
-                if let Some((name, _)) = word.text().split_once('=') {
+                if let Some((name, value)) = word.text().split_once('=') {
+                    // A list, whose keys are expressions.
+                    self.clues.note(Clue::Expression, value.starts_with('('));
                     let raw = self.typed_value(name);
                     self.assign(name.trim_end_matches('+'), &raw, None, None);
                 }
