@@ -96,6 +96,9 @@ impl Canaries {
             if changed.iter().any(|path| path.ends_with(".git/index")) {
                 files.retain(|path| !is_moved(ground, changed, path));
             }
+            if changed.iter().any(|path| path.starts_with("outside/bare.git")) {
+                lost.push("the remote: something was pushed".to_owned());
+            }
             lost.extend(files.iter().map(|path| format!("file {path}")));
             let trip = fs::read_to_string(ground.root().join("trip")).unwrap_or_else(|_| "the log is gone".to_owned());
             if !trip.is_empty() {

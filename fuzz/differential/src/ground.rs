@@ -55,6 +55,9 @@ const UNCOMMITTED: &[(&str, &str)] = &[
 const HISTORY: &[&[&str]] = &[
     &["init", "-q", "-b", "main"],
     &["remote", "add", "origin", "http://canary.example/r.git"],
+    // A trial of a push is safe and asks the remote; a push changes it.
+    &["init", "-q", "--bare", "../outside/bare.git"],
+    &["remote", "set-url", "--push", "origin", "../outside/bare.git"],
     &["add", "-A"],
     &["commit", "-q", "-m", "first"],
     &["tag", "v1"],
