@@ -269,8 +269,10 @@ fn named_paths(line: &str) -> Vec<String> {
     }
     let is_end = |c: char| c.is_whitespace() || "'\"`:,;()[]{}<>=\u{2018}\u{2019}\u{201c}\u{201d}".contains(c);
     paths.extend(line.split(is_end).map(str::to_owned));
-    // What has two slashes is an address, or the rest of one.
-    let is_path = |path: &String| path.contains('/') && !path.contains("//") && path.len() <= PATH_BYTES_MAX;
+    // What begins with two slashes is the rest of an address.
+    let is_path = |path: &String| {
+        path.contains('/') && !path.contains("://") && !path.starts_with("//") && path.len() <= PATH_BYTES_MAX
+    };
     paths.retain(|path| is_path(path) && !path.chars().any(char::is_control));
     paths
 }
@@ -326,6 +328,7 @@ mod tests {
             ("bash: ../x: Read-only file system", "which `/home/ann/x` is"),
             ("cat: /home/ann/.ssh/id: Permission denied", "list of places that hold credentials"),
             ("cat: /home/ann/letters: No such file or directory", "`sandbox.read`"),
+            ("cat: /home/ann//letters: No such file or directory", "`sandbox.read`"),
             ("cat: /home/ann/work/a: No such file or directory", ""),
             ("cat: /home/ann/.cargo/bin/a: No such file or directory", ""),
             ("cat: /a: No such file or directory", ""),
