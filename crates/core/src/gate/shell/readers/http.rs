@@ -6,6 +6,7 @@ use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::args::Value;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::option_variables::{PROXIES, is_this_machine};
+use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::Walk;
 
@@ -48,9 +49,14 @@ impl Walk<'_> {
         let goes_by = |option: &str| args.options.iter().any(|(given, _)| given == option);
         let is_detour = DETOURS.iter().any(|option| goes_by(option))
             || PROXIES.iter().any(|proxy| self.is_set_or_given(proxy))
-            || goes_by("-L") && addresses.iter().any(|word| word.known().is_none());
+            // Where a redirection leads is the other side's to say.
+            || ["-L", "--location", "--location-trusted"].iter().any(|option| goes_by(option));
         let stays_here = !is_detour && !addresses.is_empty() && addresses.iter().all(is_here);
         let sends_unknown = sends_what_is_not_shown(call);
+        // `-w '%output{file}'` writes there.
+        if args.values(&["-w", "--write-out"]).any(|value| value.text().is_none_or(|text| text.contains("%output{"))) {
+            self.change(&Word::unknown_operand(), Change::Replace, None);
+        }
         let (mut sends, deletes) = method(call);
         sends |= if is_curl { sends_body(call) } else { args.any(&WGET_SENDS) };
         let (verdict, category, reason) = if stays_here && !sends && !deletes {

@@ -49,6 +49,7 @@ impl Walk<'_> {
                 }
             }
             "exec" | "x" => self.executed(call, rest),
+            "node" if call.name != "npm" => drop(self.program("node", rest, call.input)),
             "dlx" | "create" => {
                 let command = after_options(rest, &["-p", "--package"]).unwrap_or_default();
                 if name == "dlx" && command.first().and_then(Word::known).is_some_and(|name| self.programs.knows(name))
