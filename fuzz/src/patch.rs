@@ -34,7 +34,7 @@ pub(crate) fn check(bytes: &[u8]) {
         assert!(path.split('/').all(|segment| !matches!(segment, "" | "." | "..")), "leaves the workdir: {path}");
         let is_seen = effects.iter().any(|effect| match &effect.act {
             Act::Write(target) | Act::Overwrite(target) | Act::Delete(target) => target.path == *path,
-            Act::Contact { .. } | Act::Unreadable | Act::Other => false,
+            Act::Contact { .. } | Act::Unreadable | Act::Denied { .. } | Act::Other => false,
         });
         assert!(is_seen, "the gate does not see that `{path}` changes");
         // Where files are renamed, content that is gone from one path may have gone on to another, even twice.
