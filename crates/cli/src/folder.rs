@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use adjutant_core::view::visible_line;
 use adjutant_store::Home;
-use adjutant_store::folders::{self, Claimed, FolderClaim, Occupant, Sharing};
+use adjutant_store::folders::{self, Claimant, Claimed, FolderClaim, Occupant, Sharing};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -78,12 +78,18 @@ impl Entered {
     }
 }
 
-/// Claims the folder for the run called `run`: at once, after waiting, or by the operator's word.
+/// Claims the folder for a run: at once, after waiting, or by the operator's word.
 ///
 /// # Errors
 ///
 /// [`HeldUp`] if [`Asked::Nobody`]; a failure with the ways out if the operator doesn't want to wait or is not there.
-pub fn enter(home: &Home, run: &str, workdir: &Path, args: &FolderArgs, asked: Asked) -> anyhow::Result<Entered> {
+pub fn enter(
+    home: &Home,
+    run: Claimant<'_>,
+    workdir: &Path,
+    args: &FolderArgs,
+    asked: Asked,
+) -> anyhow::Result<Entered> {
     let sharing = if args.share { Sharing::Beside } else { Sharing::Alone };
     let mut waits = false;
     loop {

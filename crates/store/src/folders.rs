@@ -65,6 +65,15 @@ pub enum Sharing {
     Beside,
 }
 
+/// Who claims a folder.
+#[derive(Debug, Clone, Copy)]
+pub enum Claimant<'a> {
+    /// A run that has no name yet, by the id of its brief.
+    New(&'a str),
+    /// A run by its name. An older process of its own is nobody else: its lease says who drives it.
+    Run(&'a str),
+}
+
 /// What came of claiming a folder.
 #[derive(Debug)]
 pub enum Claimed {
@@ -79,17 +88,30 @@ pub enum Claimed {
     Occupied(Vec<Occupant>),
 }
 
-/// Claims `workdir` for the run called `run`.
+/// Claims `workdir` for a run.
 ///
 /// # Errors
 ///
 /// If the workdir is not there, or the home can't be written.
-pub fn claim(home: &Home, run: &str, workdir: &Path, sharing: Sharing, now: Timestamp) -> io::Result<Claimed> {
+pub fn claim(
+    home: &Home,
+    claimant: Claimant<'_>,
+    workdir: &Path,
+    sharing: Sharing,
+    now: Timestamp,
+) -> io::Result<Claimed> {
     let folder = home.folders();
     make_folder(&folder)?;
     let workdir = workdir.canonicalize()?;
     let _looking = look(&folder)?;
-    let others = overlapping(&folder, &workdir)?;
+    let mut others = overlapping(&folder, &workdir)?;
+    let run = match claimant {
+        Claimant::New(brief) => brief,
+        Claimant::Run(run) => {
+            others.retain(|other| other.run != run);
+            run
+        }
+    };
     if sharing == Sharing::Alone && !others.is_empty() {
         return Ok(Claimed::Occupied(others));
     }
@@ -216,7 +238,7 @@ mod tests {
 
         fn claim(&self, run: &str, workdir: &str, sharing: Sharing) -> Claimed {
             let now = Timestamp::from_second(1_800_000_000).expect("a time");
-            claim(&self.home, run, &self.temp.path().join(workdir), sharing, now).expect("claimed")
+            claim(&self.home, Claimant::New(run), &self.temp.path().join(workdir), sharing, now).expect("claimed")
         }
 
         fn held(&self, run: &str, workdir: &str, sharing: Sharing) -> (FolderClaim, Vec<String>) {
@@ -252,6 +274,19 @@ mod tests {
         assert_eq!(beside, ["a-r2"]);
         let there = occupants(&place.home, &place.temp.path().join("w")).expect("read");
         assert_eq!(names(&there), ["a-r2", "b"]);
+    }
+
+    #[test]
+    fn an_older_process_of_the_run_itself_is_nobody_else() {
+        let place = Place::new();
+        let (_held, _) = place.held("a", "w", Sharing::Alone);
+        let claim_as = |claimant| {
+            let workdir = place.temp.path().join("w");
+            claim(&place.home, claimant, &workdir, Sharing::Alone, Timestamp::UNIX_EPOCH).expect("claimed")
+        };
+        assert!(matches!(claim_as(Claimant::Run("a")), Claimed::Held { .. }));
+        // The first run of a brief has the brief's id for a name: a second is somebody else all the same.
+        assert!(matches!(claim_as(Claimant::New("a")), Claimed::Occupied(_)));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use adjutant_host::text_file;
 use adjutant_ports::{Answered, CancellationToken};
 use adjutant_runtime::mail::{self, Given, OPERATOR};
 use adjutant_runtime::{Driver, Ended, say};
+use adjutant_store::folders::Claimant;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, Home, Mailbox, OpenError, Owner};
 use anyhow::Context;
@@ -198,7 +199,7 @@ fn claim_folder(args: &ResumeArgs, home: &Home, run_id: &RunId) -> anyhow::Resul
     let Some(recorded) = runs::workdir(home, run_id).ok().flatten() else { return Ok(None) };
     let workdir = args.workdir.clone().unwrap_or_else(|| PathBuf::from(recorded));
     let asked = if args.worker.is_some() { Asked::Nobody } else { Asked::WithoutCopy };
-    folder::enter(home, run_id.as_str(), &workdir, &args.folder, asked).map(Some)
+    folder::enter(home, Claimant::Run(run_id.as_str()), &workdir, &args.folder, asked).map(Some)
 }
 
 /// The run that was typed.

@@ -19,6 +19,7 @@ use adjutant_core::view::visible_text;
 use adjutant_host::text_file;
 use adjutant_runtime::Ended;
 use adjutant_store::config::Notice;
+use adjutant_store::folders::Claimant;
 use adjutant_store::home::make_folder;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::{FileJournal, Home, Mailbox, Owner};
@@ -213,7 +214,13 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         true => None,
         false => {
             let asked = if args.copy { Asked::WithoutCopy } else { Asked::WithCopy };
-            Some(folder::enter(&home, brief_id.as_str(), Path::new(&options.workdir), &args.folder, asked)?)
+            Some(folder::enter(
+                &home,
+                Claimant::New(brief_id.as_str()),
+                Path::new(&options.workdir),
+                &args.folder,
+                asked,
+            )?)
         }
     };
     sitting::can_hold(&options)?;

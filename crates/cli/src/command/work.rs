@@ -279,7 +279,9 @@ impl<'h> Board<'h> {
     fn is_kept_out(&mut self, run_id: &RunId, workdir: Option<&str>) -> bool {
         // What can't be told now is told when the run is taken up.
         let others = workdir.and_then(|workdir| folders::occupants(self.home, Path::new(workdir)).ok());
-        let Some(other) = others.and_then(|others| others.into_iter().next()) else {
+        // A process of the run itself that sleeps is its lease's to tell of.
+        let mut others = others.into_iter().flatten().filter(|other| other.run != run_id.as_str());
+        let Some(other) = others.next() else {
             self.told.remove(run_id);
             return false;
         };
