@@ -32,8 +32,14 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn start(home: &TestHome, args: &[&str], extra: &[(&str, &str)]) -> Self {
-        let (pty, pts) = open().expect("a terminal");
+        Self::start_behind(home, args, extra, "")
+    }
+
+    /// The same in a terminal in which `typed` was typed before.
+    pub fn start_behind(home: &TestHome, args: &[&str], extra: &[(&str, &str)], typed: &str) -> Self {
+        let (mut pty, pts) = open().expect("a terminal");
         pty.resize(pty_process::Size::new(40, 120)).expect("resized");
+        pty.write_all(typed.as_bytes()).expect("it can be typed");
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjutant")).args(args).env_clear();
         command = command.envs(home.environment()).env("TERM", "xterm-256color").current_dir(home.path("work"));
         command = command.envs(extra.iter().copied());

@@ -27,8 +27,7 @@ fn pasted(text: &str) -> String {
 #[test]
 fn lines_sent_before_the_first_question_answer_none() {
     let home = TestHome::with_examples();
-    let mut terminal = Terminal::start(&home, first_run::ARGS, &[]);
-    terminal.type_text("go\ny\ny\n");
+    let mut terminal = Terminal::start_behind(&home, first_run::ARGS, &[], "go\ny\ny\n");
     for word in ["go", "y", "y"] {
         terminal.expect(&format!("ignored, typed before the question: \"{word}\""));
     }
@@ -102,8 +101,9 @@ fn a_key_pressed_while_the_agent_speaks_is_no_answer() {
 
 #[test]
 fn a_pasted_correction_of_three_lines_is_one_answer() {
-    let home = TestHome::with_examples();
-    let mut terminal = Terminal::start(&home, first_run::ARGS, &[]);
+    let home = TestHome::new();
+    home.scripted("mode: auto", &json!([SUMMARY, SUMMARY, {"repeat": 2, "text": REPORT}]));
+    let mut terminal = Terminal::start(&home, &["run", "../brief.md"], &[]);
     terminal.expect("? Is this summary what you want?");
     terminal.expect(MARKS_ON);
     terminal.expect("> ");
@@ -112,12 +112,12 @@ fn a_pasted_correction_of_three_lines_is_one_answer() {
     terminal.expect(MARKS_OFF);
     // The correction makes a second summary, about which nothing was said yet.
     terminal.expect("? Is this summary what you want?");
+    terminal.expect(MARKS_ON);
     terminal.expect("> ");
     assert!(terminal.is_in_line_mode());
     let seen = terminal.kill();
     assert!(!seen.contains("ignored"), "{seen}");
-    assert_eq!(answers(&home, FIRST), [(json!("correct"), json!("leave the folder alone,\ny\ny"))]);
-    assert!(is_there(&home, FIRST));
+    assert_eq!(answers(&home, RUN), [(json!("correct"), json!("leave the folder alone,\ny\ny"))]);
 }
 
 #[test]
@@ -180,8 +180,7 @@ fn a_question_outside_of_a_run_is_answered_by_one_line_typed_behind_it() {
     let home = TestHome::with_examples();
     home.write("examples/first-run/project/.adjutant/config.toml", "max_steps = 31\n");
     let trust = ["trust", "add", "--workdir", "../examples/first-run/project"];
-    let mut terminal = Terminal::start(&home, &trust, &[]);
-    terminal.type_text("y\ny");
+    let mut terminal = Terminal::start_behind(&home, &trust, &[], "y\ny");
     terminal.expect("ignored, typed before the question: \"y\"");
     terminal.expect("ignored, typed before the question: \"y\"");
     terminal.expect("(y/N) ");
