@@ -151,13 +151,12 @@ impl Chain {
                 0 => self.pieces[0].1.start.checked_sub(1).map(|before| bytes[before]),
                 start => Some(self.text.as_bytes()[start - 1]),
             };
+            let is_within_word = self.text.as_bytes()[key.start].is_ascii_alphanumeric()
+                && before.is_some_and(|byte| byte.is_ascii_alphanumeric());
             let end = key
                 .length
                 .map_or_else(|| self.goes_on_to(bytes, line_end, key.end), |length| key.end.min(key.start + length));
-            if end > line_end
-                && !before.is_some_and(|byte| byte.is_ascii_alphanumeric())
-                && is_random(&self.text[key.start..end], key.length.is_some())
-            {
+            if end > line_end && !is_within_word && is_random(&self.text[key.start..end], key.length.is_some()) {
                 found.push((key.start..end, key.kind));
                 at = end;
             }
