@@ -68,7 +68,6 @@ pub mod optional_milliseconds {
     /// # Errors
     ///
     /// The serializer's.
-    #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
     pub fn serialize<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
         match at {
             Some(at) => super::milliseconds::serialize(at, serializer),

@@ -138,6 +138,9 @@ pub fn is_withheld(name: &str) -> bool {
         || SECRET_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
+/// How the names of variables end that say where an adapter's API is: a resume needs the address as it is on record.
+const ADDRESS_ENDING: &str = "_BASE_URL";
+
 /// The secrets in an environment: the values of variables whose name says so, and the passwords in addresses, as they
 /// are written and as they are meant. Of an address with a password the rest is none: its user and host may be shown.
 pub fn secrets(own: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
@@ -145,7 +148,7 @@ pub fn secrets(own: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
     for (name, value) in own {
         if let Some(password) = password_of_url(&value) {
             secrets.extend([password.to_owned(), percent_decoded(password)]);
-        } else if is_withheld(&name) {
+        } else if is_withheld(&name) && !name.ends_with(ADDRESS_ENDING) {
             secrets.push(value);
         }
     }
@@ -177,6 +180,8 @@ mod tests {
             ("HOMEPAGE", "https://example.org:8080/a@b:c"),
             ("API_TOKEN", "no-address-at-all"),
             ("HOOK_TOKEN", "https://hooks.example.org/abcdefgh"),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"),
+            ("OPENAI_BASE_URL", "https://me:in-the-address@proxy.example.org/v1"),
             ("PATH", "/bin:/usr/bin"),
         ];
         let found = secrets(given.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -189,6 +194,8 @@ mod tests {
             "raw/slash",
             "no-address-at-all",
             "https://hooks.example.org/abcdefgh",
+            "in-the-address",
+            "in-the-address",
         ];
         assert_eq!(found, expected);
     }

@@ -40,7 +40,7 @@ fn kept(home: &TestHome) -> Vec<Value> {
 fn a_kept_grant_holds_in_later_runs_until_it_is_revoked() {
     let home = granted();
     let [grant] = kept(&home).try_into().expect("one grant");
-    assert_eq!((&grant["project"], &grant["until"]), (&json!("e2e"), &json!("2999-01-02T00:00:00Z")));
+    assert_eq!((&grant["project"], &grant["until"]), (&json!("e2e"), &json!("2999-01-02T00:00:00.000Z")));
     let id = grant["grant_id"].as_str().expect("an id").to_owned();
 
     // It is revoked in the middle of the second run, as an operator would at another terminal: by a guard hook,

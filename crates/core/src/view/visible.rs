@@ -78,7 +78,7 @@ const fn is_plain(byte: u8) -> bool {
 
 fn spell_out(text: &str, is_unfit: impl Fn(Option<char>, char) -> bool) -> Cow<'_, str> {
     // Most text has none; printable ASCII needs no closer look.
-    if text.bytes().all(is_plain) || !text.contains(|c| self::is_unfit(c)) {
+    if text.bytes().all(is_plain) || !text.contains(self::is_unfit) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -18,6 +18,9 @@ use super::{Dialect, LINE_BYTES_MAX, pitfalls};
 const NESTING_MAX: usize = 12;
 /// How many tokens a line may have.
 const TOKENS_MAX: usize = 8_192;
+/// How many parts of a text are told apart that can't be read; what stands behind the last is one part. The shell
+/// itself reads nothing behind the first.
+const UNREAD_PARTS_MAX: usize = 32;
 /// How many tokens are given to the parser in all to find out which lines of a text can be read.
 const TOKENS_TRIED_MAX: usize = 4 * TOKENS_MAX;
 
@@ -54,8 +57,19 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut tried = 0;
     let mut from = 0;
+    let mut unread = 0;
     let ends: Vec<usize> = line_ends(&tokens, fault.is_some());
-    while let Some(first) = ends.iter().position(|end| *end > from) {
+    let mut first = 0;
+    while first < ends.len() {
+        if ends[first] <= from {
+            first += 1;
+            continue;
+        }
+        if unread == UNREAD_PARTS_MAX {
+            let fault = Stop::TooLarge.fault(line, &tokens[from..]);
+            parts.push(Part::Unread(text_of(line, &tokens, from, tokens.len()), fault));
+            return parts;
+        }
         let mut read = None;
         let mut stopped = None;
         for end in &ends[first..] {
@@ -87,6 +101,7 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
                 let end = ends[first];
                 let fault = stopped.unwrap_or(Stop::AtEnd).fault(line, &tokens[from..]);
                 parts.push(Part::Unread(text_of(line, &tokens, from, end), fault));
+                unread += 1;
                 end
             }
         };

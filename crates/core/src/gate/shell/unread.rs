@@ -17,7 +17,7 @@ pub(super) fn commands(text: &str) -> Vec<String> {
     let end = (0..=text.len().min(BYTES_MAX)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let mut found: Vec<String> = Vec::new();
     // With what quotes hold as words of their command, and with what they hold as commands of their own.
-    for separators in [&";&|()`\n"[..], &";&|()`\n'\"{}"[..]] {
+    for separators in [";&|()`\n", ";&|()`\n'\"{}"] {
         for piece in text[..end].split(|c| separators.contains(c)) {
             let bare: String = piece.chars().filter(|c| !"'\"\\".contains(*c)).collect();
             let command = without_reserved(bare.trim_matches([' ', '\t', '$', '{', '}']));
