@@ -162,7 +162,9 @@ impl Ground {
         command.current_dir(self.workdir()).env_clear();
         command.env("PATH", path).env("HOME", self.root.join("home")).env("LANG", "C.UTF-8").env("TMPDIR", "/tmp");
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "true");
-        command.env("PYTHONDONTWRITEBYTECODE", "1").env("no_proxy", "127.0.0.1,localhost");
+        command
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("no_proxy", "127.0.0.0/8,127.0.0.1,localhost,.localhost,::1,[::1]");
         // Terraform asks its makers for a newer version whatever it is told to do.
         command.env("CHECKPOINT_DISABLE", "1");
         command.env("http_proxy", &proxy).env("https_proxy", &proxy).env("all_proxy", &proxy);

@@ -125,14 +125,13 @@ fn a_command_that_a_wall_refused_is_told_which_and_what_would_allow_it() {
         ),
         ("cat ~/letters", "`~/letters` is not there for them whether it exists or not. `sandbox.read`"),
         ("echo x >> .git/config", "hooks or settings of a git repository"),
-        (
-            "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80))'",
-            "The network is off for this command.",
-        ),
+        // What a script does is not read, so that its yes opens no network.
+        ("python3 net.py", "The network is off for this command."),
         ("ls absent", ""),
     ] {
         let home = one_command(cmd, "", json!(["go", "y"]));
         home.write("letters", "dear");
+        home.write("work/net.py", "import socket; socket.create_connection(('192.0.2.1', 80))\n");
         let git = Command::new("git").args(["init", "-q"]).current_dir(home.path("work")).status();
         assert!(git.expect("git").success());
         home.run(&["run", "../brief.md", "--answers", "../answers.json"]);
