@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use adjutant_core::gate::category::HTTP_FETCH;
 use adjutant_core::gate::rescue::{Extent, extent};
 use adjutant_core::gate::shell::{Dialect, Programs, Reading, ShellContext, read};
 use adjutant_core::gate::{Places, Verdict};
@@ -30,10 +31,12 @@ impl Judge {
         read(line, &context)
     }
 
-    /// The line as a trial in `shell`, if it is called safe there.
+    /// The line as a trial in `shell`, if it is called safe there and isn't known to contact others: the gate asks
+    /// about that by its category, however harmless the rest is.
     pub fn trial(&self, line: &str, (shell, dialect): (Shell, Dialect)) -> Option<Trial> {
         let reading = self.reading(line, dialect);
-        if reading.verdict() != Verdict::Safe {
+        let contacts = reading.effects.iter().any(|effect| effect.category.as_str() == HTTP_FETCH);
+        if reading.verdict() != Verdict::Safe || contacts {
             return None;
         }
         let kept = match extent(&reading.effects, &[]) {

@@ -6,7 +6,7 @@
 //!
 //! Begin with [`mask`]. [`Masker`] does the same for text that arrives in pieces, [`SecretSet`] adds an
 //! operator's own values. The shapes are in `shapes.rs` and `prefixes.rs`, the pass over the text in `scan.rs`; a
-//! secret with escapes in it is found in `unescaped.rs`, one that a line end breaks in `wrapped.rs`. [`Finder`] has
+//! secret with escapes in it is found in `unescaped.rs`, one that a line end breaks in `wrapped.rs`. `Finder` has
 //! the order of all of them.
 
 mod base64;
@@ -208,7 +208,7 @@ fn mask_field(key: &str, field: &Value, known: &SecretSet) -> (Value, bool) {
 ///
 /// What [`Masker::push`] and [`Masker::finish`] give together is what the whole text would have been
 /// masked to, however it was cut. Held back is only what may be the beginning of a secret: the run of
-/// characters at the end that has not ended yet, at most some 8 KiB for each [`Finder`], lines that go on
+/// characters at the end that has not ended yet, at most some 8 KiB for each `Finder`, lines that go on
 /// with one, and what may begin a value of the operator's.
 #[derive(Debug)]
 pub struct Masker {

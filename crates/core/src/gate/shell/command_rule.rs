@@ -214,7 +214,7 @@ fn fits(wanted: &str, given: &str) -> bool {
     false
 }
 
-/// The rules as they are written, which [`Programs::under`] takes.
+/// The rules as they are written, which [`Programs::under`](super::Programs::under) takes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RuleTexts<'a> {
     /// Those of `shell_allow`.
