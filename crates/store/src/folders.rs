@@ -11,7 +11,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,9 +25,6 @@ use crate::lease::Owner;
 
 /// The largest claim that is read, in bytes: its two paths have at most 4096 each.
 const CLAIM_BYTES_MAX: u64 = 64 << 10;
-
-/// The name of the lock that is held while claims are looked at and made. No claim's name begins with a dot.
-const LOOKING: &str = ".lock";
 
 /// Makes names of claims unique within the process.
 static CLAIMS: AtomicU64 = AtomicU64::new(0);
@@ -101,9 +98,13 @@ pub fn claim(
     now: Timestamp,
 ) -> io::Result<Claimed> {
     let folder = home.folders();
-    make_folder(&folder)?;
     let workdir = workdir.canonicalize()?;
-    let _looking = look(&folder)?;
+    let _looking = loop {
+        make_folder(&folder)?;
+        if let Some(looking) = look(&folder)? {
+            break looking;
+        }
+    };
     let mut others = overlapping(&folder, &workdir)?;
     let run = match claimant {
         Claimant::New(brief) => brief,
@@ -123,11 +124,11 @@ pub fn claim(
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    let mut claim = FolderClaim { path, file, occupant };
-    claim.write()?;
-    Ok(Claimed::Held { claim, beside: others })
+    // Before there is a claim to let go, which takes the lock that is held here.
+    file.write_all(&serde_json::to_vec(&occupant)?)?;
+    Ok(Claimed::Held { claim: FolderClaim { path, file, occupant }, beside: others })
 }
 
 /// The runs at work in `workdir`, or in a folder above or below it. Empty where the workdir is not there.
@@ -138,11 +139,10 @@ pub fn claim(
 pub fn occupants(home: &Home, workdir: &Path) -> io::Result<Vec<Occupant>> {
     let folder = home.folders();
     let Ok(workdir) = workdir.canonicalize() else { return Ok(Vec::new()) };
-    if !folder.try_exists()? {
-        return Ok(Vec::new());
+    match look(&folder)? {
+        Some(_looking) => overlapping(&folder, &workdir),
+        None => Ok(Vec::new()),
     }
-    let _looking = look(&folder)?;
-    overlapping(&folder, &workdir)
 }
 
 impl FolderClaim {
@@ -167,20 +167,32 @@ impl FolderClaim {
 impl Drop for FolderClaim {
     fn drop(&mut self) {
         // The lock ends with the file in any case: one that stays is removed by whoever looks next.
-        fs::remove_file(&self.path).ok();
+        if let Some(folder) = self.path.parent() {
+            let _looking = look(folder);
+            fs::remove_file(&self.path).ok();
+            // Nobody who looks is here, and what others claim keeps it: a home is left as it was found.
+            fs::remove_dir(folder).ok();
+        }
     }
 }
 
-/// The lock of whoever looks at claims or makes one: held for as long as a few small files take.
-fn look(folder: &Path) -> io::Result<File> {
-    let file = open(&folder.join(LOOKING), OpenOptions::new().write(true).create(true))?;
+/// The lock of whoever looks at claims or makes one, on the folder itself: held for as long as a few small files take.
+/// `None` if the folder is not there, or was removed by the last claim in it while this one waited.
+fn look(folder: &Path) -> io::Result<Option<File>> {
+    let file = match File::open(folder) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
     loop {
         match flock(&file, FlockOperation::LockExclusive) {
-            Ok(()) => return Ok(file),
+            Ok(()) => break,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
+    let is_there = fs::metadata(folder).is_ok_and(|now| file.metadata().is_ok_and(|held| held.ino() == now.ino()));
+    Ok(is_there.then_some(file))
 }
 
 /// Opens a plain file, and waits for no pipe in its place.
@@ -195,9 +207,6 @@ fn overlapping(folder: &Path, workdir: &Path) -> io::Result<Vec<Occupant>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
         // What is gone meanwhile claims nothing, and what is no file of ours never did.
         let Ok(file) = open(&entry.path(), OpenOptions::new().read(true)) else { continue };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -206,7 +215,7 @@ fn overlapping(folder: &Path, workdir: &Path) -> io::Result<Vec<Occupant>> {
         }
     }
     found.retain(|other| other.workdir.starts_with(workdir) || workdir.starts_with(&other.workdir));
-    found.sort_by_key(|other| other.since);
+    found.sort_by(|one, other| (one.since, &one.run).cmp(&(other.since, &other.run)));
     Ok(found)
 }
 
@@ -294,6 +303,8 @@ mod tests {
         let place = Place::new();
         let (held, _) = place.held("a", "w", Sharing::Alone);
         drop(held);
+        assert!(!place.home.folders().exists(), "the last one leaves nothing");
+        make_folder(&place.home.folders()).expect("made");
         let left = place.home.folders().join("1-7");
         fs::write(&left, r#"{"run":"dead","workdir":"/","since":"2027-01-01T00:00:00Z","pid":1,"host":"h"}"#)
             .expect("written");
