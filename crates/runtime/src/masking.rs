@@ -3,6 +3,7 @@
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
 use adjutant_core::tool::{ResolvedPath, ToolCall, ToolOutput};
 use adjutant_core::trace::{Body, Entry, RunOptions};
+use serde_json::Value;
 
 /// What is masked in one run: known shapes, and the values of the runtime's own keys.
 #[derive(Debug, Default)]
@@ -51,9 +52,17 @@ impl Masks {
     /// Masks each text of `body` by way of its wire format, so that no field is forgotten.
     fn mask_body(&self, body: &mut Body) {
         let Ok(value) = serde_json::to_value(&*body) else { return };
-        let (masked, changed) = secrets::mask_value_with(&value, &self.own);
-        // Words of our own vocabulary are no secrets, so what was masked reads as the same event.
-        if let Some(masked) = changed.then(|| serde_json::from_value(masked).ok()).flatten() {
+        let (mut masked, changed) = secrets::mask_value_with(&value, &self.own);
+        if !changed {
+            return;
+        }
+        // Words of our own vocabulary are no secrets, so what was masked reads as the same event. An entry's id takes
+        // no other text; without it the rest is masked all the same.
+        let read = serde_json::from_value(masked.clone()).or_else(|_| {
+            keep_ids(&value, &mut masked);
+            serde_json::from_value(masked)
+        });
+        if let Ok(masked) = read {
             *body = masked;
         }
     }
@@ -101,6 +110,28 @@ impl Masks {
     }
 }
 
+/// The fields that hold the id of an entry of a project's memory.
+const IDS: [&str; 5] = ["id", "newer", "older", "supersedes", "superseded_by"];
+
+/// Puts the ids of `before` back into `masked`, which has the same fields in the same order.
+fn keep_ids(before: &Value, masked: &mut Value) {
+    match (before, masked) {
+        (Value::Object(before), Value::Object(masked)) => {
+            for ((name, before), masked) in before.iter().zip(masked.values_mut()) {
+                if IDS.contains(&name.as_str()) && before.is_string() {
+                    masked.clone_from(before);
+                } else {
+                    keep_ids(before, masked);
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(masked)) => {
+            before.iter().zip(masked).for_each(|(before, masked)| keep_ids(before, masked));
+        }
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use adjutant_core::tool::{ToolMeta, ToolOutput};
@@ -116,6 +147,9 @@ mod tests {
     /// folders, and programs and hooks of the operator's configuration.
     const KEPT: &[&str] = &[
         "/adjutant_version",
+        "/records/0/id",
+        "/contradictions/0/newer",
+        "/contradictions/0/older",
         "/brief_id",
         "/run_id",
         "/project",
