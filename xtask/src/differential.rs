@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz differential`: runs what the shell reader calls safe in real shells, in the sandbox.
 //!
-//! The program is built with the workspace's features, as the tests are: built alone it would want most of the
-//! dependencies once more. It is the build of the tests, without optimization: reading takes a fiftieth of the time,
-//! starting shells the rest.
+//! The program comes from the build of the tests, which has it beside them: built alone it would want most of the
+//! dependencies once more, with other features. It is not optimized: reading takes a fiftieth of the time, starting
+//! shells the rest.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -46,7 +46,7 @@ pub fn check(tally: &mut Tally) -> Result<()> {
 
 fn build() -> Result<PathBuf> {
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", PROGRAM]);
+    cargo.args(["test", "--quiet", "--no-run", "--locked", "--workspace"]);
     let status = cargo.current_dir(repo_root()).status().context("can't start cargo")?;
     if !status.success() {
         bail!("`{PROGRAM}` can't be built: {status}");
