@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::rescue;
 use crate::working_tree::{Tree, write_whole};
 
+/// The folder of the home in which each run that stands still has a file.
+pub const KEPT_IN: &str = "standstill";
+
 /// How a workdir is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {

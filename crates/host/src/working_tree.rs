@@ -20,6 +20,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 use adjutant_core::tool::ContentHasher;
@@ -27,6 +28,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, readli
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+/// The folder of the home in which each run with a scope has a file.
+pub const KEPT_IN: &str = "trees";
 /// The most entries of a tree that is looked at. About the size of a large monorepo; more would hold up each step.
 pub const ENTRIES_MAX: usize = 200_000;
 /// The largest file of which the content is kept as a hash, in bytes.
@@ -125,7 +128,7 @@ const FOLDER: u32 = 0o040_000;
 /// Writes `value` as the file `kept`, on the disk when this returns and whole or not there at all.
 pub(crate) fn write_whole(kept: &Path, value: &impl Serialize) -> io::Result<()> {
     let folder = kept.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = tempfile::NamedTempFile::new_in(folder)?;
     let mut writer = io::BufWriter::new(file.as_file());
     serde_json::to_writer(&mut writer, value)?;

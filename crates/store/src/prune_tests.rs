@@ -10,7 +10,7 @@ use crate::artifacts::NAMED_WITHIN;
 use crate::runs;
 
 const STEPS: [Step; 7] =
-    [Step::Note, Step::Journal, Step::Mailbox, Step::Rescues, Step::Artifacts, Step::Lease, Step::Done];
+    [Step::Note, Step::Journal, Step::Mailbox, Step::Folders, Step::Artifacts, Step::Lease, Step::Done];
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("a time")
@@ -73,6 +73,8 @@ impl Place {
         fs::write(self.home.sessions().join(format!("{run_id}.torn-3")), "x").expect("torn");
         fs::create_dir_all(self.elsewhere(&run_id).join("call")).expect("a folder");
         fs::write(self.elsewhere(&run_id).join("call/file"), "kept").expect("written");
+        fs::create_dir_all(self.standstills()).expect("made");
+        fs::write(self.standstills().join(run_id.as_str()), "how it was").expect("written");
         run_id
     }
 
@@ -90,12 +92,20 @@ impl Place {
         self.home.root().join("rescue")
     }
 
+    fn standstills(&self) -> PathBuf {
+        self.home.root().join("standstill")
+    }
+
+    fn folders(&self) -> [PathBuf; 2] {
+        [self.rescues(), self.standstills()]
+    }
+
     fn begin(&self) -> (Pruning, Survey) {
-        Pruning::begin(&self.home, &Owner::current(), at(9), &self.rescues()).expect("the right")
+        Pruning::begin(&self.home, &Owner::current(), at(9), &self.folders()).expect("the right")
     }
 
     fn look(&self) -> Survey {
-        Pruning::look(&self.home, &Owner::current(), at(9), &self.rescues()).expect("seen")
+        Pruning::look(&self.home, &Owner::current(), at(9), &self.folders()).expect("seen")
     }
 
     /// How many contents go with a run, if nothing else goes.
@@ -112,7 +122,9 @@ impl Place {
     /// What there is of a run besides its journal and its note.
     fn rest(&self, run_id: &RunId) -> usize {
         let beside = beside(&self.home, run_id).expect("listed").len();
-        beside + usize::from(exists(&self.elsewhere(run_id)))
+        beside
+            + usize::from(exists(&self.elsewhere(run_id)))
+            + usize::from(exists(&self.standstills().join(run_id.as_str())))
     }
 
     fn has(&self, content: &str) -> bool {
@@ -129,7 +141,7 @@ fn a_run_goes_with_all_that_is_its_own_and_its_name_stays_taken() {
     assert_eq!(place.contents(&survey, "a"), 1);
     pruning.remove(&one, &Owner::current(), at(9)).expect("removed");
     assert_eq!((place.runs(), place.rest(&one)), (vec!["b".to_owned()], 0));
-    assert_eq!((place.has("own"), place.has("shared"), place.rest(&other)), (false, true, 4));
+    assert_eq!((place.has("own"), place.has("shared"), place.rest(&other)), (false, true, 5));
     pruning.remove(&other, &Owner::current(), at(9)).expect("removed");
     assert!(!place.has("shared") && place.runs().is_empty());
     assert_eq!(place.run("a", &[], None).as_str(), "a-r2");
@@ -158,7 +170,7 @@ fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_
         let is_run = place.runs().contains(&"a".to_owned());
         assert_eq!(is_run, done <= 1, "before {broken:?}");
         if is_run {
-            assert_eq!((place.rest(&run_id), place.has("own"), place.has("shared")), (4, true, true));
+            assert_eq!((place.rest(&run_id), place.has("own"), place.has("shared")), (5, true, true));
             let report = crate::verify::verify(&place.home, &run_id, &Owner::current(), at(9)).expect("read");
             // The sample has outcomes without intents; nothing else is wrong with it.
             let lost = |kind| matches!(kind, adjutant_core::trace::verify::FindingKind::NoIntent);
@@ -198,7 +210,7 @@ fn what_has_not_ended_is_driven_or_damaged_is_not_touched() {
     let driver = FileJournal::take_over(&place.home, &ended, &Owner::current(), at(9), Damage::Refuse).expect("driven");
     for run_id in [&waits, &ended, &damaged] {
         assert!(pruning.remove(run_id, &Owner::current(), at(9)).is_err(), "{run_id}");
-        assert!(exists(&place.home.journal(run_id)) && place.rest(run_id) == 4, "{run_id}");
+        assert!(exists(&place.home.journal(run_id)) && place.rest(run_id) == 5, "{run_id}");
         assert!(!exists(&place.home.pruned(run_id)), "{run_id}");
     }
     assert!(place.has("x"));
@@ -252,7 +264,7 @@ fn contents_kept_a_moment_ago_stay_until_a_later_pruning() {
 fn two_do_not_prune_at_once() {
     let place = Place::new();
     let first = place.begin();
-    let second = Pruning::begin(&place.home, &Owner::current(), at(9), &place.rescues());
+    let second = Pruning::begin(&place.home, &Owner::current(), at(9), &place.folders());
     assert!(matches!(second, Err(PruneError::Busy)));
     drop(first);
     place.begin();
@@ -288,7 +300,7 @@ fn what_a_run_of_another_folder_of_sessions_may_need_stays() {
         assert!(place.has("shared") && !exists(&pruned.elsewhere(run_id)), "{run_id}");
         assert_eq!(pruned.begin().1.unfinished, [], "nothing can be finished of it");
     }
-    assert_eq!((away.rest(&waits), away.run("there", &[], None).as_str()), (4, "there-r3"));
+    assert_eq!((away.rest(&waits), away.run("there", &[], None).as_str()), (5, "there-r3"));
     // Two of one name, begun before names were kept: what may be either's stays.
     let both = place.run("both", &[], Some(Outcome::Completed));
     fs::write(place.home.elsewhere().join("both"), "").expect("written");
@@ -353,7 +365,7 @@ fn all_bytes_of_a_home_count_and_what_was_left_half_written_is_swept() {
         survey.other_bytes + own + survey.contents.iter().map(|content| content.bytes).sum::<u64>()
     };
     let everything = || {
-        let folders = [place.home.sessions().to_owned(), place.home.artifacts(), place.rescues()];
+        let folders = [place.home.sessions().to_owned(), place.home.artifacts(), place.rescues(), place.standstills()];
         folders.iter().map(|folder| bytes_of(folder)).sum::<u64>()
     };
     assert_eq!(total(&survey), everything());

@@ -33,6 +33,12 @@ const STAND_INS: &[(&str, &str)] = &[
     ("scp", "case $1 in -* | '') ;; *) echo scp >> TRIP ;; esac"),
 ];
 
+/// Programs that take from 40 to 300 ms to start.
+const SLOW: &[&str] = &[
+    "cargo", "docker", "go", "gradle", "helm", "java", "jq", "kubectl", "mvn", "node", "npm", "npx", "php", "pip",
+    "pnpm", "psql", "ruby", "terraform", "tofu", "yarn", "yq",
+];
+
 /// What came of the lines of one sandbox.
 #[derive(Debug, Default)]
 pub struct Round {
@@ -69,13 +75,10 @@ impl Arena {
             "no line is run here, since the sandbox is not whole: {missing:?} {:?}",
             tested.layers.absent
         );
-        fs::create_dir(arena.stand_ins())?;
-        for (name, script) in STAND_INS {
-            let script = script.replace("TRIP", &arena.root().join("trip").display().to_string());
-            let path = arena.stand_ins().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
-            fs::set_permissions(&path, Permissions::from_mode(0o755))?;
-        }
+        let trip = arena.root().join("trip").display().to_string();
+        let scripts = STAND_INS.iter().map(|(name, script)| (*name, script.replace("TRIP", &trip)));
+        programs(&arena.stand_ins(), scripts)?;
+        programs(&arena.slow(), SLOW.iter().map(|name| (*name, "exit 0".to_owned())))?;
         Ok(arena)
     }
 
@@ -88,8 +91,12 @@ impl Arena {
         self.place.path().join("stand-ins")
     }
 
+    fn slow(&self) -> PathBuf {
+        self.place.path().join("slow")
+    }
+
     fn sandbox(&self) -> Result<Sandbox> {
-        let programs = vec![self.stand_ins(), self.program.clone()];
+        let programs = vec![self.stand_ins(), self.slow(), self.program.clone()];
         let places = Places { workdir: self.root(), programs, ..Places::default() };
         let settings = Settings { mode: Mode::Required, limits: LIMITS, ..Settings::default() };
         Sandbox::new(settings, places, &self.program).context("can't make a folder for the sandbox")
@@ -102,7 +109,8 @@ impl Arena {
     /// The sandbox could not be set up, with all its walls, or what is said in it can't be read.
     pub fn run(&self, trials: &[Trial], limit_ms: u64) -> Result<Round> {
         fs::create_dir_all(self.root())?;
-        let orders = Orders { root: self.root(), stand_ins: self.stand_ins(), limit_ms, trials: trials.to_vec() };
+        let (root, stand_ins, slow) = (self.root(), self.stand_ins(), self.slow());
+        let orders = Orders { root, stand_ins, slow, limit_ms, trials: trials.to_vec() };
         let sandbox = self.sandbox()?;
         let lines = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let command = Command {
@@ -138,6 +146,17 @@ impl Arena {
         }
         Ok(round)
     }
+}
+
+/// Makes a folder of scripts.
+fn programs(folder: &Path, scripts: impl Iterator<Item = (&'static str, String)>) -> Result<()> {
+    fs::create_dir(folder)?;
+    for (name, script) in scripts {
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// A folder in memory where there is one.

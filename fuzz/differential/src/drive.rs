@@ -38,7 +38,7 @@ fn orders() -> Result<Orders> {
 }
 
 fn carry_out(orders: &Orders) -> Result<()> {
-    let mut ground = Ground::new(&orders.root, &orders.stand_ins)?;
+    let mut ground = Ground::new(&orders.root, &orders.stand_ins, &orders.slow)?;
     let mut canaries = Canaries::new(&ground)?;
     let limit = Duration::from_millis(orders.limit_ms);
     for (number, trial) in orders.trials.iter().enumerate() {
@@ -67,8 +67,8 @@ fn say(said: &Said) -> Result<()> {
 /// Runs one line to its end or its limit; when it returns, nothing of it is running.
 fn run_line(ground: &Ground, trial: &Trial, limit: Duration, canary: u32) -> Result<()> {
     let begun = Instant::now();
-    let mut command = ground.command(trial.shell.program());
-    command.args(["-c", &trial.line]).process_group(0);
+    let mut command = ground.line(trial);
+    command.process_group(0);
     // With a line that has too many processes still ending, there may be no room for another.
     let child = command.spawn().or_else(|_| {
         end_all(canary);

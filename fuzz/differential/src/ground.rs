@@ -13,6 +13,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::trial::Trial;
+
 /// Files of the repository's first commit. What of them is a canary is said in `canaries.rs`.
 const COMMITTED: &[(&str, &str)] = &[
     ("src/main.c", "int main() { return 0; }\n"),
@@ -93,6 +95,7 @@ enum Content {
 pub struct Ground {
     root: PathBuf,
     stand_ins: PathBuf,
+    slow: PathBuf,
     kept: BTreeMap<PathBuf, (Content, u32)>,
     stamps: BTreeMap<PathBuf, Stamp>,
 }
@@ -103,10 +106,11 @@ impl Ground {
     /// # Errors
     ///
     /// The system's, or git's.
-    pub fn new(root: &Path, stand_ins: &Path) -> Result<Self> {
+    pub fn new(root: &Path, stand_ins: &Path, slow: &Path) -> Result<Self> {
         let mut ground = Self {
             root: root.to_owned(),
             stand_ins: stand_ins.to_owned(),
+            slow: slow.to_owned(),
             kept: BTreeMap::new(),
             stamps: BTreeMap::new(),
         };
@@ -157,7 +161,7 @@ impl Ground {
     /// A command with the environment that lines have.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.stand_ins.display());
+        let path = self.path();
         let proxy = format!("http://127.0.0.1:{}", crate::canaries::PORT);
         command.current_dir(self.workdir()).env_clear();
         command.env("PATH", path).env("HOME", self.root.join("home")).env("LANG", "C.UTF-8").env("TMPDIR", "/tmp");
@@ -170,6 +174,20 @@ impl Ground {
         command.env("http_proxy", &proxy).env("https_proxy", &proxy).env("all_proxy", &proxy);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
+    }
+
+    /// The shell of a line, with the line.
+    pub fn line(&self, trial: &Trial) -> Command {
+        let mut shell = self.command(trial.shell.program());
+        shell.args(["-c", &trial.line]);
+        if trial.skips_slow {
+            shell.env("PATH", format!("{}:{}", self.slow.display(), self.path()));
+        }
+        shell
+    }
+
+    fn path(&self) -> String {
+        format!("{}:/usr/local/bin:/usr/bin:/bin", self.stand_ins.display())
     }
 
     /// What git prints for `args` in the workdir.

@@ -20,6 +20,10 @@ const BATCH: usize = 1000;
 const REPEATS: usize = 5;
 /// How many lines before one that can't be repeated alone are tried with it.
 const BEFORE: usize = 12;
+/// Slow programs run in one of so many lines.
+const SLOW_EVERY: u64 = 8;
+/// Folders are removed by a function that calls itself, and a line may make some ten thousand, each in another.
+const STACK_BYTES: usize = 64 << 20;
 /// How much longer a line may run when it is tried again.
 const PATIENCE: u64 = 4;
 
@@ -73,12 +77,11 @@ impl Hunt {
         std::thread::scope(|scope| {
             let jobs: Vec<_> = (0..self.jobs.max(1))
                 .map(|job| {
-                    scope.spawn({
-                        let (mutator, shared) = (&mutator, &shared);
-                        move || Worker::new(self, mutator, shared, begun)?.work(job)
-                    })
+                    let (mutator, shared) = (&mutator, &shared);
+                    let work = move || Worker::new(self, mutator, shared, begun)?.work(job);
+                    std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work)
                 })
-                .collect();
+                .collect::<std::io::Result<_>>()?;
             jobs.into_iter().try_for_each(|job| job.join().unwrap_or_else(|_| anyhow::bail!("a job panicked")))
         })?;
         Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)
@@ -115,8 +118,10 @@ impl<'a> Worker<'a> {
             };
             if self.is_new(&line) {
                 judged += 1;
+                let skips_slow = self.hunt.given.is_none() && !index.is_multiple_of(SLOW_EVERY);
                 for shell in SHELLS {
-                    batch.extend(self.judge.trial(&line, shell).map(|trial| (index, trial)));
+                    let trial = self.judge.trial(&line, shell);
+                    batch.extend(trial.map(|trial| (index, Trial { skips_slow, ..trial })));
                 }
             }
             if batch.len() >= BATCH {

@@ -44,6 +44,6 @@ impl Judge {
             Some(Extent::Paths(paths)) => Kept::Paths(paths),
             Some(Extent::Whole) => Kept::Everything,
         };
-        Some(Trial { shell, line: line.to_owned(), kept })
+        Some(Trial { shell, line: line.to_owned(), kept, skips_slow: false })
     }
 }

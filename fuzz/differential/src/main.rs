@@ -116,7 +116,12 @@ fn print(args: &Args) -> Result<bool> {
 fn acts(args: &Args) -> Result<bool> {
     let arena = arena::Arena::new()?;
     let trials = judge::SHELLS.iter().flat_map(|(shell, _)| {
-        mutate::acts().map(|act| trial::Trial { shell: *shell, line: act.to_owned(), kept: trial::Kept::Nothing })
+        mutate::acts().map(|act| trial::Trial {
+            shell: *shell,
+            line: act.to_owned(),
+            kept: trial::Kept::Nothing,
+            skips_slow: false,
+        })
     });
     let mut open: Vec<trial::Trial> = trials.collect();
     let mut survived = Vec::new();

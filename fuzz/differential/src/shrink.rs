@@ -20,7 +20,9 @@ pub fn shrunk(arena: &Arena, judge: &Judge, trial: &Trial, limit_ms: u64) -> Res
     let Some(shell) = SHELLS.into_iter().find(|(shell, _)| *shell == trial.shell) else { return Ok(trial.clone()) };
     let mut best = trial.clone();
     for _ in 0..ROUNDS {
-        let tried: Vec<Trial> = shorter(&best.line).iter().filter_map(|line| judge.trial(line, shell)).collect();
+        let lines = shorter(&best.line);
+        let tried = lines.iter().filter_map(|line| judge.trial(line, shell));
+        let tried: Vec<Trial> = tried.map(|tried| Trial { skips_slow: trial.skips_slow, ..tried }).collect();
         let mut next: Option<Trial> = None;
         let mut at = 0;
         while at < tried.len() {

@@ -58,6 +58,8 @@ pub struct Trial {
     pub line: String,
     /// What is kept of the workdir before it runs.
     pub kept: Kept,
+    /// Slow programs end at once: few lines are about them, and they would take most of the time.
+    pub skips_slow: bool,
 }
 
 /// What the process in the sandbox is to do.
@@ -67,6 +69,8 @@ pub struct Orders {
     pub root: PathBuf,
     /// The folder of the stand-ins for programs.
     pub stand_ins: PathBuf,
+    /// The folder of what is run for a slow program that is skipped.
+    pub slow: PathBuf,
     /// How long each line may run.
     pub limit_ms: u64,
     /// The lines, in order.

@@ -120,7 +120,7 @@ fn serve_with_one_stall() -> String {
             let answer = work(&head, &body);
             let is_work = body["messages"].to_string().contains("This is phase 1");
             if is_work && stalled.is_none() {
-                let whole = reply("I begin.\n\n", None);
+                let whole = reply("I begin.\n", None);
                 let stop = whole.find("event: content_block_stop").expect("an end of the text");
                 stream.write_all(&whole.as_bytes()[..stop]).expect("the client reads");
                 stalled = Some(stream);

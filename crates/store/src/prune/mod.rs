@@ -44,8 +44,8 @@ pub struct Pruning {
     named: BTreeMap<String, u64>,
     /// Whether every journal that may name a content was read.
     is_sure: bool,
-    /// Where each run has a folder of what is kept for undo.
-    rescues: PathBuf,
+    /// Where each run may have a file or folder of its own.
+    folders: Vec<PathBuf>,
     /// Held while something may be removed.
     _lock: Option<File>,
 }
@@ -100,8 +100,8 @@ pub enum Step {
     Journal,
     /// The mailbox and what was torn are removed.
     Mailbox,
-    /// What is kept for its undo is removed.
-    Rescues,
+    /// What is kept for its undo is removed, and how its workdir was.
+    Folders,
     /// Contents that no other journal names are removed.
     Artifacts,
     /// The lease is removed.
@@ -111,13 +111,13 @@ pub enum Step {
 }
 
 impl Pruning {
-    /// Takes the right to prune `home`, and looks at what is there. In `rescues` each run has a folder of what is kept for
-    /// undo. `seer` and `now` are for telling whether a run's driver is alive.
+    /// Takes the right to prune `home`, and looks at what is there. In each of `folders` a run may have a file or folder
+    /// of its own name, such as what is kept for undo. `seer` and `now` are for telling whether a run's driver is alive.
     ///
     /// # Errors
     ///
     /// [`PruneError::Busy`] while another process has it, [`PruneError::Io`] if the home can't be read.
-    pub fn begin(home: &Home, seer: &Owner, now: Timestamp, rescues: &Path) -> Result<(Self, Survey), PruneError> {
+    pub fn begin(home: &Home, seer: &Owner, now: Timestamp, folders: &[PathBuf]) -> Result<(Self, Survey), PruneError> {
         make_folder(home.root())?;
         let path = home.root().join("prune.lock");
         let lock = match open_for_append(&path, true) {
@@ -127,7 +127,7 @@ impl Pruning {
         if !Disk::try_lock(&lock)? {
             return Err(PruneError::Busy);
         }
-        let mut pruning = Self::of(home, rescues, Some(lock));
+        let mut pruning = Self::of(home, folders, Some(lock));
         let survey = pruning.survey(seer, now)?;
         Ok((pruning, survey))
     }
@@ -137,25 +137,26 @@ impl Pruning {
     /// # Errors
     ///
     /// If the home can't be read.
-    pub fn look(home: &Home, seer: &Owner, now: Timestamp, rescues: &Path) -> Result<Survey, PruneError> {
-        Ok(Self::of(home, rescues, None).survey(seer, now)?)
+    pub fn look(home: &Home, seer: &Owner, now: Timestamp, folders: &[PathBuf]) -> Result<Survey, PruneError> {
+        Ok(Self::of(home, folders, None).survey(seer, now)?)
     }
 
-    fn of(home: &Home, rescues: &Path, lock: Option<File>) -> Self {
+    fn of(home: &Home, folders: &[PathBuf], lock: Option<File>) -> Self {
         let (named, is_sure) = (BTreeMap::new(), !shared::is(home));
-        Self { home: home.clone(), named, is_sure, rescues: rescues.to_owned(), _lock: lock }
+        Self { home: home.clone(), named, is_sure, folders: folders.to_vec(), _lock: lock }
     }
 
-    /// The folder of what is kept for undo of a run, if it is there and the run's alone.
-    fn rescue_of(&self, run_id: &RunId) -> Option<PathBuf> {
-        let folder = self.rescues.join(run_id.as_str());
-        (exists(&folder) && !shared::has_namesake(&self.home, run_id)).then_some(folder)
+    /// What a run has in the other folders, if it is the run's alone.
+    fn elsewhere(&self, run_id: &RunId) -> Vec<PathBuf> {
+        let mut places: Vec<PathBuf> = self.folders.iter().map(|folder| folder.join(run_id.as_str())).collect();
+        places.retain(|place| exists(place));
+        if places.is_empty() || shared::has_namesake(&self.home, run_id) { Vec::new() } else { places }
     }
 
     /// How many bytes the files of a run take besides its journal and contents.
     fn bytes_beside(&self, run_id: &RunId) -> io::Result<u64> {
         let files = beside(&self.home, run_id)?;
-        Ok(files.iter().chain(&self.rescue_of(run_id)).map(|file| bytes_of(file)).sum())
+        Ok(files.iter().chain(&self.elsewhere(run_id)).map(|file| bytes_of(file)).sum())
     }
 
     /// Removes the run `run_id`.
@@ -273,9 +274,9 @@ impl Pruning {
         for file in beside(&self.home, &note.run_id)?.iter().filter(|file| **file != lease) {
             gone(fs::remove_file(file))?;
         }
-        before(Step::Rescues)?;
-        if let Some(folder) = self.rescue_of(&note.run_id) {
-            gone(fs::remove_dir_all(folder))?;
+        before(Step::Folders)?;
+        for place in self.elsewhere(&note.run_id) {
+            gone(if place.is_dir() { fs::remove_dir_all(&place) } else { fs::remove_file(&place) })?;
         }
         before(Step::Artifacts)?;
         let artifacts = Artifacts::new(self.home.artifacts());

@@ -141,11 +141,12 @@ impl Pruning {
             survey.kept.push((listed.name().to_owned(), kept));
         }
         self.look_for_leftovers(&mut survey)?;
-        let folders = [self.home.sessions(), &self.home.artifacts(), &self.rescues];
+        let artifacts = self.home.artifacts();
+        let folders = [self.home.sessions(), &artifacts].into_iter().chain(self.folders.iter().map(PathBuf::as_path));
         // What a removal leaves is no reason for another.
         let notes = runs::pruned(&self.home)?.into_iter().filter_map(|name| name.parse().ok());
         let notes = notes.map(|run_id| bytes_of(&self.home.pruned(&run_id))).sum::<u64>();
-        let everything = folders.map(bytes_of).iter().sum::<u64>().saturating_sub(notes);
+        let everything = folders.map(bytes_of).sum::<u64>().saturating_sub(notes);
         let goes = survey.prunable.iter().map(|ended| ended.bytes).chain(survey.contents.iter().map(|one| one.bytes));
         survey.other_bytes = everything.saturating_sub(goes.sum());
         Ok(survey)
@@ -229,7 +230,7 @@ impl Pruning {
                 .filter(|(path, _)| !Artifacts::is_fresh(path).unwrap_or(true))
                 .map(|(_, bytes)| bytes)
                 .collect();
-            let has_files = !beside(&self.home, &run_id)?.is_empty() || self.rescue_of(&run_id).is_some();
+            let has_files = !beside(&self.home, &run_id)?.is_empty() || !self.elsewhere(&run_id).is_empty();
             if has_files || !removable.is_empty() {
                 let bytes = self.bytes_beside(&run_id)? + removable.iter().sum::<u64>();
                 survey.unfinished.push(Leftover { run_id, bytes });

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use adjutant_core::gate::custody::{FolderChange, Look};
-use adjutant_host::standstill::Standstill;
-use adjutant_host::working_tree::Tree;
+use adjutant_host::standstill::{self, Standstill};
+use adjutant_host::working_tree::{self, Tree};
 
 use super::NativeTools;
 
@@ -15,7 +15,8 @@ impl NativeTools {
     /// nothing stays, in this process.
     pub(super) async fn look_at_tree(&self, run: &str, look: Look) -> Result<Vec<String>, String> {
         let tools = self.clone();
-        let kept = self.rescue_in.as_ref().map(|(places, _)| PathBuf::from(&places.runtime_home).join("trees"));
+        let kept =
+            self.rescue_in.as_ref().map(|(places, _)| PathBuf::from(&places.runtime_home).join(working_tree::KEPT_IN));
         let kept = kept.map(|folder| folder.join(run));
         let looked = tokio::task::spawn_blocking(move || {
             let workdir = tools.inner.workdir.root();
@@ -72,6 +73,6 @@ impl NativeTools {
     /// Where it is kept how the folder is while `run` stands still; nowhere for a run of which nothing stays.
     fn standstill_file(&self, run: &str) -> Option<PathBuf> {
         let (places, _) = self.rescue_in.as_ref()?;
-        Some(PathBuf::from(&places.runtime_home).join("standstill").join(run))
+        Some(PathBuf::from(&places.runtime_home).join(standstill::KEPT_IN).join(run))
     }
 }

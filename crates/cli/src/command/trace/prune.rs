@@ -7,6 +7,7 @@ use adjutant_core::trace::prune::{Goes, Limit, Prunable, select};
 use adjutant_core::trace::wire;
 use adjutant_core::view::visible_line;
 use adjutant_host::rescue::Rescues;
+use adjutant_host::{standstill, working_tree};
 use adjutant_store::lease::LeaseError;
 use adjutant_store::prune::{Ended, Kept, PruneError, Pruning, Survey, Whose};
 use adjutant_store::{OpenError, Owner};
@@ -81,12 +82,12 @@ struct Fate<'e> {
 pub(super) fn run(args: &PruneArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let root = std::path::absolute(home.root()).context("can't tell where the home is")?;
-    let rescues = Rescues::of_all(&root);
+    let folders = [Rescues::of_all(&root), root.join(working_tree::KEPT_IN), root.join(standstill::KEPT_IN)];
     let (owner, now) = (Owner::current(), Timestamp::now());
     let (mut pruning, mut survey) = if args.dry_run {
-        (None, Pruning::look(&home, &owner, now, &rescues).map_err(unprunable)?)
+        (None, Pruning::look(&home, &owner, now, &folders).map_err(unprunable)?)
     } else {
-        let (pruning, survey) = Pruning::begin(&home, &owner, now, &rescues).map_err(unprunable)?;
+        let (pruning, survey) = Pruning::begin(&home, &owner, now, &folders).map_err(unprunable)?;
         pruning.sweep().context("can't remove what was left half written")?;
         (Some(pruning), survey)
     };

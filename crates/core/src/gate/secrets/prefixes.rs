@@ -260,6 +260,11 @@ pub(super) fn begins_with_mark(text: &str) -> bool {
     SHAPES.iter().any(|shape| is_telling(shape.mark) && is_begun(shape.mark))
 }
 
+/// Whether `word` is the beginning of a mark, or begins with one.
+pub(super) fn may_begin_mark(word: &str) -> bool {
+    SHAPES.iter().any(|shape| shape.mark.starts_with(word) || word.starts_with(shape.mark))
+}
+
 /// The marks as they stand, and as they look inside base64 data, wherever they stand in a group of three bytes.
 pub(super) fn marks() -> impl Iterator<Item = String> {
     SHAPES.iter().flat_map(in_three).chain(encoded_marks())

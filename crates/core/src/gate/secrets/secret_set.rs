@@ -74,6 +74,11 @@ impl SecretSet {
         &text[..known.min(begun)]
     }
 
+    /// Whether what `text` ends with may be the beginning of a value.
+    pub(super) fn may_begin_in(&self, text: &str) -> bool {
+        !self.is_empty() && self.held_from(text, 0) < text.len()
+    }
+
     fn add(&mut self, value: &str) {
         for piece in pieces(value) {
             self.add_needle(piece.to_owned());

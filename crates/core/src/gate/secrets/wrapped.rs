@@ -19,6 +19,8 @@ const LEFT_BYTES_MAX: usize = 1024;
 const JOINED_BYTES_MAX: usize = 8192;
 /// How much of it is looked at again with what follows.
 const OVERLAP_BYTES: usize = 512;
+/// A shorter word may be what stands before a mark in a key of its kind.
+const PLAIN_WORD_BYTES_MIN: usize = 4;
 /// How far a line may be indented.
 const INDENT_BYTES_MAX: usize = 32;
 
@@ -30,6 +32,10 @@ pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits
     while let Some(line_end) = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length) {
         let end = if line_end > at && bytes[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
         let start = run_before(bytes, at, end);
+        if is_plain_word(&text[start..end]) && !may_begin(known, &text[start..end]) {
+            at = line_end + 1;
+            continue;
+        }
         match Chain::of(bytes, start..end, line_end, last) {
             Joined::Undecided => return start,
             Joined::Nothing => at = line_end + 1,
@@ -51,6 +57,22 @@ pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits
 fn run_before(bytes: &[u8], from: usize, end: usize) -> usize {
     let from = from.max(end.saturating_sub(LEFT_BYTES_MAX)).min(end);
     start_of_last_run(&bytes[..end], from)
+}
+
+/// Whether `run` is a word of ordinary text, perhaps one that ends a sentence. Random characters rarely look so, and it
+/// is shown when its line ends, not when the next one comes.
+fn is_plain_word(run: &str) -> bool {
+    let word = run.strip_suffix(['.', '!', '?']).unwrap_or(run);
+    word.len() >= PLAIN_WORD_BYTES_MIN
+        && word
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| byte.is_ascii_lowercase() || (at == 0 && byte.is_ascii_uppercase()))
+}
+
+/// Whether a known mark or one of the operator's own values may begin with `word`.
+fn may_begin(known: &SecretSet, word: &str) -> bool {
+    prefixes::may_begin_mark(word) || known.may_begin_in(word)
 }
 
 enum Joined {

@@ -82,7 +82,15 @@ impl Walk<'_> {
             aliases.push((alias.to_owned(), Some(value.to_owned())));
             return;
         }
-        self.setting_runs(name, value);
+        let is_on = !matches!(value, "" | "false" | "no" | "off" | "0");
+        let name = name.to_ascii_lowercase();
+        if is_on && (matches!(name.as_str(), "fetch.prune" | "fetch.prunetags") || name.ends_with(".prune")) {
+            let reason = "takes branches away or back";
+            self.effect(Verdict::Ask, GIT_HISTORY_REWRITE, Act::Other, None, reason);
+        } else if is_on && (name == "pull.rebase" || (name.starts_with("branch.") && name.ends_with(".rebase"))) {
+            self.effect(Verdict::Ask, GIT_HISTORY_REWRITE, Act::Other, None, "rewrites commits");
+        }
+        self.setting_runs(&name, value);
     }
 
     /// A setting that may name a program.
@@ -109,12 +117,18 @@ impl Walk<'_> {
         let operands: Vec<&&Word> = args
             .operands
             .iter()
-            .filter(|word| !matches!(word.known(), Some("set" | "get" | "list" | "unset" | "edit")))
+            .filter(|word| {
+                !matches!(
+                    word.known(),
+                    Some("set" | "get" | "list" | "unset" | "edit" | "rename-section" | "remove-section")
+                )
+            })
             .collect();
         let first = args.operands.first().and_then(|word| word.known());
+        let takes_away = |first: Option<&str>| matches!(first, Some("unset" | "remove-section"));
         if args.any(&["--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch", "--show-origin"])
             || matches!(first, Some("get" | "list"))
-            || (operands.len() == 1 && !args.any(&["--unset", "--unset-all", "--remove-section"]))
+            || (operands.len() == 1 && !takes_away(first) && !args.any(&["--unset", "--unset-all", "--remove-section"]))
         {
             return;
         }

@@ -1,14 +1,28 @@
 //! `git fetch` and its kind: what is sent to whom while something is fetched.
 
 use super::Call;
+use crate::gate::category::GIT_HISTORY_REWRITE;
+use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::expand::Word;
+use crate::gate::shell::program::word_of;
 use crate::gate::shell::walk::Walk;
 
 impl Walk<'_> {
     /// `git fetch`, `git clone`, `git ls-remote`: an address that can't be known takes whatever it holds to its host.
     /// To a remote that is named, a reference that can't be known says little; to an address it may say anything.
     pub(super) fn git_remote(&mut self, call: Call<'_>) {
-        let Some((address, references)) = call.args.operands.split_first() else { return };
+        let options: &[&str] = if call.name == "git-clone" { &["--server-option"] } else { &["-o", "--server-option"] };
+        let says_unknown = call.args.values(options).any(|value| word_of(value).known().is_none());
+        let Some((address, references)) = call.args.operands.split_first() else {
+            if says_unknown {
+                self.sends_unknown();
+            }
+            return;
+        };
+        if references.iter().any(|word| overwrites_branch(word)) {
+            let reason = "takes branches away or back";
+            self.effect(Verdict::Ask, GIT_HISTORY_REWRITE, Act::Other, None, reason);
+        }
         let sends = match address.known() {
             None => true,
             Some(address) => {
@@ -16,7 +30,7 @@ impl Walk<'_> {
                 !is_name && references.iter().any(|word| word.known().is_none()) && call.name != "git-clone"
             }
         };
-        if sends {
+        if sends || says_unknown {
             self.sends_unknown();
         }
     }
@@ -60,4 +74,11 @@ impl Walk<'_> {
             self.program("pip", rest, call.input);
         }
     }
+}
+
+/// Whether a reference that is fetched is put over a branch or tag of one's own, whatever that holds. What is known of
+/// a remote's branches may be.
+fn overwrites_branch(reference: &Word) -> bool {
+    let target = reference.text().strip_prefix('+').and_then(|text| text.split_once(':'));
+    target.is_some_and(|(_, to)| !to.is_empty() && !to.starts_with("refs/remotes/"))
 }

@@ -30,6 +30,14 @@ impl Walk<'_> {
         if call.name == "yarn" && only_options && !call.words.iter().any(asks) {
             self.effect(Verdict::Ask, PACKAGE_CHANGE, Act::Other, None, "changes packages");
         }
+        // To pnpm it is no workspace's name, but the root of all, and the next word is the subcommand.
+        let is_root = |word: &Word| call.name == "pnpm" && word.text() == "-w";
+        let options = call.words.iter().take_while(|word| word.text().starts_with('-'));
+        if let Some(at) = options.enumerate().find_map(|(at, word)| is_root(word).then_some(at)) {
+            let rest: Vec<Word> = [&call.words[..at], &call.words[at + 1..]].concat();
+            self.program(call.name, &rest, call.input);
+            return;
+        }
         self.script_verb(call, call.words);
     }
 

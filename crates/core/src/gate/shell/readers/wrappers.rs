@@ -1,6 +1,7 @@
 //! Programs that run others: the command that they run, and where.
 
 use super::Call;
+use super::scripts::after_options;
 use crate::gate::category::{EXTERNAL_MESSAGE, PERSISTENCE, PROCESS_KILL};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::Dialect;
@@ -12,6 +13,12 @@ use crate::gate::shell::walk::{Input, Walk};
 
 /// How many places are tried at which a command in a container may begin.
 const INSIDE_PLACES_MAX: usize = 12;
+
+/// Options that take a value, of what runs commands in a project's environment, before its subcommand.
+const BEFORE_RUN: [&str; 14] = [
+    "-C", "--directory", "--project", "-P", "-p", "-e", "--env", "--cwd", "--working-dir", "--python", "--config-file",
+    "--cache-dir", "--config", "--allow-insecure-host",
+];
 
 impl Walk<'_> {
     /// `env`: options, assignments, then a command.
@@ -195,11 +202,15 @@ impl Walk<'_> {
     /// `npx tool`, `poetry run tool`: what the project's environment runs, which is judged like the tool itself.
     pub(super) fn project(&mut self, call: Call<'_>) {
         let is_direct = matches!(call.name, "npx" | "bunx" | "uvx" | "pipx" | "uv-run");
-        let words = match call.words {
-            words if is_direct => words,
+        let words = match after_options(call.words, &BEFORE_RUN).unwrap_or_default() {
+            _ if is_direct => call.words,
             [verb, rest @ ..] if matches!(verb.known(), Some("run" | "exec" | "x")) => rest,
             _ => return,
         };
+        if call.name == "hatch" {
+            self.in_environment(words, call.input);
+            return;
+        }
         let harmless = |word: &&Word| matches!(word.known(), Some("-y" | "--yes" | "--no-install" | "--no" | "--"));
         let at = words.iter().take_while(harmless).count();
         let command = words.get(at..).unwrap_or_default();
@@ -209,6 +220,22 @@ impl Walk<'_> {
             Some(_) if is_direct && is_pipx => {}
             Some(name) if !name.starts_with('-') && !name.contains('/') => drop(self.inner(command, call.input)),
             _ => self.opaque("", "runs something in the project's environment"),
+        }
+    }
+
+    /// `hatch run lint:check`, `hatch run python -m x`: a script of the project's, or a command.
+    fn in_environment(&mut self, words: &[Word], input: &Input) {
+        let Some((first, rest)) = words.split_first() else { return };
+        let Some(name) = first.known() else {
+            self.opaque("", "runs something in the project's environment");
+            return;
+        };
+        let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
+        if name.contains('/') || self.programs.knows(name) {
+            let command: Vec<Word> = std::iter::once(Word::plain(name)).chain(rest.iter().cloned()).collect();
+            self.inner(&command, input);
+        } else {
+            self.task(first);
         }
     }
 
