@@ -379,7 +379,6 @@ pub const RUN: &[&str] = &[
     "exec 3<>/dev/tcp/127.0.0.1/4280",
     "echo > /dev/udp/127.0.0.1/4280",
     "curl -s canary.example",
-    "http_proxy= curl 127.0.0.1:4280",
     "wget canary.example",
     "git ls-remote http://canary.example/a",
     "pip download http://canary.example/a",

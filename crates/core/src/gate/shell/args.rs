@@ -116,15 +116,41 @@ impl<'a> Args<'a> {
     /// Whether one of `wanted` is there, or a long option that is short for one. What makes a call milder
     /// (`is_milder`) is believed only if most of it is written.
     pub(super) fn has(&self, wanted: &Words, is_milder: bool) -> bool {
+        if is_milder && self.is_taken_back(wanted.iter()) {
+            return false;
+        }
         let least = if is_milder { MILDER_BYTES_MIN } else { 0 };
         let is_there =
             |given: &str, wanted: &str| given == wanted || (given.len() >= least && is_short_for(given, wanted));
         wanted.iter().any(|wanted| self.options.iter().any(|(given, _)| is_there(given, wanted)))
     }
 
-    /// Whether one of `wanted` is there, written in full.
+    /// Whether one of `wanted` is there, written in full, and holds.
     pub(super) fn has_exactly(&self, wanted: &Words) -> bool {
-        self.options.iter().any(|(given, _)| wanted.has(given))
+        self.options.iter().any(|(given, _)| wanted.has(given)) && !self.is_taken_back(wanted.iter())
+    }
+
+    /// Whether nothing is done but tried, by one of the options `wanted`.
+    pub(super) fn only_tries(&self, wanted: &[&str]) -> bool {
+        let is_there = self.options.iter().any(|(given, _)| wanted.contains(&given.as_str()));
+        is_there && !self.is_taken_back(wanted.iter().copied())
+    }
+
+    /// Whether one of `options` is given and taken back: `--dry-run=none`, `--no-dry-run`. Which of several counts
+    /// depends on the program.
+    fn is_taken_back<'w>(&self, mut options: impl Iterator<Item = &'w str>) -> bool {
+        let is_no =
+            |text: &str| matches!(text.to_ascii_lowercase().as_str(), "" | "false" | "none" | "no" | "off" | "0" | "f");
+        options.any(|option| {
+            let name = option.trim_start_matches('-');
+            self.options.iter().any(|(given, value)| {
+                let denies = matches!(value, Some(Value::Attached(text)) if is_no(text))
+                    || matches!(value, Some(Value::Unknown));
+                let denied =
+                    given.strip_prefix("--no-").is_some_and(|denied| !denied.is_empty() && name.starts_with(denied));
+                denied || (denies && (given == option || is_short_for(given, option)))
+            })
+        })
     }
 
     /// The value of each of the options `wanted`, or of a long option that is short for one.

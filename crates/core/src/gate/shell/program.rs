@@ -348,8 +348,12 @@ impl Walk<'_> {
 fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
     let mut count = 0;
     for wanted in rule.words.iter() {
-        let given = args.operands.get(count)?.known()?;
-        if !wanted.split('|').any(|wanted| fits(wanted, given)) {
+        let fits = match args.operands.get(count)?.known() {
+            Some(given) => wanted.split('|').any(|wanted| fits(wanted, given)),
+            // It may be that one.
+            None => wanted == "*" || rule.verdict > Verdict::Safe,
+        };
+        if !fits {
             return None;
         }
         count += 1;

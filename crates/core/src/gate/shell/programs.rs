@@ -291,6 +291,7 @@ pub enum Reader {
     Cmake,
     UvPip,
     Pytest,
+    Editor,
 }
 
 /// Words with spaces between.

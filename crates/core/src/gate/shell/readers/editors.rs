@@ -122,6 +122,39 @@ impl Walk<'_> {
         }
     }
 
+    /// `vim`, `ed`: commands of the editor on the line, and those that it is fed.
+    pub(super) fn editor(&mut self, call: Call<'_>) {
+        let is_vi = matches!(call.name, "vi" | "vim" | "nvim" | "ex");
+        for word in call.words.iter().filter(|word| is_vi && word.text().starts_with('+')) {
+            match word.known().map(|text| text[1..].trim_start_matches(':')) {
+                // A line of the file, or a text in it.
+                Some(place) if place.starts_with(['/', '$']) || place.bytes().all(|byte| byte.is_ascii_digit()) => {}
+                Some("q" | "qa" | "q!" | "qa!" | "wq" | "x" | "set nu" | "set number" | "syntax on") => {}
+                Some(command) => self.editor_command(command),
+                None => self.opaque("", "an editor that runs commands that can't be known"),
+            }
+        }
+        if matches!(call.name, "ed" | "ex") {
+            match call.input {
+                Input::Text(text) => {
+                    for line in text.lines().filter(|line| line.contains('!')) {
+                        self.editor_command(line);
+                    }
+                }
+                Input::None => {}
+                Input::Unknown => self.opaque("", "an editor that runs commands that can't be known"),
+            }
+        }
+    }
+
+    /// What stands behind `!` is run by a shell.
+    fn editor_command(&mut self, command: &str) {
+        self.opaque("", "an editor that runs commands");
+        if let Some((_, code)) = command.split_once('!') {
+            self.guess(|walk| drop(walk.code(code, Input::Unknown)));
+        }
+    }
+
     /// The strings of code that is opaque anyway, read as commands: what they say can only make it stricter.
     pub(super) fn literals_as_code(&mut self, code: &str) {
         let literals: Vec<String> = literals(code).into_iter().take(16).collect();
@@ -238,6 +271,12 @@ fn after_address(mut rest: &str) -> Option<&str> {
     }
 }
 
+/// Whether one of `marks` stands before the next slash of the line, where either reading takes it for something else.
+fn hides_code(rest: &str, marks: &str) -> bool {
+    let line = rest.split('\n').next().unwrap_or_default();
+    line.split_once('/').is_some_and(|(inside, _)| inside.contains(|c: char| marks.contains(c)))
+}
+
 /// What follows the next `delimiter` that is not escaped.
 pub(super) fn section(text: &str, delimiter: char) -> Option<&str> {
     let mut chars = text.char_indices();
@@ -264,6 +303,7 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
     let mut before = '\n';
     // Whether a `/` would divide: a value stands before it.
     let mut divides = false;
+    let mut may_divide = false;
     let mut prints = false;
     let mut open = 0_i32;
     while let Some((at, c)) = chars.next() {
@@ -276,6 +316,9 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                 }
             },
             '#' => while chars.next_if(|(_, c)| *c != '\n').is_some() {},
+            '/' if divides && before == ')' && hides_code(&program[at + 1..], "#\"") => return None,
+            // Behind `i++` and `getline` it may divide as well.
+            '/' if !divides && may_divide && hides_code(&program[at + 1..], "#\"|>(") => return None,
             '/' if !divides => {
                 let mut in_set = false;
                 loop {
@@ -283,7 +326,9 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                         '\\' => drop(chars.next()?),
                         '[' => in_set = true,
                         ']' => in_set = false,
-                        '/' if !in_set => break,
+                        // To some it ends the expression, to others it is one of the set.
+                        '/' if in_set => return None,
+                        '/' => break,
                         '\n' => return None,
                         _ => {}
                     }
@@ -313,12 +358,14 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                 }
                 divides =
                     !matches!(word, "print" | "printf" | "return" | "in" | "else" | "do" | "getline" | "exit" | "case");
+                may_divide = word == "getline";
                 before = c;
                 continue;
             }
             _ => {}
         }
         if !c.is_whitespace() || c == '\n' {
+            may_divide = matches!(c, '+' | '-') && program[..at].ends_with(c);
             divides = c.is_ascii_digit() || matches!(c, ')' | ']' | '"' | '/' | '$' | '.');
             before = c;
         }

@@ -128,7 +128,10 @@ impl Walk<'_> {
         let takes_away = |first: Option<&str>| matches!(first, Some("unset" | "remove-section"));
         if args.any(&["--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch", "--show-origin"])
             || matches!(first, Some("get" | "list"))
-            || (operands.len() == 1 && !takes_away(first) && !args.any(&["--unset", "--unset-all", "--remove-section"]))
+            || (operands.len() == 1
+                && !takes_away(first)
+                && args.options.iter().all(|(name, _)| is_known_to_config(name))
+                && !args.any(&["--unset", "--unset-all", "--remove-section"]))
         {
             return;
         }
@@ -155,7 +158,7 @@ impl Walk<'_> {
     /// `git push`.
     pub(super) fn git_push(&mut self, call: Call<'_>) {
         let args = call.args;
-        if args.options.iter().any(|(name, _)| matches!(name.as_str(), "-n" | "--dry-run")) {
+        if args.only_tries(&["-n", "--dry-run"]) {
             return;
         }
         let refs = args.operands.get(1..).unwrap_or_default();
@@ -290,4 +293,13 @@ fn looks_like_file(word: &Word) -> bool {
         let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
         (1..=10).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
     }
+}
+
+/// Whether an option of `git config` says where or how to look; another one may make the last word a value.
+fn is_known_to_config(option: &str) -> bool {
+    const KNOWN: [&str; 17] = [
+        "-f", "--file", "--blob", "--global", "--system", "--local", "--worktree", "--type", "--bool", "--int",
+        "--bool-or-int", "--path", "--default", "-z", "--null", "--name-only", "--includes",
+    ];
+    KNOWN.contains(&option) || ["--unset", "--unset-all", "--remove-section"].contains(&option)
 }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use super::Call;
 use super::editors::section;
+use super::foreign::names;
 use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::clues::{Clue, is_pipe};
@@ -28,7 +29,7 @@ const WRITING: &str = "write_text write_bytes writeFile writeFileSync appendFile
 
 /// Names that reach the network.
 const SENDING: &str = "requests urllib urllib2 urllib3 httpx aiohttp http https socket smtplib ftplib telnetlib paramiko \
-    fetch axios net dgram tls XMLHttpRequest WebSocket LWP HTTP Net TCPSocket UDPSocket curl_exec curl_init fsockopen \
+    fetch axios net dgram dns tls http2 XMLHttpRequest WebSocket LWP HTTP Net TCPSocket UDPSocket curl_exec curl_init fsockopen \
     mail urlopen boto3 webbrowser URI IO_Socket";
 
 /// Names that do no harm: built-in functions, methods, modules and words of the languages.
@@ -87,6 +88,7 @@ impl Walk<'_> {
         let mut edits = false;
         let mut module = None;
         let mut loops = false;
+        let mut goes_on = false;
         while let Some(word) = words.next() {
             let Some(text) = word.known() else {
                 script = Some(word);
@@ -102,12 +104,19 @@ impl Walk<'_> {
             }
             let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
             loops |= letters.contains(['n', 'p']);
+            // Behind the code of the line it takes what it is fed.
+            goes_on |= match reader {
+                Reader::Python => letters.split('c').next().is_some_and(|flags| flags.contains('i')),
+                Reader::Node => matches!(text, "-i" | "--interactive"),
+                _ => false,
+            };
             let is_whole = code_options.contains(&text) || module_options.contains(&text);
             let cluster = || {
                 // `-ne`, `-lane`, `-uc`: the letter that takes code ends the cluster.
-                let at =
-                    letters.char_indices().find(|(_, letter)| code_options.contains(&format!("-{letter}").as_str()));
-                at.map(|(at, letter)| &letters[at + letter.len_utf8()..])
+                let mut letters_here = letters.char_indices();
+                let is_code = |letter: char| code_options.contains(&format!("-{letter}").as_str());
+                let at = letters_here.find(|(_, letter)| is_code(*letter) || takes_rest(reader).contains(*letter));
+                at.filter(|(_, letter)| is_code(*letter)).map(|(at, letter)| &letters[at + letter.len_utf8()..])
             };
             if is_whole && module_options.contains(&text) {
                 module = words.next();
@@ -154,6 +163,9 @@ impl Walk<'_> {
                 }
             } else {
                 edits |= edits_in_place(letters);
+                if reader == Reader::Perl && letters.starts_with('F') && !is_plain_separator(&letters[1..]) {
+                    self.opaque("", "splits by a pattern that may be code");
+                }
                 if reader == Reader::Perl && letters.starts_with('d') {
                     self.opaque("", "loads code that is not known");
                 }
@@ -191,6 +203,13 @@ impl Walk<'_> {
                 }
                 if reader == Reader::Python {
                     self.imports();
+                }
+                if goes_on {
+                    match call.input {
+                        Input::Text(code) => self.foreign_program(reader, code),
+                        Input::None => {}
+                        Input::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
+                    }
                 }
                 if edits {
                     for file in files {
@@ -353,9 +372,10 @@ impl Walk<'_> {
             return;
         };
         if matches!(reader, Reader::Php | Reader::Node | Reader::Ruby) {
-            // There a text may stand for the function of that name.
-            let calls = |text: &String| [deleting, writing, sending].iter().any(|list| list.contains(text.as_str()));
-            names.extend(literals(code).into_iter().filter(calls));
+            // There a text may stand for the function or the module of that name.
+            let texts = literals(code).into_iter();
+            let texts = texts.map(|text| text.strip_prefix("node:").map_or(text.clone(), str::to_owned));
+            names.extend(texts.filter(|text| is_harmful(text)));
         }
         let found = |list: &HashSet<&str>| names.iter().find(|name| list.contains(name.as_str()));
         let opens_for_writing = literals(code).iter().any(|text| is_mode_for_writing(text));
@@ -367,6 +387,10 @@ impl Walk<'_> {
         if let Some(name) = found(deleting) {
             let reason = format!("code that calls `{name}`");
             self.effect(Verdict::Destructive, FILESYSTEM_DELETE, unknown.clone(), None, &reason);
+        }
+        if reader == Reader::Python && replaces_files(code) {
+            let reason = "code that puts a file over another";
+            self.effect(Verdict::Ask, FILESYSTEM_WRITE, unknown.clone(), None, reason);
         }
         if opens_for_writing {
             let reason = "code that opens a file to write it anew";
@@ -414,6 +438,23 @@ fn imports_a_stranger(code: &str) -> bool {
     })
 }
 
+/// Whether what perl splits lines by is a text, or one pattern between slashes: it is put into the program as it is.
+fn is_plain_separator(pattern: &str) -> bool {
+    let inside = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).unwrap_or(pattern);
+    !inside.contains(['/', '"', '\'', '(', '{', '@', '$', '`', ';'])
+}
+
+/// The letters among an interpreter's options behind which the rest of the word is a value, beside those for code.
+fn takes_rest(reader: Reader) -> &'static str {
+    match reader {
+        Reader::Python => "WXmQ",
+        Reader::Perl => "IMmFxiDCd",
+        Reader::Ruby => "ICxFEKri",
+        Reader::Php => "dcfFtzS",
+        _ => "",
+    }
+}
+
 /// Whether a cluster of perl's or ruby's options has `-i` in it, before a letter that takes the rest.
 fn edits_in_place(letters: &str) -> bool {
     let flags = letters.find(|c: char| !"acflnpsStTuUvwWXx0123456789".contains(c)).unwrap_or(letters.len());
@@ -450,9 +491,18 @@ fn opens_unseen(code: &str, reader: Reader) -> bool {
                 || (dense.contains("fromos") && dense.contains("open"))
                 || calls.any(|(at, call)| {
                     let inside = dense[at + call.len()..].split(')').next().unwrap_or_default();
-                    has_escapes || inside.split(',').skip(1).any(|argument| !is_plain_argument(argument))
+                    // Of a path's own `open` the first argument is the mode.
+                    let file = usize::from(!dense[..at].ends_with('.'));
+                    let mut others = inside.split(',').skip(file).filter(|argument| !argument.is_empty());
+                    has_escapes || others.any(|argument| !is_plain_argument(argument))
                 })
         }
+        // `open "f", 513`
+        Reader::Ruby => code.match_indices("open").any(|(at, call)| {
+            let line = code[at + call.len()..].split(['\n', ';']).next().unwrap_or_default();
+            let mode = line.split(',').nth(1).map(str::trim_start);
+            mode.is_some_and(|mode| !mode.starts_with(['"', '\'']))
+        }),
         Reader::Node => calls.next().is_some(),
         _ => false,
     }
@@ -477,22 +527,24 @@ fn is_plain_argument(argument: &str) -> bool {
 /// Whether code calls something by a name that it puts together.
 fn calls_computed_names(code: &str, reader: Reader) -> bool {
     let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    let is_path = |text: &String| text.starts_with(['.', '/']) && !text.ends_with(".json");
+    let is_address = |text: &str| text.contains(':') && !text.starts_with("node:");
+    let is_path = |text: &String| {
+        (text.starts_with(['.', '/']) || text.contains("/..") || is_address(text)) && !text.ends_with(".json")
+    };
     let loads = ["require", "import", "load"].iter().any(|name| dense.contains(name));
     match reader {
         Reader::Node if dense.contains("import(") || (loads && literals(code).iter().any(is_path)) => true,
         // `open("|rm x")`
         Reader::Ruby => literals(code).iter().any(|text| text.starts_with('|') || (loads && is_path(text))),
-        // `do "x.pl"`
-        Reader::Perl => {
-            ["do\"", "do'", "do$", "do(", "require\"", "require'", "require$"].iter().any(|start| dense.contains(start))
-        }
-        Reader::Python if imports_a_stranger(code) => true,
+        Reader::Python if imports_a_stranger(code) || changes_where_modules_are(&dense) => true,
+        Reader::Php if maps_by_a_name(&dense) => true,
         // `$f('x')`
         Reader::Php => dense.match_indices('$').any(|(at, _)| {
             let rest = dense[at + 1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
             rest.starts_with('(') || rest.starts_with("[") && rest.contains("](")
         }),
+        // `Object.values(require('fs'))[6]`, `const {['unlink' + 'Sync']: f} = require('fs')`
+        Reader::Node if loads && ["Object.", "Reflect", "]:"].iter().any(|mark| dense.contains(mark)) => true,
         // `fs['unlink' + 'Sync']`
         Reader::Node if ["require", "import", "process"].iter().any(|name| dense.contains(name)) => {
             dense.match_indices('[').any(|(at, _)| {
@@ -509,6 +561,32 @@ fn calls_computed_names(code: &str, reader: Reader) -> bool {
     }
 }
 
+/// Whether Python code puts a folder among those that modules come from.
+fn changes_where_modules_are(dense: &str) -> bool {
+    dense.match_indices("sys.path").any(|(at, name)| {
+        let rest = &dense[at + name.len()..];
+        let is_list = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        is_list && [".insert", ".append", ".extend", "+=", "=", "["].iter().any(|change| rest.starts_with(change))
+    }) || dense.contains("fromsysimport")
+}
+
+/// Whether PHP code calls functions on a list by a name that is not the text of a harmless one.
+fn maps_by_a_name(dense: &str) -> bool {
+    dense.match_indices("array_map(").any(|(at, call)| {
+        let rest = &dense[at + call.len()..];
+        let is_own = ["fn(", "function(", "staticfn(", "null"].iter().any(|own| rest.starts_with(own));
+        let name = ["'", "\""].iter().find_map(|quote| rest.strip_prefix(quote)?.split_once(&format!("{quote},")));
+        !is_own && !name.is_some_and(|(name, _)| LISTS[3].contains(name))
+    })
+}
+
+/// Whether Python code puts a file over another by `replace`, which is harmless on a text.
+fn replaces_files(code: &str) -> bool {
+    let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_on_paths = dense.contains("Path") || dense.contains("fromos") || code.contains("os as ");
+    dense.contains("os.replace") || (is_on_paths && dense.contains("replace("))
+}
+
 /// `s/a/b/g` and nothing else.
 fn is_perl_editing(code: &str) -> bool {
     code.split(';').map(str::trim).filter(|part| !part.is_empty()).all(|part| {
@@ -523,149 +601,27 @@ fn is_perl_editing(code: &str) -> bool {
     })
 }
 
-/// Every name in the code that is not in a string or a comment, without variables that the code sets itself; nothing
-/// if strings and code can't be told apart.
-fn names(code: &str, reader: Reader) -> Option<Vec<String>> {
-    let has_sigils = matches!(reader, Reader::Perl | Reader::Php);
-    let mut names = Vec::new();
-    let mut own: HashSet<String> = HashSet::new();
-    let mut chars = code.char_indices().peekable();
-    let mut before = '\n';
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\'' | '"' => {
-                let begins = at + 1;
-                let end = loop {
-                    match chars.next()? {
-                        (_, '\\') => drop(chars.next()?),
-                        (at, quote) if quote == c => break at,
-                        _ => {}
-                    }
-                };
-                let inside = &code[begins..end];
-                let is_formatted = reader == Reader::Python && c_is_prefix(code, at);
-                let holds_code = match reader {
-                    Reader::Python => is_formatted && inside.contains('{'),
-                    Reader::Ruby => c == '"' && inside.contains("#{"),
-                    Reader::Perl | Reader::Php => {
-                        c == '"' && (inside.contains("@{") || inside.contains("${") || inside.contains("{$"))
-                    }
-                    _ => false,
-                };
-                if holds_code {
-                    names.extend(words_of(inside));
-                }
-                before = c;
-            }
-            '`' if reader == Reader::Node => {
-                let begins = at + 1;
-                let end = loop {
-                    match chars.next()? {
-                        (_, '\\') => drop(chars.next()?),
-                        (at, '`') => break at,
-                        _ => {}
-                    }
-                };
-                if code[begins..end].contains("${") {
-                    names.extend(words_of(&code[begins..end]));
-                }
-            }
-            // Commands, in these languages.
-            '`' => return None,
-            '#' if reader != Reader::Node && reader != Reader::Lua => {
-                while chars.next_if(|(_, c)| *c != '\n').is_some() {}
-            }
-            '/' if reader == Reader::Node && chars.peek().is_some_and(|(_, c)| *c == '/') => {
-                while chars.next_if(|(_, c)| *c != '\n').is_some() {}
-            }
-            // A regular expression, or a division: where quotes may lie in it, nobody knows.
-            '/' if matches!(reader, Reader::Node | Reader::Perl | Reader::Ruby)
-                && "(,=~{};:[!&|?\n".contains(before) =>
-            {
-                return None;
-            }
-            '(' if matches!(before, ')' | ']' | '}' | '"' | '\'') => return None,
-            '%' if reader == Reader::Ruby && chars.peek().is_some_and(|(_, c)| "xqQwWr({[".contains(*c)) => {
-                return None;
-            }
-            '<' if reader == Reader::Perl && !"=<".contains(chars.peek().map_or(' ', |(_, c)| *c)) => {
-                let rest = &code[at..];
-                if !["<>", "<STDIN>", "< "].iter().any(|known| rest.starts_with(known)) {
-                    return None;
-                }
-            }
-            c if c.is_alphabetic() || c == '_' => {
-                let rest = &code[at..];
-                let len: usize =
-                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum();
-                let name = &rest[..len];
-                while chars.next_if(|(next, _)| *next < at + len).is_some() {}
-                let after = rest[len..].trim_start();
-                let is_prefix = reader == Reader::Python
-                    && len <= 2
-                    && after.starts_with(['"', '\''])
-                    && rest[len..].starts_with(['"', '\'']);
-                if is_prefix
-                    || (has_sigils && "$@%".contains(before) && !after.starts_with('(') && !after.starts_with("->"))
-                {
-                    before = 'a';
-                    continue;
-                }
-                let sets = after.starts_with('=') && !after.starts_with("==") && before != '.';
-                if sets
-                    || ends_with_word(
-                        &code[..at],
-                        &["for", "def", "function", "const", "let", "var", "as", "lambda", "local"],
-                    )
-                {
-                    own.insert(name.to_owned());
-                }
-                names.push(name.to_owned());
-                before = 'a';
-                continue;
-            }
-            _ => {}
-        }
-        if !c.is_whitespace() || c == '\n' {
-            before = c;
-        }
-    }
-    let [deleting, writing, sending, _] = &*LISTS;
-    // A variable of the code's own may hold anything that it names elsewhere, but its name says nothing.
-    names.retain(|name| {
-        let name = name.as_str();
-        !own.contains(name)
-            || deleting.contains(name)
-            || writing.contains(name)
-            || sending.contains(name)
-            || is_running(name)
-    });
-    Some(names)
+/// Whether a name deletes, writes, sends or runs something, in one of the languages.
+pub(super) fn is_harmful(name: &str) -> bool {
+    is_running(name) || LISTS[..3].iter().any(|list| list.contains(name))
 }
 
 fn is_running(name: &str) -> bool {
     matches!(
         name,
-        "system" | "exec" | "eval" | "popen" | "spawn" | "subprocess" | "child_process" | "import" | "compile"
+        "system"
+            | "exec"
+            | "eval"
+            | "popen"
+            | "spawn"
+            | "subprocess"
+            | "child_process"
+            | "import"
+            | "compile"
+            | "passthru"
+            | "shell_exec"
+            | "proc_open"
     )
-}
-
-/// Whether the string that begins at `at` is one with code in it.
-fn c_is_prefix(code: &str, at: usize) -> bool {
-    code[..at].chars().rev().take(2).any(|c| matches!(c, 'f' | 'F'))
-}
-
-fn ends_with_word(text: &str, words: &[&str]) -> bool {
-    let text = text.trim_end();
-    words.iter().any(|word| {
-        text.strip_suffix(word).is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
-    })
-}
-
-fn words_of(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-        .map(str::to_owned)
 }
 
 /// The strings of code in any language, as far as quotes tell.

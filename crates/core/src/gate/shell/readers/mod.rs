@@ -3,6 +3,7 @@
 mod compilers;
 mod editors;
 mod find;
+mod foreign;
 mod git;
 mod http;
 mod interpreters;
@@ -100,6 +101,7 @@ impl Walk<'_> {
             Reader::Cmake => self.cmake(call),
             Reader::UvPip => self.uv_pip(call),
             Reader::Pytest => self.pytest(call),
+            Reader::Editor => self.editor(call),
         }
         None
     }

@@ -172,14 +172,13 @@ impl Walk<'_> {
     /// `rsync`.
     pub(super) fn rsync(&mut self, call: Call<'_>) {
         let args = call.args;
-        let given = |name: &str| args.options.iter().any(|(given, _)| given == name);
         for shell in args.values(&["-e", "--rsh"]) {
             self.code_of(shell);
         }
         if args.any(&["--rsync-path"]) {
             self.opaque("", "names a program that runs on the other side");
         }
-        if given("-n") || given("--dry-run") {
+        if args.only_tries(&["-n", "--dry-run"]) {
             return;
         }
         let Some((last, sources)) = args.operands.split_last() else { return };

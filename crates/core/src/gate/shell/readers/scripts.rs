@@ -211,7 +211,9 @@ impl Walk<'_> {
                 }
             }
             ("nx", Some("release")) => {
-                if !rest.iter().any(|word| matches!(word.text(), "--dry-run" | "-d")) {
+                let is = |word: &Word, option: &str| word.text().starts_with(option);
+                let is_tried = rest.iter().any(|word| matches!(word.text(), "--dry-run" | "-d"));
+                if !is_tried || rest.iter().any(|word| is(word, "--no-d") || is(word, "--dry-run=")) {
                     self.effect(Verdict::External, DEPLOY, Act::Other, None, "publishes a release");
                 }
             }

@@ -177,7 +177,12 @@ impl Walk<'_> {
                     let value_word = Word::plain(value);
                     self.assign(name.trim_end_matches('+'), value, Some(&value_word).filter(|_| is_plain), None);
                 }
-                _ if call.name == "unset" => self.forget(text),
+                _ if call.name == "unset" => {
+                    if text == "PATH" {
+                        self.opaque("", "programs of the working folder are run without it");
+                    }
+                    self.forget(text);
+                }
                 _ if is_reading => self.set_unknown(text),
                 _ => {}
             }
@@ -298,10 +303,11 @@ impl Walk<'_> {
     /// `alias`.
     pub(super) fn alias(&mut self, call: Call<'_>) {
         for word in call.words {
-            if let Some((_, code)) = word.text().split_once('=') {
-                if word.known().is_some() {
-                    self.guess(|walk| drop(walk.code(code, Input::Unknown)));
-                }
+            let code = word.text().split_once('=').map(|(_, code)| code);
+            if let Some(code) = code.filter(|_| word.known().is_some()) {
+                self.guess(|walk| drop(walk.code(code, Input::Unknown)));
+            }
+            if code.is_some() || word.known().is_none() {
                 self.opaque("", "gives a name another meaning");
             }
         }

@@ -34,8 +34,9 @@ impl Walk<'_> {
     /// A runner with its tasks.
     pub(super) fn tasks(&mut self, call: Call<'_>) {
         self.commands_in_options(call);
-        let only_shows = call.args.options.iter().any(|(option, _)| only_shows(call.name, option));
-        if only_shows {
+        let shows: Vec<&str> = call.args.options.iter().map(|(option, _)| option.as_str()).collect();
+        let shows: Vec<&str> = shows.into_iter().filter(|option| only_shows(call.name, option)).collect();
+        if call.args.only_tries(&shows) {
             return;
         }
         for word in call.args.operands.iter().filter(|word| !is_number_of_jobs(call.words, word)) {

@@ -73,9 +73,9 @@ impl Walk<'_> {
 
     /// `xargs`: a command whose last operands are read.
     pub(super) fn xargs(&mut self, call: Call<'_>) {
-        const VALUED: [&str; 15] = [
-            "-I", "-n", "-L", "-P", "-s", "-d", "-E", "-a", "--arg-file", "--max-args", "--max-procs", "--max-lines",
-            "--delimiter", "--max-chars", "--process-slot-var",
+        const VALUED: [&str; 14] = [
+            "-I", "-n", "-L", "-P", "-s", "-d", "-E", "-a", "--arg-file", "--max-args", "--max-procs", "--delimiter",
+            "--max-chars", "--process-slot-var",
         ];
         let options = leading(call.words, &VALUED, &["-i", "-e", "-l"]);
         if options.is_unsure {
