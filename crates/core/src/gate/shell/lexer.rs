@@ -632,6 +632,10 @@ impl<'a> Lexer<'a> {
             let c = self.take().ok_or_else(|| Fault::new("`` ` `` is never closed", from))?;
             word.push(c);
             match c {
+                // Whether a line that goes on is put together before a here-document in it ends is another question.
+                '`' if word.contains("\\\n") && word.contains("<<") => {
+                    return Err(Fault::new("a here-document within `` ` `` with a line that goes on", from));
+                }
                 '`' => return Ok(()),
                 '\\' => word.extend(self.take()),
                 _ => {}

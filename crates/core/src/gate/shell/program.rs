@@ -347,11 +347,15 @@ impl Walk<'_> {
 /// The operands after the rule's words, if it applies.
 fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
     let mut count = 0;
+    let mut is_certain = true;
     for wanted in rule.words.iter() {
         let fits = match args.operands.get(count)?.known() {
-            Some(given) => wanted.split('|').any(|wanted| fits(wanted, given)),
+            Some(given) => {
+                is_certain &= wanted.split('|').any(|wanted| wanted != "*" && fits(wanted, given));
+                wanted.split('|').any(|wanted| fits(wanted, given))
+            }
             // It may be that one.
-            None => wanted == "*" || rule.verdict > Verdict::Safe,
+            None => wanted == "*" || (is_certain && rule.verdict > Verdict::Safe),
         };
         if !fits {
             return None;
