@@ -3,7 +3,8 @@
 //! `cargo xtask fuzz differential` for lines that are called safe and are not.
 //!
 //! One file per command. `check.rs` runs a step and shows what it took, `tally.rs` counts test results,
-//! `licences.rs` compares licences with `deny.toml`, `clients.rs` our wire formats with the official clients.
+//! `licences.rs` compares licences with `deny.toml`, `clients.rs` our wire formats with the official clients,
+//! `memory.rs` says where the tests' temporary files go.
 
 mod bench;
 mod check;
@@ -11,6 +12,7 @@ mod clients;
 mod differential;
 mod fuzz;
 mod licences;
+mod memory;
 mod tally;
 mod test;
 

@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::check::{self, Step, succeed};
+use crate::memory;
 use crate::tally::Tally;
 use crate::{clients, differential, licences};
 
@@ -68,19 +69,26 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
     check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
     if answers(&["nextest", "--version"]) {
         let tests = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
-        check::run(&with_browser(Step::cargo("tests", &tests)), tally)?;
+        check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
         check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)?;
     } else {
         let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
-        check::run(&with_browser(Step::cargo("tests", &tests)), tally)?;
+        check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
     }
     differential::check(tally)?;
     clients::check(tally)
 }
 
-/// Here a browser that is missing is a failure; whoever runs single tests is only told.
-fn with_browser(step: Step) -> Step {
-    step.with_env("ADJUTANT_TEST_BROWSER", "1")
+/// The environment of all tests. A browser that is missing is a failure; whoever runs single tests is only told.
+fn for_tests(step: Step) -> Step {
+    let step = step.with_env("ADJUTANT_TEST_BROWSER", "1");
+    match memory::for_temporary_files() {
+        Some(folder) => {
+            println!("the tests' temporary files are in {folder}");
+            step.with_env("TMPDIR", folder)
+        }
+        None => step,
+    }
 }
 
 fn install_what_is_missing() -> Result<()> {

@@ -143,6 +143,11 @@ impl World {
         runtime.block_on(custody::run(command, CancellationToken::new())).unwrap()
     }
 
+    /// The file that an attack makes in everybody's `/tmp`, wherever temporary files of tests are.
+    fn shared(&self) -> PathBuf {
+        Path::new("/tmp").join(format!("{}.tmp", self.root.file_name().unwrap().display()))
+    }
+
     /// What the attack got, in words; empty if it got nothing.
     pub fn damage(&self, ended: &Ended) -> Vec<String> {
         let said = format!("{}{}", ended.stdout.text(), ended.stderr.text());
@@ -166,10 +171,7 @@ impl World {
             (came(self.tcp.accept()) || came(self.path.accept()) || came(self.abstract_name.accept()), "a connection"),
             (came(self.udp.recv(&mut [0; 16])), "a datagram"),
             (self.lives_on(), "a process lives on"),
-            (
-                std::env::temp_dir().join(format!("{}.tmp", self.root.file_name().unwrap().display())).exists(),
-                "a shared temporary file",
-            ),
+            (self.shared().exists(), "a shared temporary file"),
         ]
         .into_iter()
         .filter(|(is_so, _)| *is_so)
@@ -199,8 +201,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        let shared = format!("{}.tmp", self.root.file_name().unwrap().display());
-        fs::remove_file(std::env::temp_dir().join(shared)).ok();
+        fs::remove_file(self.shared()).ok();
     }
 }
 

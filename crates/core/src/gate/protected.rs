@@ -42,7 +42,7 @@ const SYSTEM_TREES: [&str; 16] = [
     "/usr/lib", "/usr/lib64", "/System", "/private/etc",
 ];
 
-/// What can be written to without losing anything.
+/// What of the system's folders can be written to without losing anything.
 const HARMLESS_DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd/*", "/dev/shm/**"];
 
@@ -102,10 +102,13 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     if let Some(root) = aim.in_home_of_others(&[&workdir, &home]) {
         roots.push((root, "another user's home", Extent::Tree));
     }
-    let system = SYSTEM_WHOLE.iter().map(|path| (path, Extent::Whole));
-    let system = system.chain(SYSTEM_TREES.iter().map(|path| (path, Extent::Tree)));
-    let system = system.map(|(path, extent)| (segments(path), "a folder of the system", extent));
-    roots.extend(system.filter(|(root, _, extent)| *extent == Extent::Whole || !is_own(root)));
+    // A workdir or a home may lie in `/dev/shm` too, and is protected there as anywhere.
+    if !aim.is_harmless_device() {
+        let system = SYSTEM_WHOLE.iter().map(|path| (path, Extent::Whole));
+        let system = system.chain(SYSTEM_TREES.iter().map(|path| (path, Extent::Tree)));
+        let system = system.map(|(path, extent)| (segments(path), "a folder of the system", extent));
+        roots.extend(system.filter(|(root, _, extent)| *extent == Extent::Whole || !is_own(root)));
+    }
 
     // The place that is named speaks before one that merely lies below.
     let hit = roots.into_iter().rev().filter_map(|(root, what, extent)| {
@@ -120,7 +123,7 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     let (_, root, what, extent) = hit.max_by_key(|(reach, ..)| *reach)?;
     let names_root = extent == Extent::Whole && target.is_pattern;
     let path = if names_root { places.plain(".", &format!("/{}", root.join("/"))) } else { target.path.clone() };
-    (!aim.is_harmless_device()).then_some(Protected { path, what })
+    Some(Protected { path, what })
 }
 
 /// How a target lies to a root.
@@ -437,6 +440,17 @@ mod tests {
         assert_eq!(of("../b/x", true, Act::Delete, &copy), OWN);
         assert_eq!(of("../../keys.toml", false, Act::Write, &copy), OWN);
         assert_eq!(of("../*", true, Act::Delete, &copy), WORKDIR);
+        let in_memory = Places {
+            home: "/dev/shm/h".to_owned(),
+            runtime_home: "/dev/shm/h/.adjutant".to_owned(),
+            ..at("/dev/shm/h/w")
+        };
+        assert_eq!(of(".", true, Act::Delete, &in_memory), WORKDIR);
+        assert_eq!(of("..", true, Act::Delete, &in_memory), HOME);
+        assert_eq!(of("../.adjutant/keys.toml", false, Act::Write, &in_memory), OWN);
+        assert_eq!(of("/dev/shm", true, Act::Delete, &in_memory), PARENT);
+        assert_eq!(of("a", true, Act::Delete, &in_memory), None);
+        assert_eq!(of("/dev/shm/x", true, Act::Delete, &in_memory), None);
         let above = Places { runtime_home: "/srv/data/home".to_owned(), ..at("/w") };
         assert_eq!(of("/srv/data", true, Act::Delete, &above), OWN);
         assert_eq!(of("/srv/data", false, Act::Delete, &above), None);

@@ -18,6 +18,8 @@ use tokio::process::Child;
 pub(super) const TAG_NAME: &str = "CUSTODY_TAG";
 /// How often processes are looked for and killed before we give up on one that can't die (in the kernel).
 const ROUNDS_MAX: usize = 40;
+/// How much of a process's state is read, in bytes: all of it, since it has fifty numbers and a short name.
+const STAT_BYTES_MAX: usize = 4096;
 /// How much of an environment is read at once, in bytes: more than nearly all have.
 const ENVIRONMENT_PIECE: usize = 128 << 10;
 /// How long a killed process gets to be gone before it is looked for again.
@@ -245,12 +247,16 @@ fn processes() -> BTreeMap<i32, Process> {
 }
 
 fn process(id: i32) -> Option<Process> {
-    read_stat(id, &std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    // One read is enough, and there is one for every process of the machine, several times for each command.
+    let mut stat = [0; STAT_BYTES_MAX];
+    let read = std::fs::File::open(format!("/proc/{id}/stat")).ok()?.read(&mut stat).ok()?;
+    read_stat(id, stat.get(..read)?)
 }
 
-/// Reads `/proc/<id>/stat`: the name in brackets may itself hold brackets and spaces.
-fn read_stat(id: i32, stat: &str) -> Option<Process> {
-    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+/// Reads `/proc/<id>/stat`: the name in brackets may itself hold brackets, spaces, and bytes that are no text.
+fn read_stat(id: i32, stat: &[u8]) -> Option<Process> {
+    let behind_name = stat.get(stat.iter().rposition(|byte| *byte == b')')? + 1..)?;
+    let mut fields = std::str::from_utf8(behind_name).ok()?.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let mut number = || fields.next()?.parse::<i32>().ok();
     let (parent, group, session) = (number()?, number()?, number()?);
@@ -264,11 +270,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_is_no_trouble() {
-        let process = read_stat(7, "7 (a) b) c) S 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 13 14 15 16 99 1")
+    fn a_name_with_brackets_or_without_text_is_no_trouble() {
+        let process = read_stat(7, b"7 (a) \xff) c) S 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 13 14 15 16 99 1")
             .map(|process| (process.state, process.parent, process.group, process.session, process.started));
         assert_eq!(process, Some(('S', 1, 2, 3, 99)));
-        assert!(read_stat(7, "7 (a").is_none());
-        assert!(read_stat(7, "").is_none());
+        assert!(read_stat(7, b"7 (a").is_none());
+        assert!(read_stat(7, b"").is_none());
     }
 }

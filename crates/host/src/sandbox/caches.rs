@@ -18,7 +18,7 @@ use adjutant_core::tool::ContentHasher;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::home::is_around;
+use super::home::Around;
 use super::watch::make_usable;
 
 /// The folder in our home.
@@ -125,7 +125,8 @@ impl Caches {
             make_private(&kept)?;
             caches.push(Cache { at: without_links(&path), path, kept, layered: None });
         }
-        caches.retain(|cache| !is_around(&cache.at, home));
+        let home = Around::of(home);
+        caches.retain(|cache| !home.shows(&cache.at));
         Ok(Self { caches, _lock: lock })
     }
 

@@ -212,13 +212,33 @@ pub(super) fn shown(home: &Path) -> Vec<PathBuf> {
     let settings = SETTINGS.iter().map(|name| home.join(name)).filter(|path| is_plain(path));
     let tools = TOOLS.iter().map(|name| home.join(name));
     let there = tools.chain(settings).filter(|path| fs::symlink_metadata(path).is_ok());
-    there.filter(|path| !is_around(path, home)).collect()
+    let home = Around::of(home);
+    there.filter(|path| !home.shows(path)).collect()
 }
 
-/// Whether `path` leads to the home itself or to a folder that it lies in: showing that shows the home.
-pub(super) fn is_around(path: &Path, home: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    home.starts_with(path) || real(home).starts_with(real(path))
+/// A home, and the folders that it lies in.
+pub(super) struct Around<'a> {
+    home: &'a Path,
+    real: PathBuf,
+}
+
+impl<'a> Around<'a> {
+    /// Takes the links out of the home's path once, for many questions.
+    pub(super) fn of(home: &'a Path) -> Self {
+        Self { home, real: real(home).unwrap_or_else(|| home.to_owned()) }
+    }
+
+    /// Whether `path` leads to the home itself or to a folder that it lies in: showing that shows the home.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        self.home.starts_with(path) || self.real.starts_with(real(path).as_deref().unwrap_or(path))
+    }
+}
+
+/// The path without links; `None` if nothing is there. Of hundreds of known places few are there, which one look
+/// tells; taking out the links needs one for each part of the path.
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
+    fs::symlink_metadata(path).ok()?;
+    fs::canonicalize(path).ok()
 }
 
 /// Whether a file of settings has nothing that looks like a credential.

@@ -4,14 +4,16 @@
 //! workdir, with the folders of its repository. Links are followed once, here. What of a home is a tool is in
 //! `home.rs`, what is hidden wherever it lies in `credentials.rs`.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::caches::Caches;
+use super::home::{self, Around, real};
 use super::repository::Repository;
-use super::{credentials, home, settings_copy};
+use super::{credentials, settings_copy};
 
 /// Folders of the system: programs, libraries, settings. What is not there is left out.
 const SYSTEM: [&str; 17] = [
@@ -87,11 +89,11 @@ impl Places {
     /// What may be read.
     pub(super) fn readable(&self) -> Vec<PathBuf> {
         let system = SYSTEM.iter().map(PathBuf::from);
-        let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with("/run"));
+        let resolver = real(Path::new(RESOLVER)).filter(|path| path.starts_with("/run"));
         let tools = self.in_home().into_iter().chain(self.programs_beside_home());
         let mut readable: Vec<PathBuf> = system.chain(resolver).chain(tools).chain(self.read.iter().cloned()).collect();
-        let real: Vec<PathBuf> = readable.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-        readable.extend(real);
+        let without_links: Vec<PathBuf> = readable.iter().filter_map(|path| real(path)).collect();
+        readable.extend(without_links);
         tidy(readable)
     }
 
@@ -102,8 +104,8 @@ impl Places {
 
     /// Folders of programs, without those by which the whole home would be shown.
     fn programs_beside_home(&self) -> impl Iterator<Item = PathBuf> {
-        let shows_home = |path: &Path| self.home.as_deref().is_some_and(|home| home::is_around(path, home));
-        self.programs.iter().filter(move |path| !shows_home(path)).cloned()
+        let home = self.home.as_deref().map(Around::of);
+        self.programs.iter().filter(move |path| !home.as_ref().is_some_and(|home| home.shows(path))).cloned()
     }
 
     /// What a command sees of the operator's home: paths that are there, as the home spells them.
@@ -134,31 +136,33 @@ impl Places {
     /// What may be changed.
     pub(super) fn writable(&self, repository: &Repository) -> Vec<PathBuf> {
         let named = std::iter::once(&self.workdir).chain(&self.write).chain(&repository.outside);
-        tidy(named.filter_map(|path| fs::canonicalize(path).ok()).collect())
+        tidy(named.filter_map(|path| real(path)).collect())
     }
 
     /// What must not be seen: of the system, of the home, and our own home. What the operator named is shown, and
     /// so is what the workdir lies in.
     pub(super) fn hidden(&self) -> Vec<PathBuf> {
-        let workdir = fs::canonicalize(&self.workdir).unwrap_or_else(|_| self.workdir.clone());
+        let workdir = real(&self.workdir).unwrap_or_else(|| self.workdir.clone());
         let in_home = self.home.iter().flat_map(|home| {
             let known = credentials::HOME.iter().map(move |secret| home.join(secret));
             // A link may lead into the workdir, whose files are the project's.
-            let is_elsewhere = |path: &PathBuf| !fs::canonicalize(path).is_ok_and(|real| real.starts_with(&workdir));
+            let is_elsewhere = |path: &PathBuf| !real(path).is_some_and(|real| real.starts_with(&workdir));
             known.chain(settings_copy::originals(home).filter(is_elsewhere))
         });
-        let in_toolchains = self.programs.iter().flat_map(|folder| {
-            let around = [Some(folder.as_path()), folder.parent()].into_iter().flatten();
-            around.flat_map(|folder| credentials::IN_TOOLCHAINS.map(|name| folder.join(name)))
-        });
+        // Many folders of programs lie beside each other, and many are named that are not there.
+        let around_programs: BTreeSet<&Path> =
+            self.programs.iter().flat_map(|folder| [Some(folder.as_path()), folder.parent()]).flatten().collect();
+        let in_toolchains = around_programs
+            .into_iter()
+            .filter(|folder| folder.is_dir())
+            .flat_map(|folder| credentials::IN_TOOLCHAINS.map(|name| folder.join(name)));
         let named = credentials::SYSTEM.iter().map(PathBuf::from).chain(in_home).chain(in_toolchains);
         let named = named.chain(self.runtime_home.clone());
         // What is not there needs no covering, and what is a link is covered where it leads to.
-        let real = named.filter_map(|path| fs::canonicalize(path).ok());
-        let shown: Vec<PathBuf> =
-            self.read.iter().chain(&self.write).filter_map(|p| fs::canonicalize(p).ok()).collect();
+        let there = named.filter_map(|path| real(&path));
+        let shown: Vec<PathBuf> = self.read.iter().chain(&self.write).filter_map(|path| real(path)).collect();
         let mut hidden = Vec::new();
-        for path in real.filter(|path| !shown.contains(path)) {
+        for path in there.filter(|path| !shown.contains(path)) {
             around(&path, std::slice::from_ref(&workdir), &mut hidden);
         }
         hidden.extend(self.home_in_the_system(&shown, workdir.clone()));
@@ -167,15 +171,16 @@ impl Places {
 
     /// What of the home must be covered if it lies in a folder of the system, which is shown as a whole.
     fn home_in_the_system(&self, named: &[PathBuf], workdir: PathBuf) -> Vec<PathBuf> {
-        let Some(home) = self.home.as_ref().and_then(|home| fs::canonicalize(home).ok()) else { return Vec::new() };
-        let in_system =
-            |path: &Path| SYSTEM.iter().any(|system| fs::canonicalize(system).is_ok_and(|s| path.starts_with(s)));
+        let Some(home) = self.home.as_deref().and_then(real) else { return Vec::new() };
+        let in_system = |path: &Path| {
+            SYSTEM.iter().any(|system| real(Path::new(system)).is_some_and(|system| path.starts_with(system)))
+        };
         // Nobody lives in a folder of the system itself: it only stands for having no home.
         if !in_system(&home) || SYSTEM.iter().any(|system| Path::new(system) == home) {
             return Vec::new();
         }
         let tools = self.in_home().into_iter().chain(self.programs_beside_home());
-        let mut shown: Vec<PathBuf> = tools.filter_map(|path| fs::canonicalize(path).ok()).collect();
+        let mut shown: Vec<PathBuf> = tools.filter_map(|path| real(&path)).collect();
         shown.extend(named.iter().cloned());
         shown.push(workdir);
         let mut hidden = Vec::new();

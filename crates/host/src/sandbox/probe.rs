@@ -12,6 +12,8 @@ use super::orders::Probe;
 
 /// How long a connection is waited for. On loopback it is there at once or never.
 const CONNECT: Duration = Duration::from_millis(500);
+/// How often a survivor looks whether its parent is gone, which ends at once.
+const LOSING_PARENT: Duration = Duration::from_millis(1);
 /// How long a survivor lives, in seconds, should nobody find it.
 const SURVIVOR_SECONDS: u32 = 30;
 
@@ -58,10 +60,15 @@ impl Probe {
             return;
         }
         rustix::process::setsid().ok();
+        let parent = rustix::process::getpid();
         if !in_child() {
             std::process::exit(0);
         }
         clean_environment();
+        // As long as it has a parent that is marked, it is found by descent.
+        while rustix::process::getppid() == Some(parent) {
+            std::thread::sleep(LOSING_PARENT);
+        }
         drop(ready);
         let is_locked = flock(&lock, FlockOperation::LockExclusive).is_ok();
         let own = rustix::process::getpid().as_raw_pid().to_string();
