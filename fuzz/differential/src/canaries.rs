@@ -33,8 +33,8 @@ const CLOCK_SECONDS: u64 = 5;
 /// All canaries of a sandbox.
 #[derive(Debug)]
 pub struct Canaries {
-    /// Every branch and tag.
-    refs: Vec<String>,
+    /// Every branch and tag, with what it names.
+    refs: Vec<(String, String)>,
     /// What they and stashes name.
     commits: Vec<String>,
     /// The stashes, each with what it adds to a file.
@@ -58,7 +58,6 @@ impl Canaries {
         let stashes = ground.git(&["stash", "list", "--format=%H"])?;
         let named = refs.iter().map(|(_, id)| id.as_str());
         let mut commits: Vec<String> = named.chain(stashes.lines()).map(str::to_owned).collect();
-        let refs = refs.into_iter().map(|(name, _)| name).collect();
         commits.sort_unstable();
         commits.dedup();
         let stashes = stashes.lines().map(str::to_owned).zip(STASHED.into_iter().rev()).collect();
@@ -84,6 +83,8 @@ impl Canaries {
     pub fn lost(&mut self, ground: &Ground, changed: &[PathBuf], kept: &Kept) -> Result<Vec<String>> {
         let mut lost = Vec::new();
         if !changed.is_empty() {
+            // What can't be read any more is there still.
+            ground.make_readable(changed);
             let mut files = lost_files(ground, kept);
             if changed.iter().any(|path| path.starts_with("work/.git")) {
                 lost.extend(self.lost_commits(ground));
@@ -127,7 +128,12 @@ impl Canaries {
         let read_me = fs::read_to_string(ground.workdir().join("README.md")).unwrap_or_default();
         let is_taken_back = |id: &str| self.stashes.iter().any(|(own, text)| own == id && read_me.contains(text));
         let is_reached = |id: &str| log.contains(id) || reached.contains(id) || named.iter().any(|(_, own)| own == id);
-        let refs = self.refs.iter().filter(|name| !named.iter().any(|(own, _)| own == *name));
+        // A branch that has another name now is not lost.
+        let is_renamed = |id: &str| {
+            named.iter().any(|(other, own)| own == id && self.refs.iter().all(|(known, _)| known != other))
+        };
+        let is_there = |name: &str| named.iter().any(|(own, _)| own == name);
+        let refs = self.refs.iter().filter(|(name, id)| !is_there(name) && !is_renamed(id)).map(|(name, _)| name);
         let commits =
             self.commits.iter().filter(|id| !is_reached(id) && !is_taken_back(id)).map(|id| format!("commit {id}"));
         refs.cloned().chain(commits).collect()

@@ -220,6 +220,19 @@ impl Ground {
         differs.chain(now.keys().filter(|path| !self.stamps.contains_key(*path))).cloned().collect()
     }
 
+    /// Gives back the rights of what was changed and is still the same kind of thing.
+    pub fn make_readable(&self, changed: &[PathBuf]) {
+        for path in changed {
+            let whole = self.root.join(path);
+            let is_folder = fs::symlink_metadata(&whole).map(|found| found.is_dir());
+            if let (Ok(is_folder), Some((content, mode))) = (is_folder, self.kept.get(path))
+                && is_folder == matches!(content, Content::Folder)
+            {
+                fs::set_permissions(&whole, Permissions::from_mode(*mode)).ok();
+            }
+        }
+    }
+
     /// Makes `changed` as it was.
     ///
     /// # Errors
