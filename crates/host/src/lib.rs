@@ -11,6 +11,7 @@ pub mod grpc;
 pub mod hooks;
 pub mod http;
 pub mod sandbox;
+pub mod removal;
 pub mod rescue;
 pub mod standstill;
 pub mod text_file;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use adjutant_host::custody::{self, Cause, Command};
+use adjutant_host::removal::remove_tree;
 use adjutant_host::sandbox::{Limits, Mode, Network, Places, Sandbox, Settings, self_test};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
@@ -125,7 +126,7 @@ impl Arena {
         let input = serde_json::to_vec(&orders)?;
         let ended = self.runtime.block_on(custody::run_with_input(command, input, CancellationToken::new()));
         let ended = ended.map_err(|error| anyhow::anyhow!("{error}: {}", error.source))?;
-        remove(&self.root())?;
+        remove_tree(&self.root()).context("can't remove what lines have left")?;
         let mut round = Round::default();
         let mut is_done = false;
         for line in ended.stdout.text().lines() {
@@ -165,20 +166,4 @@ fn folder() -> Result<TempDir> {
     builder.prefix("adjutant-differential-");
     let made = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir()).context("can't make a folder")?;
     Ok(made)
-}
-
-/// Removes what lines may have left, whatever its modes.
-fn remove(folder: &Path) -> Result<()> {
-    if fs::remove_dir_all(folder).is_ok() {
-        return Ok(());
-    }
-    let mut open = vec![folder.to_owned()];
-    while let Some(next) = open.pop() {
-        fs::set_permissions(&next, Permissions::from_mode(0o700)).ok();
-        let entries = fs::read_dir(&next).into_iter().flatten().flatten();
-        open.extend(
-            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
-        );
-    }
-    fs::remove_dir_all(folder).with_context(|| format!("can't remove `{}`", folder.display()))
 }

@@ -129,9 +129,8 @@ impl Canaries {
         let is_taken_back = |id: &str| self.stashes.iter().any(|(own, text)| own == id && read_me.contains(text));
         let is_reached = |id: &str| log.contains(id) || reached.contains(id) || named.iter().any(|(_, own)| own == id);
         // A branch that has another name now is not lost.
-        let is_renamed = |id: &str| {
-            named.iter().any(|(other, own)| own == id && self.refs.iter().all(|(known, _)| known != other))
-        };
+        let is_renamed =
+            |id: &str| named.iter().any(|(other, own)| own == id && self.refs.iter().all(|(known, _)| known != other));
         let is_there = |name: &str| named.iter().any(|(own, _)| own == name);
         let refs = self.refs.iter().filter(|(name, id)| !is_there(name) && !is_renamed(id)).map(|(name, _)| name);
         let commits =

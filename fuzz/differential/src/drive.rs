@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use adjutant_host::removal::remove_tree;
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
@@ -119,7 +120,7 @@ fn empty_temporary() {
     for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            fs::remove_dir_all(path).ok();
+            remove_tree(&path).ok();
         } else {
             fs::remove_file(path).ok();
         }

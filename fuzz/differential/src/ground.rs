@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
+use adjutant_host::removal::remove_tree;
 use anyhow::{Context, Result, ensure};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
@@ -291,8 +292,7 @@ impl Ground {
                 fs::set_permissions(&whole, Permissions::from_mode(*mode)).ok();
             }
             Some((Content::File { .. }, _)) | None => {
-                fs::set_permissions(&whole, Permissions::from_mode(0o700)).ok();
-                fs::remove_dir_all(&whole).ok();
+                remove_tree(&whole).ok();
             }
         }
     }

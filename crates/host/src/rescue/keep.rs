@@ -14,6 +14,7 @@ use super::git::{Git, Importing};
 use super::listing::{Listing, list};
 use super::manifest::{self, Entry, Manifest, Store, Touched};
 use super::{COPY_BYTES_MAX, COPY_FILES_MAX, FILE_BYTES_MAX, GIT_BYTES_MAX, GIT_FILES_MAX, Rescues};
+use crate::removal::remove_tree;
 use crate::workdir::{Kind, WholeFile, Workdir, kept_path};
 
 /// What a rescue is made for.
@@ -329,7 +330,7 @@ fn ref_name(name: &str) -> String {
 }
 
 fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
+    match remove_tree(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }

@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::watch::{Finding, Watch};
+use crate::removal::remove_tree;
 
 /// How our folders are called in the system's temporary folder.
 const PREFIX: &str = "adjutant-run-";
@@ -71,6 +72,13 @@ impl Scratch {
     }
 }
 
+impl Drop for Scratch {
+    /// As deep as commands made it, which is deeper than the folder's own removal goes.
+    fn drop(&mut self) {
+        remove_tree(self.folder.path()).ok();
+    }
+}
+
 /// Removes our folders in `place` that nobody holds, with a look at the repositories of commands that were killed.
 /// What can't be removed stays: it is nobody's hurry.
 fn remove_abandoned(place: &Path) -> Vec<Finding> {
@@ -79,7 +87,7 @@ fn remove_abandoned(place: &Path) -> Vec<Finding> {
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for entry in ours.filter(|entry| is_abandoned(&entry.path())).take(REMOVED_MAX) {
         findings.extend(Watch::left_in(&entry.path()).iter().flat_map(Watch::settle));
-        fs::remove_dir_all(entry.path()).ok();
+        remove_tree(&entry.path()).ok();
     }
     findings
 }
@@ -120,10 +128,10 @@ mod tests {
             Watch::of(&workdir, &Repository::of(&workdir, None), (&Links::default(), &Folders::default()), None);
         watch.kept(killed.path(), 0).expect("kept");
         fs::write(workdir.join(".git/commondir"), "e").expect("written");
-        let Scratch { folder, _lock, .. } = killed;
+        let left = killed.path().to_owned();
         // What a kill does: the lock is given up, nothing is removed.
-        let left = folder.keep();
-        drop(_lock);
+        flock(&killed._lock, FlockOperation::Unlock).expect("given up");
+        std::mem::forget(killed);
         let others = ["adjutant-run-without-a-lock", "somebody"].map(|name| place.path().join(name));
         for other in &others {
             fs::create_dir(other).expect("made");
