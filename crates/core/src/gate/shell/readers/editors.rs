@@ -322,8 +322,11 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
             '/' if !divides => {
                 let mut in_set = false;
                 loop {
-                    match chars.next()?.1 {
+                    let (at, c) = chars.next()?;
+                    match c {
                         '\\' => drop(chars.next()?),
+                        // What the set begins with may be what it ends with.
+                        '[' if program[at + 1..].trim_start_matches('^').starts_with(']') => return None,
                         '[' => in_set = true,
                         ']' => in_set = false,
                         // To some it ends the expression, to others it is one of the set.
