@@ -291,6 +291,8 @@ pub enum Reader {
     Cmake,
     UvPip,
     Pytest,
+    Build,
+    GitLists,
 }
 
 /// Words with spaces between.

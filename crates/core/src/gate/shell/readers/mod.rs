@@ -1,5 +1,6 @@
 //! Programs whose arguments need more than the table's rules: each reader says what its kind of program would do.
 
+mod builds;
 mod compilers;
 mod editors;
 mod find;
@@ -16,7 +17,7 @@ mod tasks;
 mod texts;
 mod wrappers;
 
-pub(super) use compilers::runs_programs;
+pub(super) use compilers::{runs_programs, writes_elsewhere};
 
 use super::args::Args;
 use super::expand::Word;
@@ -100,6 +101,8 @@ impl Walk<'_> {
             Reader::Cmake => self.cmake(call),
             Reader::UvPip => self.uv_pip(call),
             Reader::Pytest => self.pytest(call),
+            Reader::Build => self.build(call),
+            Reader::GitLists => self.git_lists(call),
         }
         None
     }
