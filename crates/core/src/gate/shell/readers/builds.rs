@@ -13,9 +13,36 @@ use crate::gate::shell::walk::{Input, Walk};
 
 /// Switches of `msbuild` that may be written with a slash, so that they are no paths.
 const SWITCHES: [&str; 30] = [
-    "t", "target", "p", "property", "m", "maxcpucount", "r", "restore", "nologo", "v", "verbosity", "bl",
-    "binarylogger", "fl", "flp", "clp", "consoleloggerparameters", "nr", "nodereuse", "noautorsp", "noconlog", "graph",
-    "isolate", "low", "tl", "warnaserror", "nowarn", "l", "logger", "ds",
+    "t",
+    "target",
+    "p",
+    "property",
+    "m",
+    "maxcpucount",
+    "r",
+    "restore",
+    "nologo",
+    "v",
+    "verbosity",
+    "bl",
+    "binarylogger",
+    "fl",
+    "flp",
+    "clp",
+    "consoleloggerparameters",
+    "nr",
+    "nodereuse",
+    "noautorsp",
+    "noconlog",
+    "graph",
+    "isolate",
+    "low",
+    "tl",
+    "warnaserror",
+    "nowarn",
+    "l",
+    "logger",
+    "ds",
 ];
 
 /// Properties of `msbuild` that name a file or folder to write.
@@ -111,13 +138,19 @@ impl Walk<'_> {
             }
         }
         let functions = ["shell", "eval", "file", "guile"];
-        let calls = functions.iter().any(|name| value.contains(&format!("$({name}")) || value.contains(&format!("${{{name}")));
+        let calls =
+            functions.iter().any(|name| value.contains(&format!("$({name}")) || value.contains(&format!("${{{name}")));
         let name = name.trim_end_matches([':', '+', '?']);
         let is_tool = matches!(
             name,
             "CC" | "CXX" | "CPP" | "LD" | "AS" | "AR" | "NM" | "RANLIB" | "STRIP" | "MAKE" | "FC" | "RUSTC" | "CARGO"
         ) && value.contains(['/', ' ']);
-        if calls || value.contains("$$(") || value.contains([';', '`', '\n']) || value.contains("&&") || value.contains(":sh}") {
+        if calls
+            || value.contains("$$(")
+            || value.contains([';', '`', '\n'])
+            || value.contains("&&")
+            || value.contains(":sh}")
+        {
             self.opaque("", "sets a variable that may run commands");
         } else if matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKEFLAGS" | "GNUMAKEFLAGS") {
             self.opaque("", "changes what runs the recipes");
@@ -165,8 +198,15 @@ impl Walk<'_> {
             match name.as_str() {
                 "t" | "target" | "targets" => self.targets(&value),
                 "p" | "property" if value.text().contains('=') => self.properties(&value),
-                "bl" | "binarylogger" | "pp" | "preprocess" | "ts" | "profileevaluation" | "getresultoutputfile"
-                | "orc" | "outputresultscache" => self.made_of(&value, &["logfile"], true),
+                "bl"
+                | "binarylogger"
+                | "pp"
+                | "preprocess"
+                | "ts"
+                | "profileevaluation"
+                | "getresultoutputfile"
+                | "orc"
+                | "outputresultscache" => self.made_of(&value, &["logfile"], true),
                 "d" | "s" if is_test => {
                     if name == "d" {
                         self.change(&value, Change::Make, None);
@@ -287,8 +327,20 @@ impl Walk<'_> {
                         words.next();
                     }
                 }
-                "-S" | "-G" | "-A" | "-T" | "-C" | "-U" | "-j" | "--parallel" | "--preset" | "--config"
-                | "--toolchain" | "--install-prefix" | "--log-level" | "--resolve-package-references" => {
+                "-S"
+                | "-G"
+                | "-A"
+                | "-T"
+                | "-C"
+                | "-U"
+                | "-j"
+                | "--parallel"
+                | "--preset"
+                | "--config"
+                | "--toolchain"
+                | "--install-prefix"
+                | "--log-level"
+                | "--resolve-package-references" => {
                     words.next();
                 }
                 _ if text.starts_with("-B") => self.build_folder(&word.after("-B".len())),
@@ -304,9 +356,12 @@ impl Walk<'_> {
     fn build_folder(&mut self, folder: &Word) {
         let is_usual = folder.known().is_some_and(|path| {
             let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            let is_named = ["build", "_build", "cmake-build", "out", "bin", "target", "dist", "obj"]
-                .iter()
-                .any(|usual| last.starts_with(usual) || last.ends_with("build"));
+            let names = ["build", "builddir", "_build", "cmake-build", "out", "target", "dist", "obj"];
+            let is_named = last.ends_with("-build")
+                || last.ends_with("_build")
+                || names.iter().any(|name| {
+                    last.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+                });
             is_named && (!self.is_outside(path) || self.plain(path).starts_with("/tmp/"))
         });
         if !is_usual {
@@ -319,16 +374,18 @@ impl Walk<'_> {
         let Some((name, value)) = setting.text().split_once('=') else { return };
         let name = name.split(':').next().unwrap_or_default();
         let is_known = setting.known().is_some();
-        let is_own_program = ["_LAUNCHER", "_COMPILER", "_CLANG_TIDY", "_CPPCHECK", "_CPPLINT", "_EMULATOR", "_WHAT_YOU_USE"]
-            .iter()
-            .any(|ending| name.ends_with(ending))
-            || ["CMAKE_MAKE_PROGRAM", "CMAKE_LINKER", "CMAKE_AR", "CMAKE_RANLIB", "CMAKE_NM"].contains(&name)
-            || name.starts_with("RULE_LAUNCH");
-        let brings_code = ["_TOOLCHAIN_FILE", "_INCLUDE", "_INCLUDE_BEFORE", "_INCLUDES", "_RULES_OVERRIDE", "_MODULE_PATH"]
-            .iter()
-            .any(|ending| name.ends_with(ending))
-            && name.starts_with("CMAKE_")
-            || name.starts_with("FETCHCONTENT_SOURCE_DIR");
+        let is_own_program =
+            ["_LAUNCHER", "_COMPILER", "_CLANG_TIDY", "_CPPCHECK", "_CPPLINT", "_EMULATOR", "_WHAT_YOU_USE"]
+                .iter()
+                .any(|ending| name.ends_with(ending))
+                || ["CMAKE_MAKE_PROGRAM", "CMAKE_LINKER", "CMAKE_AR", "CMAKE_RANLIB", "CMAKE_NM"].contains(&name)
+                || name.starts_with("RULE_LAUNCH");
+        let brings_code =
+            ["_TOOLCHAIN_FILE", "_INCLUDE", "_INCLUDE_BEFORE", "_INCLUDES", "_RULES_OVERRIDE", "_MODULE_PATH"]
+                .iter()
+                .any(|ending| name.ends_with(ending))
+                && name.starts_with("CMAKE_")
+                || name.starts_with("FETCHCONTENT_SOURCE_DIR");
         if is_own_program {
             let is_installed = |program: &str| match program.rsplit_once('/') {
                 Some((folder, _)) => is_program_folder(folder),
@@ -408,8 +465,12 @@ impl Walk<'_> {
             }
             Some("run" | "r") => {
                 let is_runner = call.args.options.iter().any(|(option, value)| {
-                    let names = matches!(option.as_str(), "-p" | "--package" | "--bin" | "--example" | "--manifest-path");
-                    names && value.and_then(|value| value.text()).is_some_and(|name| name.contains("task"))
+                    let names =
+                        matches!(option.as_str(), "-p" | "--package" | "--bin" | "--example" | "--manifest-path");
+                    names
+                        && value
+                            .and_then(|value| value.text())
+                            .is_some_and(|name| name.contains("xtask") || name == "tasks")
                 });
                 if is_runner && let Some(task) = operands.first() {
                     self.task(task);
@@ -485,9 +546,20 @@ impl Walk<'_> {
 /// Whether a property of `msbuild` names code or settings that are taken in.
 fn brings_code(name: &str) -> bool {
     let named = [
-        "runsettingsfilepath", "restoreconfigfile", "nugetconfigfile", "restoresources", "restoreadditionalprojectsources",
-        "directorybuildpropspath", "csctoolpath", "csctoolexe", "vbctoolpath", "msbuildextensionspath", "vstesttestadapterpath",
-        "codeanalysisruleset", "msbuildsdkspath", "dotnethostpath",
+        "runsettingsfilepath",
+        "restoreconfigfile",
+        "nugetconfigfile",
+        "restoresources",
+        "restoreadditionalprojectsources",
+        "directorybuildpropspath",
+        "csctoolpath",
+        "csctoolexe",
+        "vbctoolpath",
+        "msbuildextensionspath",
+        "vstesttestadapterpath",
+        "codeanalysisruleset",
+        "msbuildsdkspath",
+        "dotnethostpath",
     ];
     named.contains(&name) || ((name.contains("targets") || name.contains("props")) && !name.ends_with("enabled"))
 }

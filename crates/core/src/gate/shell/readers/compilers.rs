@@ -8,8 +8,7 @@ use crate::gate::shell::walk::Walk;
 /// Beginnings of options that run a program, load code or take further options from a file.
 const RUNNING: [&str; 20] = [
     "-wrapper", "-fplugin", "-B", "-specs", "--specs", "-fuse-ld", "--ld-path", "-plugin", "--plugin", "@", "-load",
-    "-Clinker", "-Zcodegen-backend", "-processor", "-Xplugin", "-pgm", "--compiler-bindir",
-    "-ccbin", "-J-", "-ppx",
+    "-Clinker", "-Zcodegen-backend", "-processor", "-Xplugin", "-pgm", "--compiler-bindir", "-ccbin", "-J-", "-ppx",
 ];
 
 /// What `-C`, `-Z`, `-Wl,` or `-Xlinker` pass on that does so.
@@ -18,10 +17,34 @@ const PASSED_ON: [&str; 7] =
 
 /// Options whose value is a file that is written.
 const OUTPUTS: [&str; 28] = [
-    "-o", "-MF", "-MJ", "-Map", "--Map", "--output", "--outFile", "-outFile", "--dependency-file", "--emit",
-    "--outDir", "-outDir", "--declarationDir", "--tsBuildInfoFile", "--out", "--out-dir", "-odir", "-hidir", "-outputdir",
-    "-stubdir", "-dumpdir", "--output-directory", "-emit-module-path", "-index-store-path", "--serialize-diagnostics",
-    "-serialize-diagnostics", "--generateTrace", "--generateCpuProfile",
+    "-o",
+    "-MF",
+    "-MJ",
+    "-Map",
+    "--Map",
+    "--output",
+    "--outFile",
+    "-outFile",
+    "--dependency-file",
+    "--emit",
+    "--outDir",
+    "-outDir",
+    "--declarationDir",
+    "--tsBuildInfoFile",
+    "--out",
+    "--out-dir",
+    "-odir",
+    "-hidir",
+    "-outputdir",
+    "-stubdir",
+    "-dumpdir",
+    "--output-directory",
+    "-emit-module-path",
+    "-index-store-path",
+    "--serialize-diagnostics",
+    "-serialize-diagnostics",
+    "--generateTrace",
+    "--generateCpuProfile",
 ];
 
 impl Walk<'_> {
@@ -40,7 +63,9 @@ impl Walk<'_> {
                 self.opaque("", "runs a program or loads code of the caller's choice");
             } else if matches!(text, "-C" | "-Z" | "-Xlinker" | "--codegen" | "-Xclang" | "-Xcompiler") {
                 let passed = words.next();
-                if let Some((at, file)) = passed.and_then(|word| written_when_passed_on(word.text()).map(|at| (at, word))) {
+                if let Some((at, file)) =
+                    passed.and_then(|word| written_when_passed_on(word.text()).map(|at| (at, word)))
+                {
                     self.change(&file.after(at), change, None);
                 }
                 if passed.is_none_or(|word| word.known().is_none_or(runs_when_passed_on)) {

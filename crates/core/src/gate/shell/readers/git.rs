@@ -253,9 +253,8 @@ impl Walk<'_> {
         let Call { name, args, .. } = call;
         let first = args.operands.first().map(|word| word.known().unwrap_or_default());
         let has = |wanted: &[&str]| args.options.iter().any(|(option, _)| wanted.contains(&option.as_str()));
-        let filters = [
-            "--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--show-current",
-        ];
+        let filters =
+            ["--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--show-current"];
         let only_looks = match name {
             "git-branch" => {
                 let sets = ["-u", "--set-upstream-to", "--unset-upstream", "--edit-description"];

@@ -92,7 +92,7 @@ impl Walk<'_> {
     fn script(&mut self, call: Call<'_>, script: &Word, given: &[Word]) -> bool {
         self.task(script);
         self.passed_on(given);
-        self.passed_tasks(script, given);
+        self.passed_tasks(call, script, given);
         let is_file = |name: &str| {
             name.rsplit_once('.').is_some_and(|(_, ending)| {
                 matches!(ending, "js" | "ts" | "mjs" | "cjs" | "mts" | "cts" | "jsx" | "tsx" | "sh")
@@ -126,8 +126,19 @@ impl Walk<'_> {
             let change = match option {
                 // A folder that bundlers empty.
                 "--outDir" | "--emptyOutDir" => Change::Clear,
-                "--outdir" | "--out-dir" | "--output-dir" | "--output-path" | "--outFile" | "--outfile" | "--output"
-                | "--out" | "--outputFile" | "--coverageDirectory" | "--dist-dir" | "--dest" | "-o" => Change::Make,
+                "--outdir"
+                | "--out-dir"
+                | "--output-dir"
+                | "--output-path"
+                | "--outFile"
+                | "--outfile"
+                | "--output"
+                | "--out"
+                | "--outputFile"
+                | "--coverageDirectory"
+                | "--dist-dir"
+                | "--dest"
+                | "-o" => Change::Make,
                 _ => continue,
             };
             if let Some(place) = place.filter(|place| !matches!(place.known(), Some("true" | "false"))) {
@@ -138,11 +149,14 @@ impl Walk<'_> {
 
     /// `npm run cdk deploy`: to a script that is a tool with subcommands, a word says what it does. To one that
     /// tests, checks or builds, it rather says what with.
-    fn passed_tasks(&mut self, script: &Word, given: &[Word]) {
-        let about_files = ["test", "lint", "check", "format", "build", "e2e", "spec", "unit", "type", "cover", "watch"];
+    fn passed_tasks(&mut self, call: Call<'_>, script: &Word, given: &[Word]) {
+        let about_files = [
+            "test", "lint", "check", "format", "build", "e2e", "spec", "unit", "type", "cover", "watch", "jest",
+            "mocha", "prettier", "tsc", "cypress", "playwright", "start", "dev",
+        ];
         let is_about_files = script.known().is_none_or(|name| {
             let name = name.to_ascii_lowercase();
-            about_files.iter().any(|part| name.contains(part)) || self.programs.knows(&name)
+            about_files.iter().any(|part| name.contains(part)) || (call.name != "npm" && self.programs.knows(&name))
         });
         if is_about_files {
             return;

@@ -33,8 +33,15 @@ const DROPPING: [&str; 12] = [
 
 /// Properties that name a file or folder to write.
 const WRITTEN: [&str; 9] = [
-    "maven.repo.local", "buildDir", "buildDirectory", "project.build.directory", "outputDirectory", "jacoco.destFile",
-    "surefire.reportsDirectory", "failsafe.reportsDirectory", "outputFile",
+    "maven.repo.local",
+    "buildDir",
+    "buildDirectory",
+    "project.build.directory",
+    "outputDirectory",
+    "jacoco.destFile",
+    "surefire.reportsDirectory",
+    "failsafe.reportsDirectory",
+    "outputFile",
 ];
 
 impl Walk<'_> {
