@@ -87,7 +87,7 @@ impl<'a> Args<'a> {
                 text.split_once('=').filter(|(name, _)| name.starts_with("--") || entry.single_dash)
             {
                 args.options.push((name.to_owned(), Some(ending(value))));
-            } else if text.starts_with("--") || entry.single_dash || takes_value(text) {
+            } else if text.starts_with("--") || entry.single_dash || takes_value(text) || entry.flags.has(text) {
                 args.is_unsure |= !is_known;
                 let value = if may_take(text) { next } else { None };
                 at += usize::from(value.is_some());

@@ -7,11 +7,11 @@
 use super::expand::Word;
 use super::paths::Change;
 use super::program::only_adds;
-use super::readers::runs_programs;
+use super::readers::{runs_programs, writes_elsewhere};
 use super::walk::{Input, Walk};
 
 /// Variables whose value is a command that some program runs.
-const RUNNERS: [&str; 67] = [
+const RUNNERS: [&str; 68] = [
     "PAGER",
     "MANPAGER",
     "GIT_PAGER",
@@ -79,13 +79,14 @@ const RUNNERS: [&str; 67] = [
     "CMAKE_CXX_COMPILER_LAUNCHER",
     "TEST_RUNNER",
     "GIT_CREDENTIAL_HELPER",
+    "JUST_CHOOSER",
 ];
 
 /// Texts that a shell expands where it prints them.
 const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 
 /// Variables that change what programs are or what they load, whatever their value.
-const LOADERS: [&str; 76] = [
+const LOADERS: [&str; 77] = [
     "SHELLOPTS",
     "BASHOPTS",
     "GIT_DIR",
@@ -162,6 +163,7 @@ const LOADERS: [&str; 76] = [
     "LESSKEY",
     "LESSKEYIN",
     "MANROFFOPT",
+    "TOX_OVERRIDE",
 ];
 
 /// The same by how they begin.
@@ -326,7 +328,7 @@ impl Walk<'_> {
             _ if name.ends_with("OPTS") => {
                 words.all(|word| word.starts_with("-Xm") || word.starts_with("-D") || word.starts_with('$'))
             }
-            _ => !runs_programs(words),
+            _ => !runs_programs(words.clone()) && !writes_elsewhere(words),
         }
     }
 

@@ -54,6 +54,27 @@ const WRITTEN: [&str; 20] = [
     "TOX_WORK_DIR",
 ];
 
+/// Variables by which tests write anew what they compare with, and values of them that change nothing.
+const REWRITES: [(&str, &[&str]); 14] = [
+    ("INSTA_UPDATE", &["no", "new", "auto"]),
+    ("INSTA_FORCE_UPDATE", &["0"]),
+    ("INSTA_FORCE_UPDATE_SNAPSHOTS", &["0"]),
+    ("TRYBUILD", &["wip"]),
+    ("TRYCMD", &["verify", "dump", "ignore"]),
+    ("SNAPSHOTS", &["verify", "ignore"]),
+    ("EXPECTORATE", &["no"]),
+    ("UPDATE_EXPECT", &["0"]),
+    ("UPDATE_SNAPSHOTS", &["0", "false"]),
+    ("UPDATE_SNAPSHOT", &["0", "false"]),
+    ("UPDATE_SNAPS", &["0", "false"]),
+    ("UPDATE_GOLDEN", &["0", "false"]),
+    ("MIRI_BLESS", &["0"]),
+    ("BLESS", &["0"]),
+];
+
+/// Variables whose value is a list of tasks that a runner runs.
+const TASKS: [&str; 3] = ["TOXENV", "NOXSESSION", "NOXTAGS"];
+
 /// Variables that name the host which a program speaks to.
 const HOSTS: [&str; 8] = [
     "PGHOST", "PGHOSTADDR", "MYSQL_HOST", "REDIS_URL", "DOCKER_HOST", "DOCKER_CONTEXT", "KUBERNETES_MASTER",
@@ -75,6 +96,12 @@ impl Walk<'_> {
                 Some(path) => self.change(&Word::plain(path), Change::Make, None),
                 None => self.change(&Word::unknown_operand(), Change::Make, None),
             }
+        } else if let Some((_, harmless)) = REWRITES.iter().find(|(variable, _)| *variable == name) {
+            if value.is_none_or(|value| !value.is_empty() && !harmless.contains(&value)) {
+                self.change(&Word::plain("."), Change::Edit, Some("changes what tests compare with"));
+            }
+        } else if TASKS.contains(&name) {
+            value.unwrap_or_default().split(',').for_each(|task| self.task(&Word::plain(task.trim())));
         } else if HOSTS.contains(&name) {
             let host = value.unwrap_or("?");
             if !is_this_machine(host) {

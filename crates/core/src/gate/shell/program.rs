@@ -200,7 +200,11 @@ impl Walk<'_> {
             let address = text.split_once('=').filter(|_| text.starts_with("--")).map_or(text, |(_, value)| value);
             address.contains(['.', ':']) && is_every_address(address)
         };
-        if words.iter().any(is_open) {
+        // `vite --host` listens everywhere.
+        let is_bare = |(at, word): (usize, &Word)| {
+            word.text() == "--host" && words.get(at + 1).is_none_or(|next| next.text().starts_with('-'))
+        };
+        if words.iter().any(is_open) || words.iter().enumerate().any(is_bare) {
             self.serves_others();
         }
     }

@@ -292,6 +292,8 @@ pub enum Reader {
     UvPip,
     Pytest,
     Editor,
+    Build,
+    GitLists,
 }
 
 /// Words with spaces between.

@@ -6,9 +6,9 @@ use crate::gate::shell::paths::Change;
 use crate::gate::shell::walk::Walk;
 
 /// Beginnings of options that run a program, load code or take further options from a file.
-const RUNNING: [&str; 17] = [
+const RUNNING: [&str; 20] = [
     "-wrapper", "-fplugin", "-B", "-specs", "--specs", "-fuse-ld", "--ld-path", "-plugin", "--plugin", "@", "-load",
-    "-Clinker", "-Zcodegen-backend", "-processor", "-Xplugin", "-pgm", "--compiler-bindir",
+    "-Clinker", "-Zcodegen-backend", "-processor", "-Xplugin", "-pgm", "--compiler-bindir", "-ccbin", "-J-", "-ppx",
 ];
 
 /// What `-C`, `-Z`, `-Wl,` or `-Xlinker` pass on that does so.
@@ -16,9 +16,35 @@ const PASSED_ON: [&str; 7] =
     ["linker=", "codegen-backend=", "-plugin", "--plugin", "-load", "link-arg=-fuse-ld", "link-arg=-B"];
 
 /// Options whose value is a file that is written.
-const OUTPUTS: [&str; 15] = [
-    "-o", "-MF", "-MJ", "-Map", "--Map", "--output", "--outFile", "-outFile", "--dependency-file", "--emit",
-    "--outDir", "-outDir", "--declarationDir", "--tsBuildInfoFile", "--out",
+const OUTPUTS: [&str; 28] = [
+    "-o",
+    "-MF",
+    "-MJ",
+    "-Map",
+    "--Map",
+    "--output",
+    "--outFile",
+    "-outFile",
+    "--dependency-file",
+    "--emit",
+    "--outDir",
+    "-outDir",
+    "--declarationDir",
+    "--tsBuildInfoFile",
+    "--out",
+    "--out-dir",
+    "-odir",
+    "-hidir",
+    "-outputdir",
+    "-stubdir",
+    "-dumpdir",
+    "--output-directory",
+    "-emit-module-path",
+    "-index-store-path",
+    "--serialize-diagnostics",
+    "-serialize-diagnostics",
+    "--generateTrace",
+    "--generateCpuProfile",
 ];
 
 impl Walk<'_> {
@@ -37,6 +63,11 @@ impl Walk<'_> {
                 self.opaque("", "runs a program or loads code of the caller's choice");
             } else if matches!(text, "-C" | "-Z" | "-Xlinker" | "--codegen" | "-Xclang" | "-Xcompiler") {
                 let passed = words.next();
+                if let Some((at, file)) =
+                    passed.and_then(|word| written_when_passed_on(word.text()).map(|at| (at, word)))
+                {
+                    self.change(&file.after(at), change, None);
+                }
                 if passed.is_none_or(|word| word.known().is_none_or(runs_when_passed_on)) {
                     self.opaque("", "runs a program or loads code of the caller's choice");
                 }
@@ -44,6 +75,9 @@ impl Walk<'_> {
                 let passed = text.split([',']).chain(text.strip_prefix("-C")).chain(text.strip_prefix("--codegen="));
                 let mut parts = passed.peekable();
                 while let Some(part) = parts.next() {
+                    if let Some(at) = written_when_passed_on(part) {
+                        self.change(&Word::plain(&part[at..]), change, None);
+                    }
                     if runs_when_passed_on(part) {
                         self.opaque("", "runs a program or loads code of the caller's choice");
                     } else if matches!(part, "-Map" | "-o")
@@ -52,6 +86,8 @@ impl Walk<'_> {
                         self.change(&Word::plain(*file), change, None);
                     }
                 }
+            } else if evaluates(call.name, text) {
+                self.opaque("", "runs code that is given on the line, or a script");
             } else if OUTPUTS.contains(&text) && text != "--emit" {
                 if let Some(file) = words.next() {
                     self.change(file, change, None);
@@ -62,7 +98,7 @@ impl Walk<'_> {
                 if option != "--emit" || text.matches('=').count() > 1 {
                     self.change(&word.after(text.len() - file.len()), change, None);
                 }
-            } else if call.name == "javac" && matches!(text, "-d" | "-s" | "-h") {
+            } else if matches!((call.name, text), ("javac", "-d" | "-s" | "-h") | ("kotlinc", "-d")) {
                 if let Some(folder) = words.next() {
                     self.change(folder, change, None);
                 }
@@ -75,6 +111,34 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Compilers that run what they are given: `ghc -e code`, `kotlinc -script x.kts`.
+fn evaluates(name: &str, option: &str) -> bool {
+    match name {
+        "ghc" => {
+            let is_other = option.starts_with("-eventlog") || option.starts_with("-exclude");
+            (option.starts_with("-e") && !is_other) || matches!(option, "--interactive" | "--run")
+        }
+        "kotlinc" => matches!(option, "-script" | "-e" | "-expression" | "-Xrepl"),
+        _ => false,
+    }
+}
+
+/// Where in `incremental=folder` and its kind the name of what is written begins.
+fn written_when_passed_on(part: &str) -> Option<usize> {
+    let written = ["incremental=", "profile-generate=", "dump-mir-dir=", "self-profile="];
+    written.iter().find(|beginning| part.starts_with(*beginning)).map(|beginning| beginning.len())
+}
+
+/// Whether flags of a compiler write a file of another name than the build's own.
+pub(in crate::gate::shell) fn writes_elsewhere<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    words.any(|word| {
+        matches!(word, "-o" | "--out-dir" | "--artifact-dir")
+            || word.starts_with("--out-dir=")
+            || (word.starts_with("--emit") && word.matches('=').count() > 1)
+            || written_when_passed_on(word.strip_prefix("-C").unwrap_or(word)).is_some()
+    })
 }
 
 fn runs_when_passed_on(part: &str) -> bool {

@@ -251,6 +251,38 @@ impl Walk<'_> {
         self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Overwrite(target), None, reason);
     }
 
+    /// Subcommands that list without operands, or with a word or an option that says so, and change something else.
+    pub(super) fn git_lists(&mut self, call: Call<'_>) {
+        let Call { name, args, .. } = call;
+        let first = args.operands.first().map(|word| word.known().unwrap_or_default());
+        let has = |wanted: &[&str]| args.options.iter().any(|(option, _)| wanted.contains(&option.as_str()));
+        let filters =
+            ["--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--show-current"];
+        let only_looks = match name {
+            "git-branch" => {
+                let sets = ["-u", "--set-upstream-to", "--unset-upstream", "--edit-description"];
+                (first.is_none() || has(&filters)) && !args.any(&sets)
+            }
+            "git-tag" => first.is_none() || has(&filters) || has(&["-n", "-v", "--verify"]),
+            "git-remote" => matches!(first, None | Some("show" | "get-url")),
+            "git-submodule" => matches!(first, None | Some("status" | "summary" | "foreach")),
+            "git-notes" => matches!(first, None | Some("list" | "show" | "get-ref")),
+            "git-worktree" => first == Some("list"),
+            "git-reflog" => !matches!(first, Some("expire" | "delete" | "drop" | "write")),
+            "git-bisect" => matches!(first, Some("log" | "view" | "visualize" | "terms" | "help")),
+            "git-maintenance" => matches!(first, None | Some("is-needed")),
+            "git-replace" => first.is_none() || has(&["-l", "--list"]),
+            "git-symbolic-ref" => args.operands.len() < 2 && !args.any(&["-d", "--delete"]),
+            "git-rerere" => matches!(first, Some("status" | "diff" | "remaining")),
+            "git-commit-graph" | "git-multi-pack-index" => first == Some("verify"),
+            "git-hook" => first == Some("list"),
+            _ => false,
+        };
+        if !only_looks {
+            self.effect(Verdict::Safe, GIT_WRITE, Act::Other, None, "changes a git repository");
+        }
+    }
+
     /// `git bisect run`, `git submodule foreach`: the words after the second are a command.
     pub(super) fn git_run(&mut self, call: Call<'_>) {
         let marks: &[&str] = if call.name == "git-bisect" { &["run"] } else { &["foreach"] };

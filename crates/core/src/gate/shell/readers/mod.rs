@@ -1,5 +1,6 @@
 //! Programs whose arguments need more than the table's rules: each reader says what its kind of program would do.
 
+mod builds;
 mod compilers;
 mod editors;
 mod find;
@@ -17,7 +18,7 @@ mod tasks;
 mod texts;
 mod wrappers;
 
-pub(super) use compilers::runs_programs;
+pub(super) use compilers::{runs_programs, writes_elsewhere};
 
 use super::args::Args;
 use super::expand::Word;
@@ -102,6 +103,8 @@ impl Walk<'_> {
             Reader::UvPip => self.uv_pip(call),
             Reader::Pytest => self.pytest(call),
             Reader::Editor => self.editor(call),
+            Reader::Build => self.build(call),
+            Reader::GitLists => self.git_lists(call),
         }
         None
     }

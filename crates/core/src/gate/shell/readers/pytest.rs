@@ -21,6 +21,8 @@ impl Walk<'_> {
             match option.as_str() {
                 "-o" | "--override-ini" => self.pytest_setting(value),
                 "--cov-report" => self.report(value),
+                // Where `unittest` looks for tests.
+                "-s" | "--start-directory" | "-t" | "--top-level-directory" => self.tests_at(&word_of(value)),
                 "-p" => {
                     let is_known = |name: &str| name.starts_with("no:") || PLUGINS.contains(&name);
                     if !value.text().is_some_and(is_known) {
@@ -29,6 +31,9 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
+        }
+        for operand in &call.args.operands {
+            self.tests_at(operand);
         }
     }
 

@@ -1,7 +1,7 @@
 //! `git fetch` and its kind: what is sent to whom while something is fetched.
 
 use super::Call;
-use crate::gate::category::GIT_HISTORY_REWRITE;
+use crate::gate::category::{GIT_HISTORY_REWRITE, GIT_WRITE, HTTP_FETCH};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::program::word_of;
@@ -11,6 +11,14 @@ impl Walk<'_> {
     /// `git fetch`, `git clone`, `git ls-remote`: an address that can't be known takes whatever it holds to its host.
     /// To a remote that is named, a reference that can't be known says little; to an address it may say anything.
     pub(super) fn git_remote(&mut self, call: Call<'_>) {
+        if call.name == "git-fetch" {
+            let only_shows = call.args.options.iter().any(|(option, _)| option == "--dry-run");
+            let is_here = matches!(call.args.operands.as_slice(), [only] if only.known() == Some("."));
+            let categories = [(HTTP_FETCH, only_shows && is_here), (GIT_WRITE, only_shows)];
+            for (category, _) in categories.into_iter().filter(|(_, is_spared)| !is_spared) {
+                self.effect(Verdict::Ask, category, Act::Other, None, "fetches from a remote");
+            }
+        }
         let options: &[&str] = if call.name == "git-clone" { &["--server-option"] } else { &["-o", "--server-option"] };
         let says_unknown = call.args.values(options).any(|value| word_of(value).known().is_none());
         let Some((address, references)) = call.args.operands.split_first() else {

@@ -7,6 +7,7 @@ use crate::gate::category::{DEPLOY, GIT_PUSH, OPAQUE_EXEC, PACKAGE_CHANGE};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::Dialect;
 use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
 use crate::gate::shell::programs::{Reader, Words};
 use crate::gate::shell::walk::{Input, Walk};
 
@@ -65,6 +66,7 @@ impl Walk<'_> {
                     self.inner(command, call.input);
                 }
             }
+            "start" | "stop" | "restart" | "test" | "t" | "tst" => self.passed_on(rest),
             "workspace" if call.name == "yarn" => {
                 self.program("yarn", rest.get(1..).unwrap_or_default(), call.input);
             }
@@ -89,7 +91,8 @@ impl Walk<'_> {
     /// A script by its name; says whether anything is known of it. All but npm take a tool's name for the tool.
     fn script(&mut self, call: Call<'_>, script: &Word, given: &[Word]) -> bool {
         self.task(script);
-        self.passes_address(given);
+        self.passed_on(given);
+        self.passed_tasks(call, script, given);
         let is_file = |name: &str| {
             name.rsplit_once('.').is_some_and(|(_, ending)| {
                 matches!(ending, "js" | "ts" | "mjs" | "cjs" | "mts" | "cts" | "jsx" | "tsx" | "sh")
@@ -109,6 +112,63 @@ impl Walk<'_> {
             return true;
         }
         script.known().is_some_and(|name| USUAL_SCRIPTS.contains(&name))
+    }
+
+    /// Words that are passed on to a script: an address to listen on, or a place to write.
+    fn passed_on(&mut self, given: &[Word]) {
+        self.passes_address(given);
+        for (at, word) in given.iter().enumerate() {
+            let text = word.text();
+            let (option, place) = match text.split_once('=') {
+                Some((option, _)) => (option, Some(word.after(option.len() + 1))),
+                None => (text, given.get(at + 1).filter(|next| !next.text().starts_with('-')).cloned()),
+            };
+            let change = match option {
+                // A folder that bundlers empty.
+                "--outDir" | "--emptyOutDir" => Change::Clear,
+                "--outdir"
+                | "--out-dir"
+                | "--output-dir"
+                | "--output-path"
+                | "--outFile"
+                | "--outfile"
+                | "--output"
+                | "--out"
+                | "--outputFile"
+                | "--coverageDirectory"
+                | "--dist-dir"
+                | "--dest"
+                | "-o" => Change::Make,
+                _ => continue,
+            };
+            if let Some(place) = place.filter(|place| !matches!(place.known(), Some("true" | "false"))) {
+                self.change(&place, change, None);
+            }
+        }
+    }
+
+    /// `npm run cdk deploy`: to a script that is a tool with subcommands, a word says what it does. To one that
+    /// tests, checks or builds, it rather says what with.
+    fn passed_tasks(&mut self, call: Call<'_>, script: &Word, given: &[Word]) {
+        let about_files = [
+            "test", "lint", "check", "format", "build", "e2e", "spec", "unit", "type", "cover", "watch", "jest",
+            "mocha", "prettier", "tsc", "cypress", "playwright", "start", "dev",
+        ];
+        let is_about_files = script.known().is_none_or(|name| {
+            let name = name.to_ascii_lowercase();
+            about_files.iter().any(|part| name.contains(part)) || (call.name != "npm" && self.programs.knows(&name))
+        });
+        if is_about_files {
+            return;
+        }
+        let mut is_value = false;
+        for word in given {
+            let is_option = word.text().starts_with('-');
+            if !is_option && !is_value && word.known().is_some() {
+                self.task(word);
+            }
+            is_value = is_option && word.text().len() > 2 && !word.text().contains('=');
+        }
     }
 
     /// `npm exec -- jest`, `npm exec -c 'jest'`, `pnpm exec jest`.
@@ -171,6 +231,10 @@ impl Walk<'_> {
         match verb {
             "eval" if call.name == "deno" => match rest.iter().find(|word| !word.text().starts_with('-')) {
                 Some(code) => {
+                    let fetches = ["://", "npm:", "jsr:"].iter().any(|address| code.text().contains(address));
+                    if fetches && code.text().contains("import") {
+                        self.opaque("", "runs code from elsewhere");
+                    }
                     let words = [Word::plain("-e"), code.clone()];
                     self.program("node", &words, call.input);
                 }
@@ -178,7 +242,9 @@ impl Walk<'_> {
             },
             "task" => {
                 let valued = ["-c", "--config", "--cwd"];
-                if let Some(task) = after_options(&rest, &valued).and_then(<[Word]>::first) {
+                if rest.iter().any(|word| matches!(word.text(), "--eval" | "--evaluate")) {
+                    self.joined_code(after_options(&rest, &valued).unwrap_or_default());
+                } else if let Some(task) = after_options(&rest, &valued).and_then(<[Word]>::first) {
                     self.task(task);
                 }
             }
@@ -215,6 +281,13 @@ impl Walk<'_> {
                 let is_tried = rest.iter().any(|word| matches!(word.text(), "--dry-run" | "-d"));
                 if !is_tried || rest.iter().any(|word| is(word, "--no-d") || is(word, "--dry-run=")) {
                     self.effect(Verdict::External, DEPLOY, Act::Other, None, "publishes a release");
+                }
+            }
+            ("nx", Some("watch")) => {
+                let at = rest.iter().position(|word| word.known() == Some("--")).map_or(rest.len(), |at| at + 1);
+                match &rest[at..] {
+                    [] => self.opaque("", "runs a command that is not seen"),
+                    command => self.joined_code(command),
                 }
             }
             ("lerna" | "nx" | "turbo" | "moon" | "rush", Some("run" | "run-many" | "affected" | "run-one")) => {

@@ -7,6 +7,7 @@ use super::Call;
 use crate::gate::category::{DATABASE_WRITE, DEPLOY, FILESYSTEM_DELETE, OPAQUE_EXEC, PACKAGE_CHANGE};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::expand::Word;
+use crate::gate::shell::paths::Change;
 use crate::gate::shell::walk::Walk;
 
 /// What a task does, by its name.
@@ -28,6 +29,19 @@ const PUBLISHING: [&str; 6] = ["deploy", "publish", "release", "push", "upload",
 const DROPPING: [&str; 12] = [
     "drop", "reset", "purge", "destroy", "nuke", "wipe", "rollback", "truncate", "undeploy", "teardown", "replant",
     "flushdb",
+];
+
+/// Properties that name a file or folder to write.
+const WRITTEN: [&str; 9] = [
+    "maven.repo.local",
+    "buildDir",
+    "buildDirectory",
+    "project.build.directory",
+    "outputDirectory",
+    "jacoco.destFile",
+    "surefire.reportsDirectory",
+    "failsafe.reportsDirectory",
+    "outputFile",
 ];
 
 impl Walk<'_> {
@@ -82,7 +96,12 @@ impl Walk<'_> {
 
     /// A property that names a program, or code that is loaded.
     fn property(&mut self, word: &Word) {
-        let Some((name, value)) = word.text().strip_prefix("-D").and_then(|set| set.split_once('=')) else { return };
+        let set = word.text().strip_prefix("-D").or_else(|| word.text().strip_prefix("-P"));
+        let Some((name, value)) = set.and_then(|set| set.split_once('=')) else { return };
+        if WRITTEN.contains(&name.strip_prefix("org.gradle.project.").unwrap_or(name)) {
+            self.change(&word.after(word.text().len() - value.len()), Change::Make, None);
+            return;
+        }
         let loads = ["argLine", "jvm", "exec.args", "exec.mainClass", "maven.ext.class.path", "java.home", "jvmArgs"];
         if name == "exec.executable" {
             match word.known() {

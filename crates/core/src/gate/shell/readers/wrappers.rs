@@ -204,6 +204,9 @@ impl Walk<'_> {
         let is_direct = matches!(call.name, "npx" | "bunx" | "uvx" | "pipx" | "uv-run");
         let words = match after_options(call.words, &BEFORE_RUN).unwrap_or_default() {
             _ if is_direct => call.words,
+            [env, verb, rest @ ..] if env.known() == Some("env") && verb.known() == Some("run") => {
+                after_options(rest, &BEFORE_RUN).unwrap_or_default()
+            }
             [verb, rest @ ..] if matches!(verb.known(), Some("run" | "exec" | "x")) => rest,
             _ => return,
         };
