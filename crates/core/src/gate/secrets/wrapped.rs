@@ -51,14 +51,12 @@ pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits
             return if last { end } else { start };
         }
         at = end;
-        if is_plain_word(&text[start..end]) && !may_begin(known, &text[start..end]) {
+        let gap = gap(bytes, end, last);
+        let left = &text[start..end];
+        if gap == Gap::Nothing || (is_plain_word(left) && !may_begin(known, left)) {
             continue;
         }
-        let next = match gap(bytes, end, last) {
-            Gap::Undecided => return start,
-            Gap::Nothing => continue,
-            Gap::To(next) => next,
-        };
+        let Gap::To(next) = gap else { return start };
         match Chain::of(bytes, start..end, next, last) {
             Joined::Undecided => return start,
             Joined::Nothing => {}
@@ -344,6 +342,7 @@ impl Chain {
     }
 
     fn marked(&self, bytes: &[u8], found: &mut Vec<(Range<usize>, &'static str)>) {
+        let mut beginnings = None;
         let (mut at, mut last_end, mut restarts) = (0, usize::MAX, 0);
         while let Some(key) = prefixes::next(&self.text, at) {
             at = key.end;
@@ -368,7 +367,9 @@ impl Chain {
                 continue;
             }
             let Some(line_end) = self.line_end_in(&(key.start..key.end)) else { continue };
-            let limit = self.next_key(line_end, key.end);
+            let beginnings = beginnings.get_or_insert_with(|| self.beginnings());
+            let next_key = beginnings.partition_point(|at| *at < line_end);
+            let limit = beginnings.get(next_key).map_or(key.end, |next_key| key.end.min(*next_key));
             // What is complete on its line is found there, and what follows is something else.
             if limit == line_end || key.length.is_some_and(|length| line_end - key.start >= length) {
                 at = go_on(line_end);
@@ -388,12 +389,11 @@ impl Chain {
         }
     }
 
-    /// Where between `from` and `limit` a line begins with a key of its own; `limit` if none does.
-    fn next_key(&self, from: usize, limit: usize) -> usize {
-        let begins_key = |piece: &str| prefixes::next(piece.trim_start_matches(['+', '-']), 0).is_some_and(|key| key.start == 0);
-        let first = self.pieces.partition_point(|(at, _)| *at < from);
-        let mut pieces = self.pieces[first..].iter().take_while(|(at, _)| *at < limit);
-        pieces.find(|(at, range)| begins_key(&self.text[*at..at + range.len()])).map_or(limit, |(at, _)| *at)
+    /// Where a line begins with a key of its own.
+    fn beginnings(&self) -> Vec<usize> {
+        let is_key = |piece: &str| prefixes::next(piece.trim_start_matches(['+', '-']), 0).is_some_and(|key| key.start == 0);
+        let pieces = self.pieces.iter().filter(|(at, range)| is_key(&self.text[*at..at + range.len()]));
+        pieces.map(|(at, _)| *at).collect()
     }
 
     /// How far a key without a fixed length goes on behind a line end: as long as it looks random, and at most to the
