@@ -329,7 +329,7 @@ fn backslash(short: &[u8], rest: &[u8], may_go_on: bool) -> Element {
             };
         }
         b'/' | b'"' | b'\'' | b'`' | b'_' | b'-' | b'.' | b'+' | b'=' | b'~' | b'!' | b'@' | b'#' | b'$' | b'^'
-        | b'*' => (0, u32::from(*letter)),
+        | b'*' | b':' => (0, u32::from(*letter)),
         _ => return Element::Text,
     };
     let length = slashes + 1 + length;
