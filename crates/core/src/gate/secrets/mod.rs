@@ -110,7 +110,7 @@ impl Finder {
             }
             Self::Wrapped => {
                 let to = wrapped::find(known, text, from, last, edits);
-                Decided { to, keep: before(text, to, 1) }
+                Decided { to, keep: before(text, to, wrapped::CONTEXT_BYTES) }
             }
             Self::KnownEscaped => {
                 let read = Unescaped::of(&text[from..], last);
@@ -127,7 +127,7 @@ impl Finder {
                 let to = wrapped::find(known, &read.text, read.read_at(from), last, &mut found);
                 edits.extend(found.into_iter().map(|edit| Edit { range: read.original(&edit.range), ..edit }));
                 let end = if last { text.len() } else { read.end(to).max(from) };
-                Decided { to: end, keep: read.start(before(&read.text, to, 1)).min(end) }
+                Decided { to: end, keep: read.start(before(&read.text, to, wrapped::CONTEXT_BYTES)).min(end) }
             }
             Self::Escaped(scanner) => {
                 let read = Unescaped::of(text, last);

@@ -251,11 +251,18 @@ static SHAPES: &[Shape] = &[
     row("sat.", "sat[.][A-Za-z0-9_-]{22}[.][a-f0-9]{24}[.][A-Za-z0-9]+", "harness_token", Marked, 66, 0),
     row("pat", "pat[A-Za-z0-9]{14}[.][a-f0-9]+", "airtable_token", Marked, 82, 82),
     row("sl.", "sl[.](?:u[.])?[A-Za-z0-9_-]+", "dropbox_token", Mixed, 63, 0),
-    row("eyJ", concat!(
-        r"eyJ[A-Za-z0-9_-]{10,}\.(?:eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
-        // One that is encrypted has five parts.
-        r"|[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{16,})"
-    ), "jwt", Marked, 0, 0),
+    row(
+        "eyJ",
+        concat!(
+            r"eyJ[A-Za-z0-9_-]{10,}\.(?:eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+            // One that is encrypted has five parts.
+            r"|[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{16,})"
+        ),
+        "jwt",
+        Marked,
+        0,
+        0,
+    ),
 ];
 
 /// All shapes at once; how long they are is checked afterwards, which keeps the pattern small.
@@ -308,8 +315,8 @@ pub(super) fn is_words(text: &str) -> bool {
         let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = part.len() - word.len();
         let rest = word.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(word);
-        let is_in_one_case = rest.bytes().all(|byte| byte.is_ascii_lowercase())
-            || word.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_in_one_case =
+            rest.bytes().all(|byte| byte.is_ascii_lowercase()) || word.bytes().all(|byte| byte.is_ascii_uppercase());
         is_in_one_case && word.len() <= 14 && digits <= if word.is_empty() { 5 } else { 3 }
     };
     text.split(['-', '_']).all(is_word)

@@ -71,6 +71,9 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 /// The id of a bot in base64, and two more parts.
 static DISCORD_TOKEN: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?:^|[^A-Za-z0-9])([MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"));
+/// The same where a word may stand right before it and other text right behind it.
+static DISCORD_TOKEN_JOINED: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"[MNO][A-Za-z0-9]{22,30}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"));
 static TELEGRAM_TOKEN: LazyLock<Regex> = LazyLock::new(|| regex("[0-9]{8,10}:AA[A-Za-z0-9_-]{31}"));
 static ACCOUNT_KEY: LazyLock<Regex> = LazyLock::new(|| regex("AccountKey=[A-Za-z0-9+/]{40}"));
 static USER_OF_URL: LazyLock<Regex> =
@@ -92,6 +95,9 @@ pub(super) fn secrets(context: &str, run: &str, after: Option<u8>) -> Vec<(Range
     if let Some(end) = telegram_token(context, run) {
         found.push((0..end, "telegram_token"));
     }
+    if let Some(end) = asana_token(context, run) {
+        found.push((0..end, "asana_token"));
+    }
     if run.len() >= 50 {
         let tokens = DISCORD_TOKEN.captures_iter(run).filter_map(|found| found.get(1));
         found.extend(tokens.map(|token| (token.range(), "discord_token")));
@@ -107,7 +113,10 @@ pub(super) fn secrets(context: &str, run: &str, after: Option<u8>) -> Vec<(Range
         found.push((0..end, "url_password"));
     } else if is_authorization(context, run) {
         found.push((0..run.len(), "authorization"));
-    } else if is_assigned(context, run) && !(after == Some(b'(') && is_identifier(run)) && found.iter().all(|(range, _)| *range != (0..run.len())) {
+    } else if is_assigned(context, run)
+        && !(after == Some(b'(') && is_identifier(run))
+        && found.iter().all(|(range, _)| *range != (0..run.len()))
+    {
         found.push((0..run.len(), ASSIGNED));
     }
     apart(found)
@@ -162,7 +171,8 @@ fn prefixed(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static st
 fn goes_on_to(run: &str, from: usize) -> usize {
     let mut end = from;
     while let Some(rest) = run[end..].strip_prefix(['.', '+', '~']) {
-        let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+        let length =
+            rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
         let has = |is: fn(&u8) -> bool| rest.as_bytes()[..length].iter().any(is);
         let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
         if length < RANDOM_BYTES_MIN || !is_mixed {
@@ -175,14 +185,16 @@ fn goes_on_to(run: &str, from: usize) -> usize {
 
 /// A token without a mark, in base64: looked for in what isn't much longer than one.
 fn discord_in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
-    let bytes = run.as_bytes();
-    let Some(from) = bytes.iter().position(|byte| is_base64(*byte)) else { return };
-    let length = bytes[from..].iter().take_while(|byte| is_base64(**byte)).count();
-    if !(76..=600).contains(&length) {
-        return;
+    let mut from = 0;
+    for part in run.split(|c: char| !c.is_ascii() || !is_base64(c as u8)) {
+        let bytes = part.as_bytes();
+        if (76..=600).contains(&bytes.len())
+            && (0..4).any(|offset| DISCORD_TOKEN_JOINED.is_match(&decoded(&bytes[offset..])))
+        {
+            found.push((from..from + bytes.len(), "discord_token"));
+        }
+        from += bytes.len() + 1;
     }
-    let is_token = (0..4).any(|offset| DISCORD_TOKEN.is_match(&decoded(&bytes[from + offset..from + length])));
-    found.extend(is_token.then_some((from..from + length, "discord_token")));
 }
 
 /// A key that nothing tells but its length, and what is named right before it.
@@ -304,14 +316,33 @@ fn aws_secret(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static 
     }
 }
 
-/// Where the token of a bot ends, or one of Asana: behind a number and a colon.
-fn telegram_token(context: &str, run: &str) -> Option<usize> {
+/// The keys without a mark in `text`, which a break goes through somewhere. `context` is what stands before it.
+pub(super) fn unmarked(context: &str, text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    // Whatever follows a token may be put together with it: it has 35 characters.
+    found.extend(telegram_token(context, text).map(|end| (0..end.min(35), "telegram_token")));
+    if context.ends_with("AccountKey=") {
+        let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let length = text.bytes().take(86).take_while(is_key).count();
+        found.extend((length == 86).then_some((0..length, "azure_key")));
+    }
+    if text.len() >= 50 {
+        found.extend(DISCORD_TOKEN_JOINED.find_iter(text).map(|token| (token.range(), "discord_token")));
+    }
+}
+
+/// Where a token of Asana ends: behind the number of a user.
+fn asana_token(context: &str, run: &str) -> Option<usize> {
     let number = context.strip_suffix(':')?;
     let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if (15..=17).contains(&digits) && number[..number.len() - digits].ends_with('/') {
-        return Some(run.bytes().take_while(is_hex).count()).filter(|length| *length == 32);
-    }
+    let is_user = (15..=17).contains(&digits) && number[..number.len() - digits].ends_with('/');
+    Some(run.bytes().take_while(is_hex).count()).filter(|length| is_user && *length == 32)
+}
+
+/// Where the token of a bot ends: behind its number and a colon.
+fn telegram_token(context: &str, run: &str) -> Option<usize> {
+    let number = context.strip_suffix(':')?;
+    let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let length = run.bytes().take_while(is_token).count();
     ((8..=10).contains(&digits) && run.starts_with("AA") && length >= 33).then_some(length)

@@ -95,7 +95,10 @@ static BEGINS: [bool; 256] = {
     while byte < 256 {
         let c = byte as u8;
         table[byte] = (c < b' ' && !matches!(c, b'\t' | b'\n' | b'\r'))
-            || matches!(c, 0x7f | b'\\' | b'&' | b'%' | b'=' | b'^' | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
+            || matches!(
+                c,
+                0x7f | b'\\' | b'&' | b'%' | b'=' | b'^' | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3
+            );
         byte += 1;
     }
     table
@@ -235,7 +238,7 @@ fn quoted_printable(short: &[u8], may_go_on: bool) -> Element {
         return Element::Undecided;
     }
     match number(&short[1..], 2..=2, 16, false) {
-        Ok((2, code @ 0x21..=0x7e)) if digits == 2 => decoded(3, code),
+        Ok((2, code @ 0x20..=0x7e)) if digits == 2 => decoded(3, code),
         Ok(_) | Err(_) => Element::Text,
     }
 }
@@ -268,7 +271,7 @@ fn caret(short: &[u8], may_go_on: bool) -> Element {
 fn css(digits: &[u8], may_go_on: bool) -> Result<(usize, u32), Element> {
     let (length, code) = number(digits, 2..=6, 16, may_go_on)?;
     match digits.get(length) {
-        _ if !matches!(code, 0x21..=0x7e) => Err(Element::Text),
+        _ if !matches!(code, 0x20..=0x7e) => Err(Element::Text),
         // Three digits are octal.
         _ if length == 3 => Err(Element::Text),
         _ if length == 6 => Ok((length, code)),
@@ -505,8 +508,8 @@ mod tests {
             ("&#65;&#x41;&#X41;&#0065&lowbar;&amp;#65;&amp;&nbsp;", "AAAA_A&\u{a0}"),
             ("g&shy;h&ZeroWidthSpace;p&amp;shy;_&nothing;", "ghp_&nothing;"),
             ("%u0067h%25u0070%u %u00 %25up", "ghp%u %u00 %up"),
-            ("=67=68=70=5F x==2 y=5f z=20 =3D", "ghp_ x==2 y=5f z=20 ="),
-            (r"\67 \68 p\00005fx \1 \12 \20 \ff \67", r"ghp_x \1 \12 \20 \ff \67"),
+            ("=67=68=70=5F x==2 y=5f z=10 =3D", "ghp_ x==2 y=5f z=10 ="),
+            (r"\67 \68 p\00005fx \1 \12 \8 \ff \67", r"ghp_x \1 \12 \8 \ff \67"),
             (r"a\N{LOW LINE}b\\N{HYPHEN-MINUS}c\N{LATIN}", r"a_b-c\N{LATIN}"),
             ("g^[[31mh^[[0m^@p^M\n_ x^[y ^[[ x^M 2^8", "ghp\n_ x^[y ^[[ x^M 2^8"),
             ("a\u{1b}[1;31mb\u{1b}[0mc", "abc"),

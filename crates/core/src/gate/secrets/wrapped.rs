@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::scan::{Edit, end_of_run, is_run};
 use super::secret_set::{KIND, SecretSet};
-use super::shapes::{apart, in_base64, may_have_prefix};
+use super::shapes::{apart, in_base64, may_have_prefix, unmarked};
 use super::{prefixes, scan};
 use crate::invisible::is_odd_space;
 
@@ -34,6 +34,8 @@ const NUMBER_BYTES_MAX: usize = 7;
 const TAGS: [&[u8]; 10] = [b"br", b"wbr", b"b", b"i", b"u", b"em", b"strong", b"span", b"mark", b"code"];
 /// The longest of these, attributes included.
 const TAG_BYTES_MAX: usize = 48;
+/// How far back what a key without a mark is told by may stand.
+pub(super) const CONTEXT_BYTES: usize = 16;
 /// How many marks within words may hide a key in what is put together.
 const RESTARTS_MAX: u32 = 32;
 /// What is no longer than this may be looked at again as often as there is cause to.
@@ -145,7 +147,11 @@ fn gap(bytes: &[u8], at: usize, last: bool) -> Gap {
                     // A number and a bar, but not one number behind the other.
                     is_line_start = !bytes[next].is_ascii_alphanumeric();
                     if next + length - at > GAP_BYTES_MAX {
-                        return if length > GAP_BYTES_MAX { after_mark(bytes, next + length, last) } else { Gap::Nothing };
+                        return if length > GAP_BYTES_MAX {
+                            after_mark(bytes, next + length, last)
+                        } else {
+                            Gap::Nothing
+                        };
                     }
                     Some(length)
                 }
@@ -327,6 +333,22 @@ impl Chain {
             self.marked(bytes, &mut found);
             in_base64(&self.text[..self.base64_end()], &mut found);
         }
+        let before = self.pieces[0].1.start;
+        let context = String::from_utf8_lossy(&bytes[before.saturating_sub(CONTEXT_BYTES)..before]);
+        let mut without_mark = Vec::new();
+        unmarked(&context, &self.text, &mut without_mark);
+        found.extend(without_mark.into_iter().filter_map(|(range, kind)| {
+            // What is complete at the end of a line ends there, and what follows is something else.
+            let line_end = self.line_end_in(&range)?;
+            let first = self.pieces.partition_point(|(at, _)| *at < line_end);
+            let mut ends = self.pieces[first..].iter().map(|(at, _)| *at).take_while(|at| *at < range.end);
+            let complete = ends.find(|end| {
+                let mut alone = Vec::new();
+                unmarked(if range.start == 0 { &context } else { "" }, &self.text[range.start..*end], &mut alone);
+                !alone.is_empty()
+            });
+            Some((range.start..complete.unwrap_or(range.end), kind)).filter(|(range, _)| range.end > line_end)
+        }));
         found.extend(known.ranges(&self.text).into_iter().map(|range| (range, KIND)));
         found.retain(|(range, _)| self.line_end_in(range).is_some());
         apart(found).into_iter().map(|(range, kind)| (self.original(&range), kind)).collect()
@@ -375,10 +397,9 @@ impl Chain {
                 at = go_on(line_end);
                 continue;
             }
-            let end = key.length.map_or_else(
-                || self.goes_on_to(bytes, line_end, limit),
-                |length| limit.min(key.start + length),
-            );
+            let end = key
+                .length
+                .map_or_else(|| self.goes_on_to(bytes, line_end, limit), |length| limit.min(key.start + length));
             let is_key = || is_random(&self.text[key.start..end.min(limit)], key.length.is_some());
             if end > line_end && is_key() {
                 found.push((key.start..end, key.kind));
@@ -391,7 +412,8 @@ impl Chain {
 
     /// Where a line begins with a key of its own.
     fn beginnings(&self) -> Vec<usize> {
-        let is_key = |piece: &str| prefixes::next(piece.trim_start_matches(['+', '-']), 0).is_some_and(|key| key.start == 0);
+        let is_key =
+            |piece: &str| prefixes::next(piece.trim_start_matches(['+', '-']), 0).is_some_and(|key| key.start == 0);
         let pieces = self.pieces.iter().filter(|(at, range)| is_key(&self.text[*at..at + range.len()]));
         pieces.map(|(at, _)| *at).collect()
     }
@@ -407,11 +429,11 @@ impl Chain {
             // `NAME2=` and `f1(` begin something else.
             let is_name = matches!(bytes.get(range.end), Some(b'=' | b':' | b'(' | b'['))
                 && !bytes[range.end..].starts_with(b"==");
-            if is_name || range.len() > width || (range.len() != width && !is_no_word(piece)) {
+            if is_name || piece.len() > width || (piece.len() != width && !is_no_word(piece)) {
                 break;
             }
             end = at + range.len();
-            width = range.len();
+            width = piece.len();
         }
         end
     }
@@ -448,7 +470,10 @@ fn is_random(key: &str, is_told_by_length: bool) -> bool {
     let has = |is: fn(&u8) -> bool| body.as_bytes().iter().any(is);
     let digits = body.bytes().filter(u8::is_ascii_digit).count();
     let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-    let tail = body.rsplit(['-', '_', '.']).next().unwrap_or(body);
-    let is_hexadecimal = tail.len() >= 16 && tail.bytes().all(|byte| byte.is_ascii_hexdigit());
-    digits >= 1 && has_letters_and_digits(body) && (is_told_by_length || is_mixed || is_hexadecimal)
+    let parts = |is: fn(u8) -> bool| -> usize {
+        body.split(['-', '_', '.']).filter(|part| part.len() >= 4 && part.bytes().all(is)).map(str::len).sum()
+    };
+    let is_hexadecimal = parts(|byte| byte.is_ascii_hexdigit()) >= 16;
+    let is_upper = digits >= 3 && parts(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) >= 24;
+    digits >= 1 && has_letters_and_digits(body) && (is_told_by_length || is_mixed || is_hexadecimal || is_upper)
 }
