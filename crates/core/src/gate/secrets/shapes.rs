@@ -268,10 +268,10 @@ pub(super) fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>
             if plain.contains("-----BEGIN ") && plain.contains("PRIVATE KEY") {
                 return Some(PRIVATE_KEY);
             }
-            if ACCOUNT_KEY.is_match(&plain) {
+            if plain.contains("AccountKey=") && ACCOUNT_KEY.is_match(&plain) {
                 return Some("azure_key");
             }
-            if TELEGRAM_TOKEN.is_match(&plain) {
+            if plain.contains(":AA") && TELEGRAM_TOKEN.is_match(&plain) {
                 return Some("telegram_token");
             }
             prefixes::next(&plain, 0).map(|key| key.kind)

@@ -36,6 +36,8 @@ const TAGS: [&[u8]; 10] = [b"br", b"wbr", b"b", b"i", b"u", b"em", b"strong", b"
 const TAG_BYTES_MAX: usize = 48;
 /// How far back what a key without a mark is told by may stand.
 pub(super) const CONTEXT_BYTES: usize = 16;
+/// What ends such a line goes on in the next one.
+const LONG_LINE_BYTES: usize = 60;
 /// How many marks within words may hide a key in what is put together.
 const RESTARTS_MAX: u32 = 32;
 /// What is no longer than this may be looked at again as often as there is cause to.
@@ -375,7 +377,7 @@ impl Chain {
                 if is_allowed { again } else { key.end }
             };
             // What begins a line begins no word within.
-            let is_piece_start = key.start > 0 && self.pieces.binary_search_by_key(&key.start, |(at, _)| *at).is_ok();
+            let is_piece_start = key.start > 0 && self.begins_key(key.start);
             let before = match key.start {
                 0 => self.pieces[0].1.start.checked_sub(1).map(|before| bytes[before]),
                 start => Some(self.text.as_bytes()[start - 1]),
@@ -408,6 +410,14 @@ impl Chain {
                 at = go_on(line_end);
             }
         }
+    }
+
+    /// Whether a piece begins at `at` that may begin with a key. Long lines of base64 begin with whatever looks like a
+    /// mark of letters alone.
+    fn begins_key(&self, at: usize) -> bool {
+        let Ok(index) = self.pieces.binary_search_by_key(&at, |(at, _)| *at) else { return false };
+        let has_separator = self.text.as_bytes()[at..].iter().take(5).any(|byte| matches!(byte, b'-' | b'_' | b'.'));
+        has_separator || index == 0 || self.pieces[index - 1].1.len() < LONG_LINE_BYTES
     }
 
     /// Where a line begins with a key of its own.
