@@ -603,6 +603,15 @@ fn what_only_looks_like_a_secret_is_left_alone() {
 }
 
 #[test]
+fn the_end_of_a_wrapped_key_is_masked_whatever_it_looks_like() {
+    let key = format!("sk-ant-{}{}abcd", random(33), random(40));
+    check(&format!("x\n{}\nend\n", in_lines(&key, 40, "\n")), "x\n[masked:anthropic_key]\nend\n");
+    let (first, second) = (format!("sk-ant-{}", random(40)), format!("ghp_{}", random(36)));
+    check(&format!("+{first}\n+{second}\n"), "+[masked:anthropic_key]\n+[masked:github_token]\n");
+    check(&format!("{first}\nNEXT1={}", "a"), "[masked:anthropic_key]\nNEXT1=a");
+}
+
+#[test]
 fn what_is_named_beside_a_key_without_a_mark_tells_it() {
     let (hex, part) = (random_of(HEX, 32, 9), random_of(HEX, 8, 10));
     let user = "1234567890123456";

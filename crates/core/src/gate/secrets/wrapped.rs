@@ -399,9 +399,10 @@ impl Chain {
                 at = go_on(line_end);
                 continue;
             }
-            let end = key
-                .length
-                .map_or_else(|| self.goes_on_to(bytes, line_end, limit), |length| limit.min(key.start + length));
+            let end = key.length.map_or_else(
+                || self.goes_on_to(bytes, key.start, line_end, limit),
+                |length| limit.min(key.start + length),
+            );
             let is_key = || is_random(&self.text[key.start..end.min(limit)], key.length.is_some());
             if end > line_end && is_key() {
                 found.push((key.start..end, key.kind));
@@ -430,18 +431,21 @@ impl Chain {
 
     /// How far a key without a fixed length goes on behind a line end: as long as it looks random, and at most to the
     /// end of a line that is shorter than the one before. Nothing of a line is left that it goes on in.
-    fn goes_on_to(&self, bytes: &[u8], line_end: usize, limit: usize) -> usize {
+    fn goes_on_to(&self, bytes: &[u8], start: usize, line_end: usize, limit: usize) -> usize {
         let mut end = line_end;
-        let mut width = usize::MAX;
+        let (mut width, mut are_equal) = (usize::MAX, false);
         let first = self.pieces.partition_point(|(at, _)| *at < line_end);
         for (at, range) in self.pieces[first..].iter().take_while(|(at, _)| *at < limit) {
             let piece = &self.text[*at..limit.min(at + range.len())];
             // `NAME2=` and `f1(` begin something else.
             let is_name = matches!(bytes.get(range.end), Some(b'=' | b':' | b'(' | b'['))
                 && !bytes[range.end..].starts_with(b"==");
-            if is_name || piece.len() > width || (piece.len() != width && !is_no_word(piece)) {
+            let is_end = piece.len() == width || is_no_word(piece) || are_equal;
+            if is_name || piece.len() > width || !is_end {
                 break;
             }
+            // Behind lines that are equally long the last may look like anything.
+            are_equal = piece.len() == width || piece.len() == line_end - start;
             end = at + range.len();
             width = piece.len();
         }
