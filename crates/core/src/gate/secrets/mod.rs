@@ -51,8 +51,8 @@ fn mask_with<'t>(text: &'t str, known: &SecretSet) -> Cow<'t, str> {
                 }
             }
             // Without escapes it was looked at just so.
-            Finder::Plain(_) if !has_escapes_left && !is_changed => continue,
-            Finder::Known | Finder::Wrapped | Finder::Escaped(_) | Finder::Plain(_) => {}
+            Finder::WrappedEscaped | Finder::Plain(_) if !has_escapes_left && !is_changed => continue,
+            Finder::Known | Finder::Wrapped | Finder::WrappedEscaped | Finder::Escaped(_) | Finder::Plain(_) => {}
         }
         let mut edits = Vec::new();
         let Decided { to, .. } = finder.find(known, &masked, 0, true, &mut edits);
@@ -75,6 +75,8 @@ enum Finder {
     Wrapped,
     /// An operator's values with escapes in them.
     KnownEscaped,
+    /// What a break with escapes in it breaks.
+    WrappedEscaped,
     /// Known shapes, as they are read with escapes decoded.
     Escaped(Scanner),
     /// Known shapes as they are: decoding may take apart what is no escape.
@@ -88,11 +90,12 @@ struct Decided {
 }
 
 impl Finder {
-    fn all() -> [Self; 5] {
+    fn all() -> [Self; 6] {
         [
             Self::Known,
             Self::Wrapped,
             Self::KnownEscaped,
+            Self::WrappedEscaped,
             Self::Escaped(Scanner::default()),
             Self::Plain(Scanner::default()),
         ]
@@ -107,7 +110,7 @@ impl Finder {
             }
             Self::Wrapped => {
                 let to = wrapped::find(known, text, from, last, edits);
-                Decided { to, keep: before(text, to, 1) }
+                Decided { to, keep: before(text, to, wrapped::CONTEXT_BYTES) }
             }
             Self::KnownEscaped => {
                 let read = Unescaped::of(&text[from..], last);
@@ -117,6 +120,14 @@ impl Finder {
                 edits.extend(found.into_iter().map(|edit| Edit { range: in_text(read.original(&edit.range)), ..edit }));
                 let to = from + read.start(to);
                 Decided { to, keep: to }
+            }
+            Self::WrappedEscaped => {
+                let read = Unescaped::of(text, last);
+                let mut found = Vec::new();
+                let to = wrapped::find(known, &read.text, read.read_at(from), last, &mut found);
+                edits.extend(found.into_iter().map(|edit| Edit { range: read.original(&edit.range), ..edit }));
+                let end = if last { text.len() } else { read.end(to).max(from) };
+                Decided { to: end, keep: read.start(before(&read.text, to, wrapped::CONTEXT_BYTES)).min(end) }
             }
             Self::Escaped(scanner) => {
                 let read = Unescaped::of(text, last);

@@ -33,9 +33,11 @@ enum Looks {
     Digits,
     /// The mark is short: letters of both cases and digits.
     Mixed,
+    /// The mark is a word: digits, and the length is the one that such a key has.
+    Exact,
 }
 
-use Looks::{Digits, Marked, Mixed};
+use Looks::{Digits, Exact, Marked, Mixed};
 
 const fn row(
     mark: &'static str,
@@ -48,9 +50,8 @@ const fn row(
     Shape { mark, pattern, kind, looks, least, length }
 }
 
-pub(super) const JWT: &str = "jwt";
-
 static SHAPES: &[Shape] = &[
+    row("sk.eyJ", "sk[.]eyJ[A-Za-z0-9_-]+[.][A-Za-z0-9_-]+", "mapbox_token", Marked, 60, 0),
     row("sk-ant-", "sk-ant-[A-Za-z0-9_-]+", "anthropic_key", Marked, 23, 0),
     row("sk-or-", "sk-or-[A-Za-z0-9_-]+", "openrouter_key", Digits, 26, 0),
     row("sk-", "sk-[A-Za-z0-9_-]+", "openai_key", Digits, 23, 0),
@@ -102,7 +103,7 @@ static SHAPES: &[Shape] = &[
     row("ASIA", "ASIA[A-Z0-9]+", "aws_key_id", Marked, 20, 20),
     row("AIza", "AIza[A-Za-z0-9_-]+", "google_key", Marked, 34, 39),
     row("GOCSPX-", "GOCSPX-[A-Za-z0-9_-]+", "google_oauth", Marked, 27, 35),
-    row("ya29.", "ya29[.][A-Za-z0-9_-]+", "google_oauth", Marked, 25, 0),
+    row("ya29.", "ya29[.][A-Za-z0-9_-]+(?:[.][A-Za-z0-9_-]+)*", "google_oauth", Marked, 25, 0),
     row("1//0", "1//0[A-Za-z0-9_-]+", "google_oauth", Mixed, 34, 0),
     row("8Q~", "[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]+", "azure_secret", Mixed, 37, 40),
     row("7Q~", "[A-Za-z0-9_~.-]{3}7Q~[A-Za-z0-9_~.-]+", "azure_secret", Mixed, 37, 37),
@@ -192,6 +193,47 @@ static SHAPES: &[Shape] = &[
     row("sq0atp-", "sq0atp-[A-Za-z0-9_-]+", "square_token", Marked, 29, 29),
     row("sq0csp-", "sq0csp-[A-Za-z0-9_-]+", "square_token", Marked, 37, 50),
     row("EAAA", "EAAA[A-Za-z0-9_-]+", "square_token", Mixed, 60, 64),
+    row("EAA", "EAA[A-Za-z0-9]+", "facebook_token", Mixed, 103, 0),
+    row("re_", "re_[A-Za-z0-9]{8}_[A-Za-z0-9]+", "resend_key", Mixed, 32, 36),
+    row("-us", "[a-f0-9]{32}-us[0-9]{1,2}", "mailchimp_key", Digits, 36, 0),
+    row("vercel_blob_rw_", "vercel_blob_rw_[A-Za-z0-9]+_[A-Za-z0-9]+", "vercel_token", Marked, 47, 0),
+    row("pk_", "pk_[0-9]{5,12}_[A-Z0-9]+", "clickup_token", Digits, 40, 0),
+    row("rdme_", "rdme_[a-z0-9]+", "readme_key", Digits, 60, 75),
+    row("dt0", "dt0[a-z][0-9]{2}[.][A-Z0-9]{8,}[.][A-Z0-9]+", "dynatrace_token", Marked, 70, 0),
+    row("tfp_", "tfp_[A-Za-z0-9_-]+(?:[.][A-Za-z0-9_-]+)*", "typeform_token", Mixed, 44, 0),
+    row("duffel_test_", "duffel_test_[A-Za-z0-9_-]+", "duffel_token", Marked, 40, 0),
+    row("duffel_live_", "duffel_live_[A-Za-z0-9_-]+", "duffel_token", Marked, 40, 0),
+    row("EZAK", "EZAK[A-Za-z0-9]+", "easypost_key", Mixed, 54, 58),
+    row("EZTK", "EZTK[A-Za-z0-9]+", "easypost_key", Mixed, 54, 58),
+    row("FLWSECK", "FLWSECK(?:_TEST)?-[A-Za-z0-9]+(?:-X)?", "flutterwave_key", Digits, 24, 0),
+    row("fio-u-", "fio-u-[A-Za-z0-9_=-]+", "frameio_token", Mixed, 54, 0),
+    row("live_", "live_[a-f0-9]+", "lob_key", Exact, 40, 40),
+    row("test_", "test_[a-f0-9]+", "lob_key", Exact, 40, 40),
+    row("access-sandbox-", "access-sandbox-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]+", "plaid_token", Marked, 51, 51),
+    row(
+        "access-development-",
+        "access-development-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]+",
+        "plaid_token",
+        Marked,
+        55,
+        55,
+    ),
+    row(
+        "access-production-",
+        "access-production-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]+",
+        "plaid_token",
+        Marked,
+        54,
+        54,
+    ),
+    row("tk-us-", "tk-us-[A-Za-z0-9_-]+", "scalingo_token", Mixed, 54, 54),
+    row("shippo_live_", "shippo_live_[a-f0-9]+", "shippo_token", Marked, 44, 52),
+    row("shippo_test_", "shippo_test_[a-f0-9]+", "shippo_token", Marked, 44, 52),
+    row("AQVN", "AQVN[A-Za-z0-9_-]+", "yandex_key", Mixed, 38, 0),
+    row("st.", "st[.][a-f0-9-]{8,36}[.][a-f0-9]{32}[.][a-f0-9]+", "infisical_token", Digits, 80, 0),
+    row("CFPAT-", "CFPAT-[A-Za-z0-9_-]+", "contentful_token", Marked, 43, 49),
+    row("snyk_", "snyk_(?:uat|sat)[.][a-z0-9]{8}[.][A-Za-z0-9_-]+(?:[.][A-Za-z0-9_-]+)*", "snyk_token", Marked, 44, 0),
+    row("cio", "cio[A-Za-z0-9]+", "crates_token", Exact, 35, 35),
     row("shp", "shp(?:at|ss|ca|pa|ua|tka)_[A-Fa-f0-9]+", "shopify_token", Marked, 38, 38),
     row("secret_", "secret_[A-Za-z0-9]+", "notion_token", Mixed, 50, 50),
     row("ntn_", "ntn_[A-Za-z0-9]+", "notion_token", Digits, 44, 50),
@@ -205,9 +247,22 @@ static SHAPES: &[Shape] = &[
         44,
         44,
     ),
+    row("pat.", "pat[.][A-Za-z0-9_-]{22}[.][a-f0-9]{24}[.][A-Za-z0-9]+", "harness_token", Marked, 66, 0),
+    row("sat.", "sat[.][A-Za-z0-9_-]{22}[.][a-f0-9]{24}[.][A-Za-z0-9]+", "harness_token", Marked, 66, 0),
     row("pat", "pat[A-Za-z0-9]{14}[.][a-f0-9]+", "airtable_token", Marked, 82, 82),
     row("sl.", "sl[.](?:u[.])?[A-Za-z0-9_-]+", "dropbox_token", Mixed, 63, 0),
-    row("eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", JWT, Marked, 0, 0),
+    row(
+        "eyJ",
+        concat!(
+            r"eyJ[A-Za-z0-9_-]{10,}\.(?:eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+            // One that is encrypted has five parts.
+            r"|[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{16,})"
+        ),
+        "jwt",
+        Marked,
+        0,
+        0,
+    ),
 ];
 
 /// All shapes at once; how long they are is checked afterwards, which keeps the pattern small.
@@ -233,7 +288,7 @@ pub(super) fn next(run: &str, from: usize) -> Option<Marks> {
         let text = found.as_str();
         let shape = SHAPES.iter().find(|shape| text.starts_with(shape.mark));
         let shape = shape.or_else(|| SHAPES.iter().find(|shape| text.contains(shape.mark)));
-        if let Some(shape) = shape.filter(|shape| text.len() >= shape.least && shape.looks.fits(text)) {
+        if let Some(shape) = shape.filter(|shape| text.len() >= shape.least && shape.fits(text)) {
             let length = Some(shape.length).filter(|length| *length > 0);
             return Some(Marks { start: found.start(), end: found.end(), kind: shape.kind, length });
         }
@@ -242,22 +297,37 @@ pub(super) fn next(run: &str, from: usize) -> Option<Marks> {
     None
 }
 
-impl Looks {
-    fn fits(self, text: &str) -> bool {
+impl Shape {
+    fn fits(&self, text: &str) -> bool {
         let has = |is: fn(&u8) -> bool| text.as_bytes().iter().any(is);
-        match self {
-            Self::Marked => true,
-            Self::Digits => has(u8::is_ascii_digit),
-            Self::Mixed => has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase),
+        match self.looks {
+            Marked => true,
+            Digits => has(u8::is_ascii_digit) && !is_words(text),
+            Mixed => has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase),
+            Exact => has(u8::is_ascii_digit) && text.len() == self.length,
         }
     }
+}
+
+/// Whether `text` is short words and numbers with hyphens between, as the names of styles and of resources are.
+pub(super) fn is_words(text: &str) -> bool {
+    let is_word = |part: &str| {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = part.len() - word.len();
+        let rest = word.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(word);
+        let is_in_one_case =
+            rest.bytes().all(|byte| byte.is_ascii_lowercase()) || word.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_in_one_case && word.len() <= 14 && digits <= if word.is_empty() { 5 } else { 3 }
+    };
+    text.split(['-', '_']).all(is_word)
 }
 
 /// Whether `text` begins with a mark that no word begins with, and a few characters more.
 pub(super) fn begins_with_mark(text: &str) -> bool {
     let is_telling = |mark: &str| mark.len() >= 4 || mark.ends_with(['-', '_', '.']);
     let is_begun = |mark: &str| text.len() >= mark.len() + 4 && text.starts_with(mark);
-    SHAPES.iter().any(|shape| is_telling(shape.mark) && is_begun(shape.mark))
+    let mut shapes = SHAPES.iter().filter(|shape| !matches!(shape.looks, Exact));
+    shapes.any(|shape| is_telling(shape.mark) && is_begun(shape.mark))
 }
 
 /// Whether `word` is the beginning of a mark, or begins with one.
@@ -272,7 +342,8 @@ pub(super) fn marks() -> impl Iterator<Item = String> {
 
 /// How the marks look inside base64 data.
 pub(super) fn encoded_marks() -> impl Iterator<Item = String> {
-    let marks = SHAPES.iter().filter(|shape| shape.kind != JWT).flat_map(in_three).chain(["-----BEGIN".to_owned()]);
+    let others = ["-----BEGIN", "AccountKey=", ":AA"].map(str::to_owned);
+    let marks = SHAPES.iter().flat_map(in_three).chain(others);
     marks.flat_map(|mark| (0..3).flat_map(move |before| encoded(mark.as_bytes(), before)))
 }
 

@@ -104,7 +104,8 @@ impl Scanner {
         while !text.is_char_boundary(context) {
             context += 1;
         }
-        for (secret, kind) in secrets(&text[context..run.start], &text[run.clone()]) {
+        let after = text.as_bytes().get(run.end).copied();
+        for (secret, kind) in secrets(&text[context..run.start], &text[run.clone()], after) {
             let range = run.start + secret.start..run.start + secret.end;
             let reaches_end = range.end == run.end;
             go_on = go_on.max(range.end);

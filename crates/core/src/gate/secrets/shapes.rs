@@ -15,6 +15,8 @@ use super::prefixes;
 pub(super) const ASSIGNED: &str = "assigned_secret";
 /// No secret with a mark is shorter than this in base64.
 const ENCODED_BYTES_MIN: usize = 24;
+/// What is shorter isn't called random.
+const RANDOM_BYTES_MIN: usize = 16;
 /// How many marks within words may hide a key in one run.
 const RESTARTS_MAX: u32 = 8;
 /// The kind of the body of a PEM block.
@@ -68,13 +70,19 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The id of a bot in base64, and two more parts.
 static DISCORD_TOKEN: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?-u:\b)[MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"));
-static USER_OF_URL: LazyLock<Regex> = LazyLock::new(|| regex(r"://[A-Za-z0-9_.%+-]{0,64}:$"));
+    LazyLock::new(|| regex(r"(?:^|[^A-Za-z0-9])([MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"));
+/// The same where a word may stand right before it and other text right behind it.
+static DISCORD_TOKEN_JOINED: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"[MNO][A-Za-z0-9]{22,30}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"));
+static TELEGRAM_TOKEN: LazyLock<Regex> = LazyLock::new(|| regex("[0-9]{8,10}:AA[A-Za-z0-9_-]{31}"));
+static ACCOUNT_KEY: LazyLock<Regex> = LazyLock::new(|| regex("AccountKey=[A-Za-z0-9+/]{40}"));
+static USER_OF_URL: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"://[A-Za-z0-9_.%+-]{0,64}:(?:[A-Za-z0-9_.%+-]{0,64}:)?$"));
 static AWS_KEY_ID: LazyLock<Regex> = LazyLock::new(|| regex("(?:AKIA|ASIA)[A-Z0-9]{16}"));
 static PEM_HEADER: LazyLock<Regex> = LazyLock::new(|| regex("-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"));
 
-/// The secrets in one run, in order, apart from each other. `context` is the text before the run.
-pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static str)> {
+/// The secrets in one run, in order, apart from each other. `context` is the text before the run, `after` what follows.
+pub(super) fn secrets(context: &str, run: &str, after: Option<u8>) -> Vec<(Range<usize>, &'static str)> {
     let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
     if may_have_prefix(run) {
         prefixed(context, run, &mut found);
@@ -84,11 +92,19 @@ pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static s
         pem_body(context, run, &mut found);
         aws_secret(context, run, &mut found);
     }
-    if is_telegram_token(context, run) {
-        found.push((0..run.len(), "telegram_token"));
+    if let Some(end) = telegram_token(context, run) {
+        found.push((0..end, "telegram_token"));
+    }
+    if let Some(end) = asana_token(context, run) {
+        found.push((0..end, "asana_token"));
     }
     if run.len() >= 50 {
-        found.extend(DISCORD_TOKEN.find(run).map(|token| (token.range(), "discord_token")));
+        let tokens = DISCORD_TOKEN.captures_iter(run).filter_map(|found| found.get(1));
+        found.extend(tokens.map(|token| (token.range(), "discord_token")));
+        discord_in_base64(run, &mut found);
+    }
+    if let Some(kind) = named_beside(context, run) {
+        found.push((0..run.len(), kind));
     }
     if is_signature(context, run) {
         found.push((0..run.len(), "azure_signature"));
@@ -97,7 +113,10 @@ pub(super) fn secrets(context: &str, run: &str) -> Vec<(Range<usize>, &'static s
         found.push((0..end, "url_password"));
     } else if is_authorization(context, run) {
         found.push((0..run.len(), "authorization"));
-    } else if is_assigned(context, run) && found.iter().all(|(range, _)| *range != (0..run.len())) {
+    } else if is_assigned(context, run)
+        && !(after == Some(b'(') && is_identifier(run))
+        && found.iter().all(|(range, _)| *range != (0..run.len()))
+    {
         found.push((0..run.len(), ASSIGNED));
     }
     apart(found)
@@ -136,14 +155,99 @@ fn prefixed(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static st
         let is_within_word = run.as_bytes()[key.start].is_ascii_alphanumeric()
             && before.is_some_and(|byte| byte.is_ascii_alphanumeric());
         if !is_within_word || last_end == Some(key.start) {
-            last_end = Some(key.end);
-            found.push((key.start..key.end, key.kind));
+            let end = if key.length.is_some() { key.end } else { goes_on_to(run, key.end) };
+            at = end;
+            last_end = Some(end);
+            found.push((key.start..end, key.kind));
         } else if restarts < RESTARTS_MAX {
             // In `task-sk-...` a key begins within what only looks like one.
             restarts += 1;
             at = key.start + 1;
         }
     }
+}
+
+/// How far a key without a fixed length goes on behind what its shape knows: over parts that look random.
+fn goes_on_to(run: &str, from: usize) -> usize {
+    let mut end = from;
+    while let Some(rest) = run[end..].strip_prefix(['.', '+', '~']) {
+        let length =
+            rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+        let has = |is: fn(&u8) -> bool| rest.as_bytes()[..length].iter().any(is);
+        let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+        if length < RANDOM_BYTES_MIN || !is_mixed {
+            break;
+        }
+        end += 1 + length;
+    }
+    end
+}
+
+/// A token without a mark, in base64: looked for in what isn't much longer than one.
+fn discord_in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    let mut from = 0;
+    for part in run.split(|c: char| !c.is_ascii() || !is_base64(c as u8)) {
+        let bytes = part.as_bytes();
+        if (76..=600).contains(&bytes.len())
+            && (0..4).any(|offset| DISCORD_TOKEN_JOINED.is_match(&decoded(&bytes[offset..])))
+        {
+            found.push((from..from + bytes.len(), "discord_token"));
+        }
+        from += bytes.len() + 1;
+    }
+}
+
+/// A key that nothing tells but its length, and what is named right before it.
+fn named_beside(context: &str, run: &str) -> Option<&'static str> {
+    if !(32..=50).contains(&run.len()) {
+        return None;
+    }
+    let bytes = run.as_bytes();
+    let is_hex = |part: &[u8]| part.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_word = || bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'='));
+    let parts = |lengths: &[usize]| {
+        let mut parts = run.split('-');
+        lengths.iter().all(|length| parts.next().is_some_and(|part| part.len() == *length && is_hex(part.as_bytes())))
+            && parts.next().is_none()
+    };
+    let (names, kind): (&[&str], _) = match bytes.len() {
+        42 if run.starts_with("00") && is_word() => (&["okta", "ssws"], "okta_token"),
+        32 if is_hex(bytes) => (&["codecov"], "codecov_token"),
+        36 if is_uuid(run) => (&["codecov"], "codecov_token"),
+        50 if parts(&[32, 8, 8]) => (&["mailgun"], "mailgun_key"),
+        46 if run.starts_with("b_") && is_word() => (&["beamer"], "beamer_key"),
+        40 if run.get(4..).is_some_and(is_uuid) => (&["launchdarkly"], "launchdarkly_key"),
+        40 | 43 if is_word() && !is_hex(bytes) => (&["cohere"], "cohere_key"),
+        _ => return None,
+    };
+    let near = tail(context, 64).to_ascii_lowercase();
+    names.iter().any(|name| near.contains(name)).then_some(kind)
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Whether `text` is put together of words as the names in programs are: `tokenFromCookie1`.
+fn is_identifier(text: &str) -> bool {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let bytes = rest.as_bytes();
+        let capital = usize::from(bytes[0].is_ascii_uppercase());
+        let small = bytes[capital..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let word = capital + small;
+        let digits = bytes[word..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let ends = bytes[word + digits..].iter().take_while(|byte| matches!(byte, b'_' | b'.')).count();
+        if small < 2 || word > 14 || digits > 3 {
+            return false;
+        }
+        rest = &rest[word + digits + ends..];
+    }
+    true
 }
 
 pub(super) fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
@@ -163,6 +267,12 @@ pub(super) fn in_base64(run: &str, found: &mut Vec<(Range<usize>, &'static str)>
             let plain = decoded(bytes.get(from + offset..read_to)?);
             if plain.contains("-----BEGIN ") && plain.contains("PRIVATE KEY") {
                 return Some(PRIVATE_KEY);
+            }
+            if plain.contains("AccountKey=") && ACCOUNT_KEY.is_match(&plain) {
+                return Some("azure_key");
+            }
+            if plain.contains(":AA") && TELEGRAM_TOKEN.is_match(&plain) {
+                return Some("telegram_token");
             }
             prefixes::next(&plain, 0).map(|key| key.kind)
         });
@@ -206,14 +316,36 @@ fn aws_secret(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static 
     }
 }
 
-/// The token of a bot, behind its number and a colon.
-fn is_telegram_token(context: &str, run: &str) -> bool {
-    let Some(number) = context.strip_suffix(':').filter(|_| run.starts_with("AA") && run.len() >= 33) else {
-        return false;
-    };
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/');
+/// The keys without a mark in `text`, which a break goes through somewhere. `context` is what stands before it.
+pub(super) fn unmarked(context: &str, text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
+    // Whatever follows a token may be put together with it: it has 35 characters.
+    found.extend(telegram_token(context, text).map(|end| (0..end.min(35), "telegram_token")));
+    if context.ends_with("AccountKey=") {
+        let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let length = text.bytes().take(86).take_while(is_key).count();
+        found.extend((length == 86).then_some((0..length, "azure_key")));
+    }
+    if text.len() >= 50 {
+        found.extend(DISCORD_TOKEN_JOINED.find_iter(text).map(|token| (token.range(), "discord_token")));
+    }
+}
+
+/// Where a token of Asana ends: behind the number of a user.
+fn asana_token(context: &str, run: &str) -> Option<usize> {
+    let number = context.strip_suffix(':')?;
     let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
-    (8..=10).contains(&digits) && run.bytes().all(is_token)
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_user = (15..=17).contains(&digits) && number[..number.len() - digits].ends_with('/');
+    Some(run.bytes().take_while(is_hex).count()).filter(|length| is_user && *length == 32)
+}
+
+/// Where the token of a bot ends: behind its number and a colon.
+fn telegram_token(context: &str, run: &str) -> Option<usize> {
+    let number = context.strip_suffix(':')?;
+    let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = run.bytes().take_while(is_token).count();
+    ((8..=10).contains(&digits) && run.starts_with("AA") && length >= 33).then_some(length)
 }
 
 /// The signature in an address that gives access to storage of Azure.
@@ -241,7 +373,9 @@ fn is_authorization(context: &str, run: &str) -> bool {
     let has = |is: fn(&u8) -> bool| run.as_bytes().iter().any(is);
     let is_random =
         || has(u8::is_ascii_digit) || (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && run.len() >= 20);
-    run.len() >= 16 && (follows(b"bearer") || follows(b"basic")) && is_random()
+    run.len() >= RANDOM_BYTES_MIN
+        && (follows(b"bearer") || (follows(b"basic") && !prefixes::is_words(run)))
+        && is_random()
 }
 
 /// Whether `value` is what something called a password, a token or the like is set to in `context`, and
@@ -249,7 +383,7 @@ fn is_authorization(context: &str, run: &str) -> bool {
 /// digits and a letter, and at least eight different ones.
 pub(super) fn is_assigned(context: &str, value: &str) -> bool {
     let bare = context.trim_end_matches([' ', '\t', '"', '\'', '`', '\\']);
-    if !bare.ends_with(['=', ':', '>']) || value.len() < 16 || value.contains(char::is_whitespace) {
+    if !bare.ends_with(['=', ':', '>']) || value.len() < RANDOM_BYTES_MIN || value.contains(char::is_whitespace) {
         return false;
     }
     let count = |is: fn(&u8) -> bool| value.as_bytes().iter().filter(|byte| is(byte)).count();
@@ -258,7 +392,26 @@ pub(super) fn is_assigned(context: &str, value: &str) -> bool {
     let is_mixed = (upper > 0 && lower > 0 && digits > 0) || (digits >= 3 && upper + lower > 0);
     let mut seen = [false; 256];
     value.bytes().for_each(|byte| seen[usize::from(byte)] = true);
-    is_mixed && seen.iter().filter(|seen| **seen).count() >= 8 && NAME.is_match(tail(context, 96))
+    if !is_mixed || seen.iter().filter(|seen| **seen).count() < 8 {
+        return false;
+    }
+    let context = tail(context, 96);
+    NAME.is_match(context) && !is_named(context, value) && !is_placeholder(value)
+}
+
+/// Whether `value` is but the name of a secret, or the id of a token, and what it is set to says so.
+fn is_named(context: &str, value: &str) -> bool {
+    let name = context.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).as_bytes();
+    let ends_with = |end: &[u8]| name.len() >= end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end);
+    let is_name = ends_with(b"secretname") || ends_with(b"secret_name") || ends_with(b"secret-name");
+    let is_id = ends_with(b"token_id") || ends_with(b"tokenid") || ends_with(b"token-id");
+    (is_name && prefixes::is_words(value)) || (is_id && is_uuid(value))
+}
+
+/// Whether `value` says what is to be put in its place: `YOUR_KEY_GOES_HERE_123`.
+fn is_placeholder(value: &str) -> bool {
+    let has_start = value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("your"));
+    has_start && value[4..].starts_with(['-', '_']) && prefixes::is_words(value)
 }
 
 /// The last `bytes` of a text, a little less where that would cut a character.

@@ -19,7 +19,7 @@ pub(super) const ESCAPE_BYTES_MAX: usize = 64;
 const OTHER: char = '\u{fffd}';
 
 /// The named character references that a secret may be written with.
-const NAMED: [(&str, char); 14] = [
+const NAMED: [(&str, char); 23] = [
     ("lowbar", '_'),
     ("UnderBar", '_'),
     ("hyphen", '-'),
@@ -34,6 +34,27 @@ const NAMED: [(&str, char); 14] = [
     ("apos", '\''),
     ("NewLine", '\n'),
     ("Tab", '\t'),
+    ("nbsp", '\u{a0}'),
+    ("shy", '\u{ad}'),
+    ("ZeroWidthSpace", '\u{200b}'),
+    ("zwnj", '\u{200c}'),
+    ("zwj", '\u{200d}'),
+    ("lrm", '\u{200e}'),
+    ("rlm", '\u{200f}'),
+    ("NoBreak", '\u{2060}'),
+    ("InvisibleTimes", '\u{2062}'),
+];
+
+/// The names by which Python and Perl know what a secret may be written with.
+const CHARACTERS: [(&str, char); 8] = [
+    ("LOW LINE}", '_'),
+    ("HYPHEN-MINUS}", '-'),
+    ("FULL STOP}", '.'),
+    ("SOLIDUS}", '/'),
+    ("PLUS SIGN}", '+'),
+    ("EQUALS SIGN}", '='),
+    ("COLON}", ':'),
+    ("COMMERCIAL AT}", '@'),
 ];
 
 /// A text as it is read, piece by piece of what it is made from.
@@ -74,7 +95,10 @@ static BEGINS: [bool; 256] = {
     while byte < 256 {
         let c = byte as u8;
         table[byte] = (c < b' ' && !matches!(c, b'\t' | b'\n' | b'\r'))
-            || matches!(c, 0x7f | b'\\' | b'&' | b'%' | b'=' | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
+            || matches!(
+                c,
+                0x7f | b'\\' | b'&' | b'%' | b'=' | b'^' | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3
+            );
         byte += 1;
     }
     table
@@ -182,10 +206,11 @@ fn element(text: &str, at: usize, last: bool) -> Element {
         b'%' => percent(short, may_go_on),
         b'&' => reference(short, may_go_on),
         b'=' => match line_end(&rest[1..], may_go_on) {
-            Some(0) => Element::Text,
+            Some(0) => quoted_printable(short, may_go_on),
             Some(length) => Element::Nothing(1 + length),
             None => Element::Undecided,
         },
+        b'^' => caret(short, may_go_on),
         0x1b => sequence(rest, 1, last),
         byte if byte.is_ascii() => Element::Nothing(1),
         _ => match text[at..].chars().next() {
@@ -203,6 +228,56 @@ fn line_end(rest: &[u8], may_go_on: bool) -> Option<usize> {
         [b'\n', ..] => Some(1),
         [b'\r', b'\n', ..] => Some(2),
         _ => Some(0),
+    }
+}
+
+/// A byte as mail writes it: `=5F`.
+fn quoted_printable(short: &[u8], may_go_on: bool) -> Element {
+    let digits = short.iter().skip(1).take(2).take_while(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F')).count();
+    if digits < 2 && short.len() == 1 + digits && may_go_on {
+        return Element::Undecided;
+    }
+    match number(&short[1..], 2..=2, 16, false) {
+        Ok((2, code @ 0x20..=0x7e)) if digits == 2 => decoded(3, code),
+        Ok(_) | Err(_) => Element::Text,
+    }
+}
+
+/// What `cat -v` and terminals write for control characters: colours, zero bytes and the first half of a line end.
+fn caret(short: &[u8], may_go_on: bool) -> Element {
+    match short.get(1) {
+        None if may_go_on => Element::Undecided,
+        Some(b'@') => Element::Nothing(2),
+        Some(b'M') => match short.get(2) {
+            None if may_go_on => Element::Undecided,
+            Some(b'\n' | b'\r') => Element::Nothing(2),
+            Some(_) | None => Element::Text,
+        },
+        Some(b'[') => {
+            let body = short.get(2..).unwrap_or_default();
+            let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b'?');
+            let length = body.iter().skip(1).take_while(|byte| is_part(byte)).count();
+            match (body.first(), body.get(1 + length)) {
+                (None, _) | (Some(b'['), None) if may_go_on => Element::Undecided,
+                (Some(b'['), Some(b'm' | b'K' | b'J' | b'H' | b'h' | b'l')) => Element::Nothing(4 + length),
+                _ => Element::Text,
+            }
+        }
+        Some(_) | None => Element::Text,
+    }
+}
+
+/// A character as style sheets write it: `\\5f ` or `\\00005f`. `digits` are behind the backslashes.
+fn css(digits: &[u8], may_go_on: bool) -> Result<(usize, u32), Element> {
+    let (length, code) = number(digits, 2..=6, 16, may_go_on)?;
+    match digits.get(length) {
+        _ if !matches!(code, 0x20..=0x7e) => Err(Element::Text),
+        // Three digits are octal.
+        _ if length == 3 => Err(Element::Text),
+        _ if length == 6 => Ok((length, code)),
+        None if may_go_on => Err(Element::Undecided),
+        Some(b' ') => Ok((length + 1, code)),
+        Some(_) | None => Err(Element::Text),
     }
 }
 
@@ -229,10 +304,22 @@ fn backslash(short: &[u8], rest: &[u8], may_go_on: bool) -> Element {
             Ok(found) => found,
             Err(element) => return element,
         },
-        b'0'..=b'3' => match number(&short[slashes..], 3..=3, 8, may_go_on) {
-            Ok((length, code)) => (length - 1, code),
-            Err(element) => return element,
+        b'0'..=b'9' => match (css(&short[slashes..], may_go_on), number(&short[slashes..], 3..=3, 8, may_go_on)) {
+            (Err(Element::Undecided), _) => return Element::Undecided,
+            (Ok((length, code)), _) => (length - 1, code),
+            (Err(_), Ok((length, code))) if *letter <= b'3' => (length - 1, code),
+            (Err(_), Err(Element::Undecided)) if *letter <= b'3' => return Element::Undecided,
+            (Err(_), _) => return Element::Text,
         },
+        b'N' => {
+            let name = after.strip_prefix(b"{").unwrap_or_default();
+            let is_begun = |known: &str| after.is_empty() || (after[0] == b'{' && known.as_bytes().starts_with(name));
+            match CHARACTERS.iter().find(|(known, _)| name.starts_with(known.as_bytes())) {
+                Some((known, character)) => (1 + known.len(), u32::from(*character)),
+                None if may_go_on && CHARACTERS.iter().any(|(known, _)| is_begun(known)) => return Element::Undecided,
+                None => return Element::Text,
+            }
+        }
         b'e' | b'E' => (0, 0x1b),
         b'n' => (0, u32::from(b'\n')),
         b'r' => (0, u32::from(b'\r')),
@@ -245,7 +332,7 @@ fn backslash(short: &[u8], rest: &[u8], may_go_on: bool) -> Element {
             };
         }
         b'/' | b'"' | b'\'' | b'`' | b'_' | b'-' | b'.' | b'+' | b'=' | b'~' | b'!' | b'@' | b'#' | b'$' | b'^'
-        | b'*' => (0, u32::from(*letter)),
+        | b'*' | b':' => (0, u32::from(*letter)),
         _ => return Element::Text,
     };
     let length = slashes + 1 + length;
@@ -264,6 +351,13 @@ fn percent(short: &[u8], may_go_on: bool) -> Element {
     let mut at = 1;
     while short[at..].starts_with(b"25") {
         at += 2;
+    }
+    if short.get(at) == Some(&b'u') {
+        return match number(&short[at + 1..], 4..=4, 16, may_go_on) {
+            Ok((length, code)) => decoded(at + 1 + length, code),
+            Err(Element::Text) if at > 1 => Element::Character(3, '%'),
+            Err(element) => element,
+        };
     }
     match number(&short[at..], 2..=2, 16, may_go_on) {
         Ok((length, code)) => decoded(at + length, code),
@@ -304,7 +398,8 @@ fn reference(short: &[u8], may_go_on: bool) -> Element {
     }
     let named = NAMED.iter().find(|(known, _)| known.as_bytes() == &rest[..name] && rest.get(name) == Some(&b';'));
     match named {
-        Some((_, character)) => Element::Character(at + name + 1, *character),
+        Some((_, '\u{a0}')) => Element::Character(at + name + 1, '\u{a0}'),
+        Some((_, character)) => decoded(at + name + 1, u32::from(*character)),
         None if at > 1 => Element::Character(5, '&'),
         None => Element::Text,
     }
@@ -367,6 +462,7 @@ fn number(
 
 fn decoded(length: usize, code: u32) -> Element {
     match code {
+        0xad => Element::Nothing(length),
         0x80..=0xff => Element::Character(length, OTHER),
         _ => match char::from_u32(code).unwrap_or(OTHER) {
             '\t' => Element::Character(length, '\t'),
@@ -409,7 +505,13 @@ mod tests {
             ("a=\nb=\r\nc=d", "abc=d"),
             ("%41%2f%2525%252F%25", "A/%25/%"),
             ("100%25", "100%"),
-            ("&#65;&#x41;&#X41;&#0065&lowbar;&amp;#65;&amp;&nbsp;", "AAAA_A&&nbsp;"),
+            ("&#65;&#x41;&#X41;&#0065&lowbar;&amp;#65;&amp;&nbsp;", "AAAA_A&\u{a0}"),
+            ("g&shy;h&ZeroWidthSpace;p&amp;shy;_&nothing;", "ghp_&nothing;"),
+            ("%u0067h%25u0070%u %u00 %25up", "ghp%u %u00 %up"),
+            ("=67=68=70=5F x==2 y=5f z=10 =3D", "ghp_ x==2 y=5f z=10 ="),
+            (r"\67 \68 p\00005fx \1 \12 \8 \ff \67", r"ghp_x \1 \12 \8 \ff \67"),
+            (r"a\N{LOW LINE}b\\N{HYPHEN-MINUS}c\N{LATIN}", r"a_b-c\N{LATIN}"),
+            ("g^[[31mh^[[0m^@p^M\n_ x^[y ^[[ x^M 2^8", "ghp\n_ x^[y ^[[ x^M 2^8"),
             ("a\u{1b}[1;31mb\u{1b}[0mc", "abc"),
             ("\u{9b}31mb\u{1b}(Bc\u{1b}]8;;http://x\u{7}d\u{1b}]0;t\u{1b}\\e", "bcde"),
             (r"a\u001b[31mb\x1b[0mc\e[1md\033[0me", "abcde"),
