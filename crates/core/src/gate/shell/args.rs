@@ -46,8 +46,10 @@ impl<'a> Args<'a> {
     pub(super) fn of(entry: &ProgramEntry, words: &'a [Word]) -> Self {
         let mut args = Self::default();
         let takes_value = |option: &str| {
-            let acting =
-                [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.from, &entry.tasks];
+            let acting = [
+                &entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.into, &entry.from,
+                &entry.tasks,
+            ];
             // A wrapper's own options are read as it reads them, so that what it runs is found.
             let is_valued =
                 if entry.runs_after.is_some() { is_one_of(option, &entry.valued) } else { entry.valued.has(option) };

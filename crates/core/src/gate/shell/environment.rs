@@ -86,7 +86,10 @@ const RUNNERS: [&str; 68] = [
 const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 
 /// Variables that change what programs are or what they load, whatever their value.
-const LOADERS: [&str; 77] = [
+const LOADERS: [&str; 80] = [
+    "PGSERVICEFILE",
+    "MYSQL_HOME",
+    "MYSQL_TEST_LOGIN_FILE",
     "SHELLOPTS",
     "BASHOPTS",
     "GIT_DIR",
@@ -236,6 +239,20 @@ const FLAGS: [&str; 17] = [
     "CGO_CFLAGS", "CGO_CXXFLAGS", "CGO_CPPFLAGS", "CGO_LDFLAGS", "MAVEN_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "SBT_OPTS",
 ];
 
+/// Options of node that load nothing.
+const HARMLESS_OF_NODE: [&str; 10] = [
+    "--experimental-vm-modules",
+    "--no-warnings",
+    "--trace-warnings",
+    "--trace-deprecation",
+    "--no-deprecation",
+    "--enable-source-maps",
+    "--openssl-legacy-provider",
+    "--experimental-strip-types",
+    "--experimental-fetch",
+    "--unhandled-rejections=strict",
+];
+
 impl Walk<'_> {
     /// Says what setting a variable may change. `raw` is the value as typed, `?` if nothing is known of it.
     pub(super) fn runner(&mut self, name: &str, raw: &str, value: Option<&str>, program: Option<&str>) {
@@ -250,6 +267,7 @@ impl Walk<'_> {
         } else if RUNNERS.contains(&name) {
             match value {
                 Some("") => {}
+                Some("none" | "true" | "false") if name == "BROWSER" => {}
                 // `|` and `-` say how the command of `LESSOPEN` is used.
                 Some(code) if name.starts_with("LESS") => {
                     drop(self.hidden_code(code.trim_start_matches(['|', '-']), Input::Unknown));
@@ -261,9 +279,16 @@ impl Walk<'_> {
             if !only_adds(raw) {
                 self.opaque("", "changes which programs names stand for");
             }
+        } else if name == "PSQLRC" {
+            if !matches!(value, Some("" | "/dev/null")) {
+                self.opaque("", "names a file of commands");
+            }
         } else if name == "NODE_OPTIONS" {
-            let is_harmless =
-                value.is_some_and(|value| value.split(' ').all(|option| option.starts_with("--max-old-space-size")));
+            let is_harmless = value.is_some_and(|value| {
+                value
+                    .split(' ')
+                    .all(|option| option.starts_with("--max-old-space-size") || HARMLESS_OF_NODE.contains(&option))
+            });
             if !is_harmless {
                 self.opaque("", "changes what programs load");
             }
@@ -285,6 +310,8 @@ impl Walk<'_> {
             self.opaque("", "may change what a program runs or loads");
         } else if matches!(name, "LESS" | "MORE") && value.is_none_or(|value| value.contains('+')) {
             self.opaque("", "begins with a command");
+        } else if name == "LESS" && value.is_some_and(logs) {
+            self.change(&Word::unknown_operand(), Change::Replace, Some("writes what it reads to a file"));
         }
     }
 
@@ -346,6 +373,14 @@ impl Walk<'_> {
         self.runner(name, "?", None, None);
         self.forget(name);
     }
+}
+
+/// Whether options of `less` write a file: the letters may stand without a dash.
+fn logs(options: &str) -> bool {
+    options.split(' ').any(|option| match option.strip_prefix("--") {
+        Some(long) => long.to_ascii_lowercase().starts_with("lo"),
+        None => option.contains(['o', 'O']),
+    })
 }
 
 fn is_harmless(name: &str, value: Option<&str>) -> bool {

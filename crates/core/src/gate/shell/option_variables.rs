@@ -3,6 +3,7 @@
 use super::expand::Word;
 use super::paths::Change;
 use super::walk::{Input, Walk};
+use crate::gate::effects::is_gits_own;
 
 /// Each variable with the program whose options it holds.
 const OPTIONS_OF: [(&str, &str); 22] = [
@@ -76,14 +77,26 @@ const REWRITES: [(&str, &[&str]); 14] = [
 const TASKS: [&str; 3] = ["TOXENV", "NOXSESSION", "NOXTAGS"];
 
 /// Variables that name the host which a program speaks to.
-const HOSTS: [&str; 8] = [
-    "PGHOST", "PGHOSTADDR", "MYSQL_HOST", "REDIS_URL", "DOCKER_HOST", "DOCKER_CONTEXT", "KUBERNETES_MASTER",
-    "HELM_KUBEAPISERVER",
+const HOSTS: [&str; 12] = [
+    "CONTAINER_HOST", "PGSERVICE", "VAULT_ADDR", "CONSUL_HTTP_ADDR", "PGHOST", "PGHOSTADDR", "MYSQL_HOST", "REDIS_URL",
+    "DOCKER_HOST", "DOCKER_CONTEXT", "KUBERNETES_MASTER", "HELM_KUBEAPISERVER",
 ];
 
 /// Variables by which requests go through somebody else's machine.
 pub(super) const PROXIES: [&str; 8] =
     ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "ftp_proxy", "FTP_PROXY"];
+
+/// Variables that name a folder which packages are put into.
+const FILLED: [&str; 14] = [
+    "GOPATH", "GOMODCACHE", "GOCACHE", "GOTMPDIR", "npm_config_cache", "NPM_CONFIG_CACHE", "TMPDIR", "PIP_TARGET",
+    "PIP_PREFIX", "PIP_ROOT", "PIP_CACHE_DIR", "UV_CACHE_DIR", "UV_PROJECT_ENVIRONMENT", "BUNDLE_PATH",
+];
+
+/// Variables that name the registry which packages are asked of.
+const REGISTRIES: [&str; 7] = [
+    "npm_config_registry", "NPM_CONFIG_REGISTRY", "GOPROXY", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+];
 
 impl Walk<'_> {
     /// Reads a variable that holds options, a place to write or a host; says whether it is one.
@@ -108,6 +121,13 @@ impl Walk<'_> {
                 self.asks_host(host);
             }
         } else {
+            // What is in `$PWD` or comes from a substitution can't be known, but its end can.
+            let is_gits = |path: &str| is_gits_own(&self.plain(path));
+            if FILLED.contains(&name) && value.is_some_and(is_gits) {
+                self.change(&Word::plain(value.unwrap_or_default()), Change::Into, None);
+            } else if REGISTRIES.contains(&name) && value.is_none() {
+                self.sends_unknown();
+            }
             return false;
         }
         true

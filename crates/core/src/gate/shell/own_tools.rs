@@ -14,11 +14,16 @@ const TOOL_FOLDERS: [&str; 6] =
     ["node_modules/.bin", "vendor/bin", ".venv/bin", "venv/bin", "env/bin", "node_modules/.pnpm/node_modules/.bin"];
 
 /// What frameworks put into `bin`.
-const STUBS: [&str; 9] = ["rails", "rake", "rspec", "bundle", "rubocop", "brakeman", "standardrb", "phpunit", "spring"];
+const STUBS: [&str; 10] =
+    ["rails", "rake", "rspec", "bundle", "rubocop", "brakeman", "standardrb", "phpunit", "spring", "console"];
 
 /// Wrappers that a project has beside its build, in any of its folders.
 const WRAPPERS: [&str; 9] =
     ["gradlew", "mvnw", "gradlew.bat", "mvnw.cmd", "manage.py", "artisan", "mill", "sbt", "bazelisk"];
+
+/// Scripts by which a shell enters the environment of a project.
+const ENVIRONMENTS: [&str; 4] =
+    [".venv/bin/activate", "venv/bin/activate", "env/bin/activate", ".venv/Scripts/activate"];
 
 impl Walk<'_> {
     /// Whether `name`, which has a folder, is a tool of the project's own.
@@ -33,6 +38,15 @@ impl Walk<'_> {
         let is_tool = TOOL_FOLDERS.iter().any(|known| lies_in(known));
         let is_stub = lies_in("bin") && STUBS.contains(&base);
         (is_tool || is_stub || WRAPPERS.contains(&base)) && self.programs.knows(base) && !self.writes(&path)
+    }
+
+    /// Whether `name` puts the tools of the project's own environment on the way: `.venv/bin/activate`.
+    pub(super) fn is_own_environment(&self, name: &str) -> bool {
+        let path = self.plain(name);
+        let is_inside = path != UNKNOWN && !path.starts_with(['/', '~']) && self.may_be_own(name);
+        let ends_so =
+            |known: &&str| path.strip_suffix(*known).is_some_and(|above| above.is_empty() || above.ends_with('/'));
+        is_inside && ENVIRONMENTS.iter().any(ends_so) && !self.writes(&path)
     }
 
     /// A path that leaves the working folder on its way may come back by a link that nobody looked at.

@@ -49,6 +49,10 @@ pub(super) enum Change {
     Edit,
     /// The same by the project's own formatter, which is part of running commands.
     Format,
+    /// A folder that files are written into, whose names can't be known.
+    Into,
+    /// The same by a build of the project's own, which is part of running commands.
+    Build,
     /// It is emptied, with all below, and made anew.
     Clear,
     /// It may lose what it had.
@@ -145,7 +149,8 @@ impl Walk<'_> {
             && !path.contains("/.git");
         // A place that is emptied is kept beforehand, so the whole folder of a build may be one.
         let is_scratch = is_scratch
-            || (change == Change::Clear && is_inside && path.split('/').any(|segment| OUTPUTS.contains(&segment)));
+            || (change == Change::Clear && is_inside && path.split('/').any(|segment| OUTPUTS.contains(&segment)))
+            || (matches!(change, Change::Into | Change::Build) && matches!(path.as_str(), "/tmp" | "/var/tmp"));
         let (verdict, category, usual) = match change {
             Change::New if is_inside || is_scratch => (Verdict::Safe, SHELL_EXEC, "makes a file where there is none"),
             Change::New => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder"),
@@ -153,6 +158,13 @@ impl Walk<'_> {
             Change::Edit if is_inside => (Verdict::Safe, FILESYSTEM_WRITE, "changes files of the project"),
             Change::Edit | Change::Format => {
                 (Verdict::Ask, FILESYSTEM_WRITE, "changes files outside of the working folder")
+            }
+            Change::Build if is_inside || is_scratch || path == UNKNOWN => {
+                (Verdict::Safe, SHELL_EXEC, "writes what a build makes")
+            }
+            Change::Into if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes files into a folder"),
+            Change::Into | Change::Build => {
+                (Verdict::Ask, FILESYSTEM_WRITE, "writes files into a folder outside of the working folder")
             }
             Change::Clear if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "makes a folder anew"),
             Change::Clear => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a folder"),
@@ -167,6 +179,9 @@ impl Walk<'_> {
         };
         let act = match change {
             Change::Add | Change::New => Act::Write(target.clone()),
+            // Which files they are can't be known; outside of the workdir any of those that are there.
+            Change::Into | Change::Build if is_inside || is_scratch || path == UNKNOWN => Act::Write(target.clone()),
+            Change::Into | Change::Build => Act::Overwrite(target.clone()),
             // To a tool that knows which files are its own, the workdir is no more than where they lie.
             Change::Edit | Change::Format if path == "." => Act::Write(target.clone()),
             Change::Make | Change::Replace | Change::Empty | Change::Edit | Change::Format => {
@@ -180,16 +195,23 @@ impl Walk<'_> {
             self.effect(verdict, category, Act::Overwrite(files), None, reason.unwrap_or(usual));
         }
         self.effect(verdict, category, act, None, reason.unwrap_or(usual));
-        if is_ci_file(&path) {
-            let reason = "changes what continuous integration runs";
-            self.effect(Verdict::Ask, CI_MODIFY, Act::Write(target.clone()), None, reason);
-        }
+        self.changes_ci(&target);
         if is_gits_own(&path) {
             self.effect(Verdict::Ask, GIT_WRITE, Act::Write(target.clone()), None, "changes git's own folder");
         }
         if !is_inside && says_what_starts(&path) {
             let reason = "changes what runs at every start";
             self.effect(Verdict::Destructive, PERSISTENCE, Act::Write(target), None, reason);
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Says so if `target` is a file by which continuous integration runs things, or a folder of such files.
+    pub(super) fn changes_ci(&mut self, target: &Target) {
+        if is_ci_file(&target.path) || is_ci_file(&format!("{}/x", target.path)) {
+            let reason = "changes what continuous integration runs";
+            self.effect(Verdict::Ask, CI_MODIFY, Act::Write(target.clone()), None, reason);
         }
     }
 }

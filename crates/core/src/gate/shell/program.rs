@@ -7,6 +7,7 @@ use super::programs::{Does, Operands, ProgramEntry, Rule, Words};
 use super::walk::{Input, Walk};
 use crate::gate::category::{Category, EXTERNAL_MESSAGE, OPAQUE_EXEC, SHELL_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
+use crate::gate::effects::is_gits_own;
 
 /// Folders of programs whose names mean what everybody means by them.
 const PROGRAM_FOLDERS: [&str; 9] = [
@@ -14,11 +15,24 @@ const PROGRAM_FOLDERS: [&str; 9] = [
     "/usr/lib/git-core",
 ];
 
+/// Programs that tell their version by `-version`.
+const ASKED_BY_ONE_DASH: [&str; 10] =
+    ["java", "javac", "javap", "scala", "vault", "consul", "nomad", "terraform", "packer", "ant"];
+
 /// Programs that say what one of their subcommands does: `docker rm --help`.
 const ASKED_BY_VERB: [&str; 19] = [
     "kubectl", "oc", "docker", "podman", "nerdctl", "helm", "gh", "cargo", "npm", "pnpm", "yarn", "bun", "terraform",
     "tofu", "aws", "gcloud", "pip", "pip3", "systemctl",
 ];
+
+/// Whether `word` alone asks a program for its version: `java -version`.
+fn asks_version(name: &str, word: &Word) -> bool {
+    match word.known() {
+        Some("-version") => ASKED_BY_ONE_DASH.contains(&name),
+        Some("-v" | "-V") => matches!(name, "gem" | "php" | "ruby" | "vault" | "node" | "gradle" | "mvn"),
+        _ => false,
+    }
+}
 
 /// Whether programs in `folder` are what everybody means by their names.
 pub(super) fn is_program_folder(folder: &str) -> bool {
@@ -76,7 +90,7 @@ impl Walk<'_> {
         }
         // Asking a program about itself does nothing, unless what comes before the question runs something.
         if let [only] = rest
-            && matches!(only.known(), Some("--help" | "--version"))
+            && (matches!(only.known(), Some("--help" | "--version")) || asks_version(base, only))
         {
             return None;
         }
@@ -147,6 +161,9 @@ impl Walk<'_> {
             self.written(&word_of(value), Change::Make);
         } else if is(&entry.empties) {
             self.written(&word_of(value), Change::Clear);
+        } else if is(&entry.into) {
+            let is_own = entry.categories.iter().any(|category| category.as_str() == SHELL_EXEC);
+            self.written(&word_of(value), if is_own { Change::Build } else { Change::Into });
         }
         if is(&entry.from) {
             self.comes_from(&word_of(value));
@@ -171,6 +188,8 @@ impl Walk<'_> {
         };
         if is_outside {
             self.opaque("", "takes settings or code from outside of the working folder");
+        } else if place.known().is_some_and(|path| is_gits_own(&self.plain(path))) {
+            self.change(place, Change::Into, Some("works in git's own folder"));
         }
     }
 
@@ -256,7 +275,7 @@ impl Walk<'_> {
             self.does(entry.does(), &args.operands, name, args);
         }
         let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
-        let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties];
+        let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.into];
         let may_run = options.iter().any(|options| !options.is_empty());
         if args.is_unsure && (may_run || entry.rules.iter().any(is_option)) {
             self.opaque("", "its options can't be known");
@@ -283,13 +302,19 @@ impl Walk<'_> {
             Operands::WriteFirst => change(self, operands.get(..1).unwrap_or_default(), Change::Replace),
             Operands::WriteSecond => change(self, operands.get(1..2).unwrap_or_default(), Change::Replace),
             Operands::Replace => change(self, operands, Change::Replace),
+            Operands::Into => {
+                let is_own = does.categories.iter().any(|category| category.as_str() == SHELL_EXEC);
+                let change_of = if is_own { Change::Build } else { Change::Into };
+                change(self, operands.get(..1).unwrap_or_default(), change_of);
+            }
             Operands::Edit => {
                 let is_own = does.categories.iter().all(|category| category.as_str() == SHELL_EXEC);
                 let edits = if is_own { Change::Format } else { Change::Edit };
                 let here = Word::plain(".");
                 let all = [&here];
                 // `cargo fmt -- --check`: what follows is for the formatter, and this says that it only looks.
-                let only_looks = is_own && operands.iter().any(|word| word.known() == Some("--check"));
+                let only_looks = is_own && operands.iter().any(|word| word.known() == Some("--check"))
+                    || (name == "dart" && prints_only(args));
                 if !only_looks {
                     change(self, if is_own || operands.is_empty() { &all } else { operands }, edits);
                 }
@@ -312,6 +337,7 @@ impl Walk<'_> {
                     }
                 }
             }
+            Operands::Contact if probes_here(name, args) => return,
             Operands::Contact => {
                 for host in operands.iter().filter_map(|word| host(word)) {
                     let category = does.categories.first().cloned().unwrap_or_else(|| Category::new(OPAQUE_EXEC));
@@ -329,14 +355,18 @@ impl Walk<'_> {
         let is_said = match does.operands {
             Operands::Read | Operands::Contact | Operands::Send => false,
             Operands::Write
-            | Operands::WriteFirst
             | Operands::WriteLast
             | Operands::MakeLast
             | Operands::Move
             | Operands::Rights
             | Operands::Edit => true,
             Operands::WriteSecond => operands.len() > 1,
-            Operands::Overwrite | Operands::Replace | Operands::Delete | Operands::DeleteAll => !operands.is_empty(),
+            Operands::Overwrite
+            | Operands::Replace
+            | Operands::Delete
+            | Operands::DeleteAll
+            | Operands::WriteFirst
+            | Operands::Into => !operands.is_empty(),
         };
         for category in does.categories.iter().filter(|_| !is_said) {
             self.effect_of(does.verdict, category, Act::Other, None, does.reason);
@@ -386,6 +416,26 @@ fn fits(wanted: &str, given: &str) -> bool {
         (Some(end), Some(_)) => given.contains(end.strip_suffix('*').unwrap_or_default()),
         (None, None) => given == wanted,
     }
+}
+
+/// `nc -z localhost 5432` only asks whether something of this machine listens.
+fn probes_here(name: &str, args: &Args<'_>) -> bool {
+    let only_probes = args.options.iter().any(|(option, _)| option == "-z")
+        && args.options.iter().all(|(option, _)| matches!(option.as_str(), "-z" | "-v" | "-n" | "-w" | "-4" | "-6"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let is_here = |word: &&Word| {
+        word.known().is_some_and(|text| is_number(text) || matches!(text, "localhost" | "127.0.0.1" | "::1"))
+    };
+    matches!(name, "nc" | "ncat" | "netcat")
+        && only_probes
+        && args.operands.iter().any(|word| word.known().is_some_and(|text| !is_number(text)))
+        && args.operands.iter().all(is_here)
+}
+
+/// `dart format --output=none`.
+fn prints_only(args: &Args<'_>) -> bool {
+    let mut outputs = args.values(&["-o", "--output"]).peekable();
+    outputs.peek().is_some() && outputs.all(|value| matches!(value.text(), Some("none" | "show" | "json")))
 }
 
 /// An option's value as a word.

@@ -76,6 +76,10 @@ pub struct ProgramEntry {
     /// Options whose value is a file or folder that is emptied before it is written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub empties: Words,
+    /// Options whose value is a folder that files are written into. A build's own (category `shell_exec`) needs nothing
+    /// more inside of the working folder.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub into: Words,
     /// Options whose value says where the project, its settings or its code come from. Outside of the working folder
     /// that is code of somebody else's.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -167,6 +171,7 @@ impl ProgramEntry {
             writes: Words::default(),
             makes: Words::default(),
             empties: Words::default(),
+            into: Words::default(),
             from: Words::default(),
             tasks: Words::default(),
             serves: Words::default(),
@@ -215,6 +220,8 @@ pub enum Operands {
     WriteSecond,
     /// Each is written, in place of what it held.
     Replace,
+    /// The first one is a folder that files are written into, or is made.
+    Into,
     /// Each is changed by a tool that is made for it: a formatter. Without any it is all that lies in the folder.
     Edit,
     /// The last one is made if there is nothing of its name: `cp -n`.
@@ -294,6 +301,8 @@ pub enum Reader {
     Editor,
     Build,
     GitLists,
+    Archive,
+    Opens,
 }
 
 /// Words with spaces between.

@@ -113,6 +113,8 @@ pub(super) struct Walk<'a> {
     pub(super) clues: Clues,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
     pub(super) given: Vec<String>,
+    /// Where `find` looked, in all of the line: what `xargs` is fed may lie there.
+    pub(super) found: Vec<Word>,
     /// The raw command that is being read, for what is shown.
     command: String,
     /// The rule that allows the program which is being read, though nothing is known of it.
@@ -140,6 +142,7 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
         guesses: 0,
         clues: Clues::default(),
         given: Vec::new(),
+        found: Vec::new(),
         command: String::new(),
         allowed_by: None,
     };

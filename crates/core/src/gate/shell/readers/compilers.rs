@@ -16,7 +16,7 @@ const PASSED_ON: [&str; 7] =
     ["linker=", "codegen-backend=", "-plugin", "--plugin", "-load", "link-arg=-fuse-ld", "link-arg=-B"];
 
 /// Options whose value is a file that is written.
-const OUTPUTS: [&str; 28] = [
+const OUTPUTS: [&str; 21] = [
     "-o",
     "-MF",
     "-MJ",
@@ -32,19 +32,18 @@ const OUTPUTS: [&str; 28] = [
     "--declarationDir",
     "--tsBuildInfoFile",
     "--out",
-    "--out-dir",
-    "-odir",
-    "-hidir",
-    "-outputdir",
-    "-stubdir",
-    "-dumpdir",
-    "--output-directory",
     "-emit-module-path",
     "-index-store-path",
     "--serialize-diagnostics",
     "-serialize-diagnostics",
     "--generateTrace",
     "--generateCpuProfile",
+];
+
+/// Options whose value is a folder, or the beginning of paths, that files are written to.
+const FOLDERS: [&str; 11] = [
+    "--out-dir", "-dumpdir", "-dumpbase", "-outputdir", "-odir", "-hidir", "-stubdir", "--output-directory",
+    "-module-cache-path", "-fprofile-dir", "-aux-info",
 ];
 
 impl Walk<'_> {
@@ -98,11 +97,15 @@ impl Walk<'_> {
                 if option != "--emit" || text.matches('=').count() > 1 {
                     self.change(&word.after(text.len() - file.len()), change, None);
                 }
-            } else if matches!((call.name, text), ("javac", "-d" | "-s" | "-h") | ("kotlinc", "-d")) {
+            } else if FOLDERS.contains(&text)
+                || matches!((call.name, text), ("javac", "-d" | "-s" | "-h") | ("kotlinc", "-d"))
+            {
                 if let Some(folder) = words.next() {
-                    self.change(folder, change, None);
+                    self.change(folder, Change::Into, None);
                 }
-            } else if call.name == "tsc" && matches!(text, "-p" | "--project") {
+            } else if let Some((_, folder)) = text.split_once('=').filter(|(option, _)| FOLDERS.contains(option)) {
+                self.change(&word.after(text.len() - folder.len()), Change::Into, None);
+            } else if matches!(call.name, "tsc" | "vue-tsc") && matches!(text, "-p" | "--project") {
                 if let Some(project) = words.next() {
                     self.comes_from(project);
                 }

@@ -34,6 +34,19 @@ impl Walk<'_> {
             for file in files {
                 self.change(file, Change::Replace, Some("edits files in place"));
             }
+            // The ending of a copy may name another folder: `.git/*`.
+            for copy in call.args.values(&["--in-place"]).map(word_of) {
+                self.copied(copy.text());
+            }
+            for word in call.words.iter().filter(|word| word.text().starts_with("-i")) {
+                self.copied(&word.text()[2..]);
+            }
+        }
+    }
+
+    fn copied(&mut self, name: &str) {
+        if let Some((folder, _)) = name.rsplit_once('/') {
+            self.change(&Word::plain(folder), Change::Into, Some("writes copies of what it edits"));
         }
     }
 
@@ -132,6 +145,12 @@ impl Walk<'_> {
                 Some("q" | "qa" | "q!" | "qa!" | "wq" | "x" | "set nu" | "set number" | "syntax on") => {}
                 Some(command) => self.editor_command(command),
                 None => self.opaque("", "an editor that runs commands that can't be known"),
+            }
+        }
+        for log in call.words.iter().filter_map(|word| word.text().strip_prefix("-V").filter(|_| is_vi)) {
+            let file = log.trim_start_matches(|c: char| c.is_ascii_digit());
+            if !file.is_empty() {
+                self.change(&Word::plain(file), Change::Add, None);
             }
         }
         if matches!(call.name, "ed" | "ex") {

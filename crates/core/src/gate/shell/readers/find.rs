@@ -2,7 +2,8 @@
 
 use super::Call;
 use crate::gate::category::FILESYSTEM_DELETE;
-use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
+use crate::gate::effect::{Act, Effect, Target, UNKNOWN, Verdict};
+use crate::gate::effects::is_gits_own;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::walk::{Input, Walk};
@@ -12,6 +13,7 @@ impl Walk<'_> {
     pub(super) fn find(&mut self, call: Call<'_>) {
         let roots: Vec<&Word> =
             call.words.iter().take_while(|word| !word.text().starts_with(['-', '(', '!'])).collect();
+        self.found.extend(roots.iter().map(|root| (*root).clone()));
         let mut words = call.words.iter();
         while let Some(word) = words.next() {
             if word.splits() {
@@ -23,7 +25,9 @@ impl Walk<'_> {
                     let command = command_of(words.as_slice());
                     words = words.as_slice().get(command.len() + 1..).unwrap_or_default().iter();
                     let command: Vec<Word> = command.iter().map(found).collect();
+                    let before = self.effects().len();
                     self.inner(&command, &Input::Unknown);
+                    self.reaches(&roots, before);
                 }
                 "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                     if let Some(file) = words.next() {
@@ -32,6 +36,34 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Whatever the effects since `before` say of paths that can't be known may be said of all that lies below `roots`.
+    /// Below the working folder that is its own files, except for git's.
+    pub(super) fn reaches(&mut self, roots: &[&Word], before: usize) {
+        let places: Vec<Target> = roots
+            .iter()
+            .filter_map(|root| Some((root.known()?, root.is_pattern())))
+            .map(|(root, is_pattern)| Target { path: self.plain(root), is_pattern, is_recursive: true })
+            .filter(|target| target.path.starts_with(['/', '~']) || is_gits_own(&target.path))
+            .filter(|target| !["/tmp", "/var/tmp"].contains(&target.path.as_str()) && !target.path.starts_with("/tmp/"))
+            .collect();
+        let told: Vec<Effect> = self.effects().get(before..).unwrap_or_default().to_vec();
+        for (effect, place) in told.iter().flat_map(|effect| places.iter().map(move |place| (effect, place))) {
+            let act = match &effect.act {
+                Act::Write(target) if target.path == UNKNOWN => Act::Write(place.clone()),
+                Act::Overwrite(target) if target.path == UNKNOWN => Act::Overwrite(place.clone()),
+                Act::Delete(target) if target.path == UNKNOWN => Act::Delete(place.clone()),
+                Act::Write(_)
+                | Act::Overwrite(_)
+                | Act::Delete(_)
+                | Act::Contact { .. }
+                | Act::Denied { .. }
+                | Act::Unreadable
+                | Act::Other => continue,
+            };
+            self.effect_of(effect.verdict, &effect.category, act, None, &effect.reason);
         }
     }
 

@@ -17,6 +17,12 @@ const HARMLESS_SETTINGS: [&str; 36] = [
     "merge.conflictstyle", "fetch.", "tag.gpgsign", "gc.auto", "column.", "blame.", "branch.",
 ];
 
+/// Subcommands that write into the working tree.
+const WRITES_TREE: [&str; 14] = [
+    "checkout", "read-tree", "reset", "restore", "switch", "stash", "merge", "pull", "apply", "am", "rebase",
+    "cherry-pick", "revert", "checkout-index",
+];
+
 impl Walk<'_> {
     /// `git`.
     pub(super) fn git(&mut self, call: Call<'_>) {
@@ -29,6 +35,13 @@ impl Walk<'_> {
                 break;
             }
             let next = call.words.get(at + 1);
+            let tree = text.strip_prefix("--work-tree=").map(Word::plain);
+            let tree = tree.or_else(|| next.filter(|_| text == "--work-tree").cloned());
+            if let Some(tree) = tree
+                && call.words.iter().any(|word| WRITES_TREE.contains(&word.text()))
+            {
+                self.change(&tree, Change::Into, None);
+            }
             match text {
                 "-C" => {
                     folder = next.and_then(Word::known).map(|path| self.plain(path)).filter(|path| path != UNKNOWN);
@@ -248,7 +261,8 @@ impl Walk<'_> {
         let path = word.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
         let target = Target { path, is_pattern: word.is_pattern(), is_recursive: true };
         let reason = "discards changes that are in no commit";
-        self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Overwrite(target), None, reason);
+        self.effect(Verdict::Destructive, FILESYSTEM_DELETE, Act::Overwrite(target.clone()), None, reason);
+        self.changes_ci(&target);
     }
 
     /// Subcommands that list without operands, or with a word or an option that says so, and change something else.

@@ -3,7 +3,7 @@
 use super::Call;
 use crate::gate::category::{EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
-use crate::gate::shell::args::Value;
+use crate::gate::shell::args::{Value, is_short_for};
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::option_variables::{PROXIES, is_this_machine};
 use crate::gate::shell::paths::Change;
@@ -58,7 +58,8 @@ impl Walk<'_> {
             self.change(&Word::unknown_operand(), Change::Replace, None);
         }
         let (mut sends, deletes) = method(call);
-        sends |= if is_curl { sends_body(call) } else { args.any(&WGET_SENDS) };
+        // Each line of a list of addresses goes to whoever it names.
+        sends |= if is_curl { sends_body(call) } else { args.any(&WGET_SENDS) || args.any(&["-i", "--input-file"]) };
         let (verdict, category, reason) = if stays_here && !sends && !deletes {
             return self.unsure(call);
         } else if stays_here {
@@ -113,8 +114,9 @@ fn method(call: Call<'_>) -> (bool, bool) {
 
 /// Whether curl sends a body. With `-G` the data goes into the address.
 fn sends_body(call: Call<'_>) -> bool {
-    let given = |name: &str| call.args.options.iter().any(|(given, _)| given == name);
-    let is_query = given("-G") || given("--get");
+    let given = |name: &str| call.args.options.iter().any(|(given, _)| is_short_for(given, name));
+    let has = |name: &str| call.args.options.iter().any(|(given, _)| given == name);
+    let is_query = has("-G") || has("--get");
     CURL_SENDS.iter().any(|option| given(option) && !(is_query && QUERY.contains(option)))
 }
 

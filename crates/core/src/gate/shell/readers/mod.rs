@@ -1,6 +1,8 @@
 //! Programs whose arguments need more than the table's rules: each reader says what its kind of program would do.
 
 mod builds;
+mod archives;
+mod checks;
 mod compilers;
 mod editors;
 mod find;
@@ -81,7 +83,9 @@ impl Walk<'_> {
             Reader::GitRestore => self.git_restore(call),
             Reader::GitRun => self.git_run(call),
             Reader::Python | Reader::Node | Reader::Perl | Reader::Ruby | Reader::Php | Reader::Lua => {
-                self.interpreter(reader, call);
+                if !self.only_checks(call) {
+                    self.interpreter(reader, call);
+                }
             }
             Reader::Compiler => self.compiler(call),
             Reader::Sql => self.sql(call),
@@ -105,6 +109,8 @@ impl Walk<'_> {
             Reader::Editor => self.editor(call),
             Reader::Build => self.build(call),
             Reader::GitLists => self.git_lists(call),
+            Reader::Archive => self.archive(call),
+            Reader::Opens => self.opens(call),
         }
         None
     }

@@ -35,6 +35,9 @@ impl Walk<'_> {
             }
         }
         for statement in statements {
+            if call.name == "duckdb" && statement.known().is_some_and(|text| text.contains("://")) {
+                self.asks_host(UNKNOWN);
+            }
             let verdict = statement.known().map(classify);
             match verdict {
                 Some(Statement::Reads) => {}
@@ -84,7 +87,7 @@ impl Walk<'_> {
                 hosts.push(word);
             }
         }
-        let of_connection = |word: &&&Word| word.text().contains("://") || word.text().contains("host=");
+        let of_connection = |word: &&&Word| ["://", "host=", "service="].iter().any(|mark| word.text().contains(mark));
         hosts.extend(args.operands.iter().filter(of_connection).map(|word| (*word).clone()));
         for word in hosts {
             self.asks(&word);
@@ -109,6 +112,13 @@ impl Walk<'_> {
         }
     }
 
+    /// The host of an address, unless it is this machine.
+    pub(super) fn asks_address(&mut self, address: &str) {
+        if !is_this_machine(address) && !address.starts_with("file://") {
+            self.asks_host(&host(&Word::plain(address)).unwrap_or_else(|| UNKNOWN.to_owned()));
+        }
+    }
+
     /// Something is asked of a host, which needs the network.
     pub(in crate::gate::shell) fn asks_host(&mut self, host: &str) {
         let act = Act::Contact { host: host.to_owned() };
@@ -119,6 +129,12 @@ impl Walk<'_> {
     pub(super) fn redis(&mut self, call: Call<'_>) {
         for host in call.args.values(&["-h", "-u"]).map(word_of) {
             self.asks(&host);
+        }
+        if ["--scan", "--bigkeys", "--memkeys", "--stat", "--latency", "--hotkeys"]
+            .iter()
+            .any(|asks| call.args.options.iter().any(|(option, _)| option == asks))
+        {
+            return;
         }
         let Some(word) = call.args.operands.first() else {
             self.opaque("", "runs commands that can't be known");
@@ -178,6 +194,9 @@ impl Walk<'_> {
         if args.any(&["--rsync-path"]) {
             self.opaque("", "names a program that runs on the other side");
         }
+        if args.any(&["--daemon"]) {
+            self.serves_others();
+        }
         if args.only_tries(&["-n", "--dry-run"]) {
             return;
         }
@@ -221,6 +240,9 @@ enum Statement {
 /// What statements do at most.
 fn classify(text: &str) -> Statement {
     let Some(bare) = without_strings(text) else { return Statement::Opaque };
+    if runs_by_backslash(&bare) {
+        return Statement::Opaque;
+    }
     let is_meta = bare.trim_start().starts_with(['.', '\\']);
     let parts = bare.split(|c| c == ';' || (is_meta && c == '\n'));
     parts.fold(Statement::Reads, |worst, part| {
@@ -230,6 +252,22 @@ fn classify(text: &str) -> Statement {
             .map(str::to_ascii_uppercase)
             .collect();
         words.first().map_or(worst, |first| worst.max(one(first, &words)))
+    })
+}
+
+/// Whether a command that begins with a backslash writes, reads or runs something: `\g |sh`, `\gexec`, `\T file`.
+fn runs_by_backslash(bare: &str) -> bool {
+    bare.split('\\').skip(1).any(|rest| {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+        let given = rest[name.len()..].split('\n').next().unwrap_or_default();
+        let is_given = given.chars().any(|c| !c.is_whitespace() && c != ';');
+        match name {
+            "gexec" | "gset" | "copy" | "e" | "edit" | "ef" | "ev" => true,
+            "g" | "gx" | "o" | "out" | "w" | "write" | "i" | "ir" | "include" | "include_relative" | "s" | "T"
+            | "tee" | "P" | "pager" => is_given,
+            _ => name.starts_with("lo_"),
+        }
     })
 }
 

@@ -112,6 +112,7 @@ impl Walk<'_> {
             (Some(_), _) if call.words.first().is_some_and(is_substitution) => {
                 self.unseen_code("runs what another command prints");
             }
+            (Some(file), _) if self.is_own_environment(file) => {}
             _ => self.opaque("", "runs a file whose content is not known"),
         }
     }

@@ -8,7 +8,7 @@ use crate::gate::shell::Dialect;
 use crate::gate::shell::args::{Leading, Value, leading};
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
-use crate::gate::shell::program::host;
+use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::{Input, Walk};
 
 /// How many places are tried at which a command in a container may begin.
@@ -108,7 +108,10 @@ impl Walk<'_> {
         if command.is_empty() {
             return;
         }
+        let before = self.effects().len();
         self.inner(&words, &Input::Unknown);
+        let found = self.found.clone();
+        self.reaches(&found.iter().collect::<Vec<_>>(), before);
     }
 
     /// `parallel`: a command as code, with operands from elsewhere.
@@ -118,6 +121,10 @@ impl Walk<'_> {
             "--max-procs", "--colsep", "-L", "--joblog", "-S", "--sshlogin", "--results", "--timeout",
         ];
         let options = leading(call.words, &VALUED, &["-i", "-l", "-e"]);
+        if options.options.iter().any(|option| option.is(&["-S", "--sshlogin", "--slf", "--sshloginfile"])) {
+            let act = Act::Contact { host: UNKNOWN.to_owned() };
+            self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "works on other machines");
+        }
         if options.is_unsure {
             self.opaque("", "runs a program whose options can't be known");
         }
@@ -179,6 +186,9 @@ impl Walk<'_> {
 
     /// `docker exec c command`, `kubectl exec pod -- command`: opaque by the table, stricter by the command.
     pub(super) fn inside(&mut self, call: Call<'_>) {
+        if matches!(call.name, "kubectl" | "oc" | "k3s-kubectl") {
+            self.of_cluster(call);
+        }
         let is_verb = |word: &Word| matches!(word.known(), Some("exec" | "run" | "debug"));
         let has_verb = !matches!(call.name, "bwrap" | "firejail" | "systemd-nspawn");
         let at = if has_verb { call.words.iter().position(is_verb).map(|at| at + 1) } else { Some(0) };
@@ -199,6 +209,20 @@ impl Walk<'_> {
         }
     }
 
+    /// What `kubectl` writes to, and asks of others though it only tries.
+    fn of_cluster(&mut self, call: Call<'_>) {
+        // `kustomize -o folder`, while `-o` is how things are shown elsewhere.
+        if call.args.operands.first().is_some_and(|verb| verb.known() == Some("kustomize")) {
+            for folder in call.args.values(&["-o", "--output"]).map(word_of).collect::<Vec<_>>() {
+                self.change(&folder, Change::Into, None);
+            }
+        }
+        if call.args.values(&["--dry-run"]).any(|value| value.text().is_none_or(|text| text == "server")) {
+            self.asks_host(UNKNOWN);
+        }
+        self.opens(call);
+    }
+
     /// `npx tool`, `poetry run tool`: what the project's environment runs, which is judged like the tool itself.
     pub(super) fn project(&mut self, call: Call<'_>) {
         let is_direct = matches!(call.name, "npx" | "bunx" | "uvx" | "pipx" | "uv-run");
@@ -214,8 +238,19 @@ impl Walk<'_> {
             self.in_environment(words, call.input);
             return;
         }
-        let harmless = |word: &&Word| matches!(word.known(), Some("-y" | "--yes" | "--no-install" | "--no" | "--"));
-        let at = words.iter().take_while(harmless).count();
+        let harmless = |word: &&Word| {
+            let uvs =
+                ["--frozen", "--locked", "--no-sync", "--offline", "--all-extras", "--all-groups", "-q", "--quiet"];
+            matches!(word.known(), Some("-y" | "--yes" | "--no-install" | "--no" | "--"))
+                || (matches!(call.name, "uv" | "rye") && word.known().is_some_and(|word| uvs.contains(&word)))
+        };
+        let mut at = words.iter().take_while(harmless).count();
+        // `conda run -n base pytest`
+        if matches!(call.name, "conda" | "mamba" | "micromamba")
+            && words.get(at).is_some_and(|word| matches!(word.known(), Some("-n" | "--name")))
+        {
+            at += 2;
+        }
         let command = words.get(at..).unwrap_or_default();
         let is_pipx =
             matches!(command.first().and_then(Word::known), Some("list" | "install" | "uninstall" | "upgrade"));
