@@ -346,6 +346,12 @@ fn awk_effects(program: &str) -> Option<Vec<Option<String>>> {
                         '\\' => drop(chars.next()?),
                         // What the set begins with may be what it ends with.
                         '[' if program[at + 1..].trim_start_matches('^').starts_with(']') => return None,
+                        // `[:alpha:]` within a set doesn't end it.
+                        '[' if in_set && program[at + 1..].starts_with([':', '.', '=']) => {
+                            let kind = chars.next()?.1;
+                            while !(chars.next()?.1 == kind && chars.peek()?.1 == ']') {}
+                            chars.next()?;
+                        }
                         '[' => in_set = true,
                         ']' => in_set = false,
                         // To some it ends the expression, to others it is one of the set.
