@@ -108,7 +108,7 @@ mod tests {
         fs::write(folder.join("1.removed/a/file"), "x").expect("written");
         std::os::unix::fs::symlink(&other, folder.join("link")).expect("linked");
         std::os::unix::fs::symlink(&other, folder.join("1.removed/link")).expect("linked");
-        fs::set_permissions(folder.join("1.removed/a"), Permissions::from_mode(0)).expect("closed");
+        fs::set_permissions(folder.join("1.removed/a"), Permissions::from_mode(0o000)).expect("closed");
         // Twice as deep as any path may be long.
         let (deep, piece) = (folder.join("deep"), place.path().join("piece"));
         fs::create_dir(&deep).expect("made");
