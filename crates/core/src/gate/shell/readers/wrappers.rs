@@ -322,7 +322,12 @@ impl Walk<'_> {
             .skip(1)
             .all(|word| word.starts_with('-') || matches!(word, "$!" | "\"$!\"" | "${!}"))
             && self.command_text().contains('!');
-        if !only_asks && !are_jobs && !are_last {
+        // Behind the signal `-1` is every process there is, and `-5` a group.
+        let is_group = |word: &Word| {
+            word.text().strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let are_groups = call.words.iter().skip(1).any(is_group);
+        if !only_asks && (are_groups || !are_jobs && !are_last) {
             self.effect(Verdict::Destructive, PROCESS_KILL, Act::Other, None, "ends processes");
         }
     }
