@@ -284,7 +284,7 @@ fn ctrl_c_at_a_question_stops_the_run_which_can_be_resumed() {
 #[test]
 fn ctrl_c_twice_stops_a_run_at_work_which_can_be_resumed() {
     let home = TestHome::new();
-    let command = "test -e ../resumed || sleep 600";
+    let command = "test -e resumed || sleep 600";
     let endless_call = |text: &str| json!({"text": text, "calls": [{"tool": "shell_exec", "args": {"cmd": command}}]});
     home.scripted(
         "mode: auto\nauthorized_costs:\n  - shell_exec",
@@ -301,7 +301,7 @@ fn ctrl_c_twice_stops_a_run_at_work_which_can_be_resumed() {
     assert_eq!(code, 130, "{seen}");
     assert!(seen.contains("go on: adjutant resume"), "{seen}");
     // The second command may have begun or not: the agent is told, or it is made now.
-    home.write("resumed", "");
+    home.write("work/resumed", "");
     home.run(&["resume", RUN, "--answers", "../go.json"]).expect_code(0).expect_text("completed");
 }
 
