@@ -368,8 +368,9 @@ fn past(word: &str, at: usize) -> Option<usize> {
         (b'"', _) => lexer::quotes_end(word, at + 1, Dialect::Bash),
         (b'`', _) => closing_backquote(word, at + 1),
         (b'$', Some(b'{')) => lexer::parameter_end(word, at + 2, Dialect::Bash, false),
-        (b'$', Some(b'(')) => lexer::arithmetic_end(word, at + 3, Dialect::Bash)
-            .filter(|_| bytes.get(at + 2) == Some(&b'('))
+        (b'$', Some(b'(')) => (bytes.get(at + 2) == Some(&b'('))
+            .then(|| lexer::arithmetic_end(word, at + 3, Dialect::Bash))
+            .flatten()
             .map(|end| end + 1)
             .or_else(|| lexer::commands_end(word, at + 2, Dialect::Bash)),
         (b'$', Some(b'\'')) => {
