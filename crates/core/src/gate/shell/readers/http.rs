@@ -93,7 +93,8 @@ impl Walk<'_> {
 fn is_here(address: &Word) -> bool {
     let text = address.text();
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-    (address.known().is_some() || rest.contains('/')) && is_this_machine(text)
+    // `@f` is the host `f`, with a user of no name.
+    (address.known().is_some() || rest.contains('/')) && !rest.starts_with('@') && is_this_machine(text)
 }
 
 /// Whether the method does more than read, and whether it deletes.
