@@ -22,8 +22,6 @@ const REPEATS: usize = 5;
 const BEFORE: usize = 12;
 /// Slow programs run in one of so many lines.
 const SLOW_EVERY: u64 = 8;
-/// Folders are removed by a function that calls itself, and a line may make some ten thousand, each in another.
-const STACK_BYTES: usize = 64 << 20;
 /// How much longer a line may run when it is tried again.
 const PATIENCE: u64 = 4;
 
@@ -78,10 +76,9 @@ impl Hunt {
             let jobs: Vec<_> = (0..self.jobs.max(1))
                 .map(|job| {
                     let (mutator, shared) = (&mutator, &shared);
-                    let work = move || Worker::new(self, mutator, shared, begun)?.work(job);
-                    std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work)
+                    scope.spawn(move || Worker::new(self, mutator, shared, begun)?.work(job))
                 })
-                .collect::<std::io::Result<_>>()?;
+                .collect();
             jobs.into_iter().try_for_each(|job| job.join().unwrap_or_else(|_| anyhow::bail!("a job panicked")))
         })?;
         Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)

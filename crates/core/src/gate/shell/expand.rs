@@ -344,7 +344,8 @@ impl Walk<'_> {
     /// Walks what may run in `${name...}` after the name.
     fn walk_rest(&mut self, name: &str, rest: &str) {
         if rest.ends_with("@P") {
-            if let Some(value) = self.variable(name) {
+            // A value may name itself, once or several times.
+            if let Some(value) = self.variable(name).filter(|value| self.may_hold(value.len() + LIST_WORD_BYTES)) {
                 self.embedded(&value, false);
             }
             self.opaque("", "runs what a variable holds");
@@ -425,6 +426,13 @@ impl Walk<'_> {
     }
 
     fn embedded(&mut self, text: &str, is_expression: bool) {
+        self.deeper(|walk| {
+            walk.embedded_now(text, is_expression);
+            None
+        });
+    }
+
+    fn embedded_now(&mut self, text: &str, is_expression: bool) {
         let Some(pieces) = word::here_pieces(text, self.dialect) else {
             return self.unreadable(text, "a substitution that can't be read");
         };
