@@ -7,11 +7,11 @@ use std::env;
 
 use rustix::fs::{StatVfsMountFlags, statfs, statvfs};
 
-/// Where Linux has one that everybody may write to.
+/// The folder in memory that everybody may write to on Linux.
 const FOLDER: &str = "/dev/shm";
-/// What must be free there, in bytes: many times what tests hold at once. In containers it is often far smaller.
+/// The free space that is needed, in bytes: many times what tests hold at once. Containers often have far less.
 const FREE_BYTES_MIN: u64 = 4 << 30;
-/// How the kernel marks a file system that is in memory.
+/// The kernel's number for a file system in memory.
 const TMPFS: u64 = 0x0102_1994;
 
 /// The folder in memory, if there is one with room and with leave to run programs; `None` also where the caller has

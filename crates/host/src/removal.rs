@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What the owner needs of a folder to empty it and to move it.
+/// The rights that the owner needs to empty a folder and to move it.
 const USABLE: u32 = 0o700;
 
 /// Removes the folder at `folder`. Nobody else may be at work in it. Links are removed, not followed.
@@ -39,9 +39,9 @@ pub fn remove_tree(folder: &Path) -> io::Result<()> {
 
 struct Removal<'a> {
     folder: &'a Path,
-    /// What is to be emptied, the last first.
+    /// Folders to empty, the last first.
     open: Vec<PathBuf>,
-    /// What can't be removed.
+    /// Paths that can't be removed.
     left: BTreeSet<PathBuf>,
     number: u64,
     failed: io::Result<()>,
@@ -75,7 +75,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Where the folder at `path` is once it lies in the one that is removed.
+    /// Moves the folder at `path` up to the one that is removed, and returns its new path.
     fn brought_up(&mut self, path: &Path) -> io::Result<PathBuf> {
         // To be moved a folder must be writable: it names the one above.
         fs::set_permissions(path, Permissions::from_mode(USABLE))?;

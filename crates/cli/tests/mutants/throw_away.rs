@@ -23,9 +23,9 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How long a sandbox may live; none needs a fraction of it.
+/// The longest life of a sandbox. A test needs a fraction of it.
 const LIFE_MAX: Duration = Duration::from_secs(900);
-/// How long is waited for the end of a line: more than the shell below gives it.
+/// The longest wait for the end of a line: more than the shell below allows.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The bytes kept of what lines print, which nobody reads.
 const STREAM_BYTES_MAX: usize = 100_000;
@@ -62,7 +62,7 @@ pub struct Done {
     pub called: Vec<String>,
 }
 
-/// Where lines are run, one after another.
+/// A place that runs lines, one after another.
 pub struct ThrowAway {
     folder: TempDir,
     runtime: Runtime,
@@ -120,7 +120,7 @@ impl ThrowAway {
         Done { changed, called }
     }
 
-    /// What a line may change.
+    /// The folder that a line may change.
     fn there(&self) -> PathBuf {
         self.folder.path().join("there")
     }
@@ -149,7 +149,7 @@ struct Shell {
     command: JoinHandle<()>,
     cancel: CancellationToken,
     sandbox: Sandbox,
-    /// What is in its temporary folder at the beginning: our folders are mounted there if they lie in `/tmp`.
+    /// The entries of its temporary folder at the beginning: our folders are mounted there if they lie in `/tmp`.
     mounted: Vec<PathBuf>,
 }
 

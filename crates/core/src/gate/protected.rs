@@ -42,7 +42,7 @@ const SYSTEM_TREES: [&str; 16] = [
     "/usr/lib", "/usr/lib64", "/System", "/private/etc",
 ];
 
-/// What of the system's folders can be written to without losing anything.
+/// Devices that can be written to without losing anything.
 const HARMLESS_DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd/*", "/dev/shm/**"];
 

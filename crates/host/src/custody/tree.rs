@@ -18,7 +18,7 @@ use tokio::process::Child;
 pub(super) const TAG_NAME: &str = "CUSTODY_TAG";
 /// How often processes are looked for and killed before we give up on one that can't die (in the kernel).
 const ROUNDS_MAX: usize = 40;
-/// How much of a process's state is read, in bytes: all of it, since it has fifty numbers and a short name.
+/// The bytes of a process's state that are read: all of it, since it has fifty numbers and a short name.
 const STAT_BYTES_MAX: usize = 4096;
 /// How much of an environment is read at once, in bytes: more than nearly all have.
 const ENVIRONMENT_PIECE: usize = 128 << 10;

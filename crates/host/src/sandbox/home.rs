@@ -228,7 +228,7 @@ impl<'a> Around<'a> {
         Self { home, real: real(home).unwrap_or_else(|| home.to_owned()) }
     }
 
-    /// Whether `path` leads to the home itself or to a folder that it lies in: showing that shows the home.
+    /// Returns whether `path` leads to the home itself or to a folder that it lies in: showing that shows the home.
     pub(super) fn shows(&self, path: &Path) -> bool {
         self.home.starts_with(path) || self.real.starts_with(real(path).as_deref().unwrap_or(path))
     }

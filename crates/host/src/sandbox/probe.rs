@@ -12,7 +12,7 @@ use super::orders::Probe;
 
 /// How long a connection is waited for. On loopback it is there at once or never.
 const CONNECT: Duration = Duration::from_millis(500);
-/// How often a survivor looks whether its parent is gone, which ends at once.
+/// The interval at which a survivor checks for its parent, which ends at once.
 const LOSING_PARENT: Duration = Duration::from_millis(1);
 /// How long a survivor lives, in seconds, should nobody find it.
 const SURVIVOR_SECONDS: u32 = 30;

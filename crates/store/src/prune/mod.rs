@@ -44,7 +44,7 @@ pub struct Pruning {
     named: BTreeMap<String, u64>,
     /// Whether every journal that may name a content was read.
     is_sure: bool,
-    /// Where each run may have a file or folder of its own.
+    /// Folders in which each run may have a file or folder of its own.
     folders: Vec<PathBuf>,
     /// Held while something may be removed.
     _lock: Option<File>,
@@ -100,7 +100,7 @@ pub enum Step {
     Journal,
     /// The mailbox and what was torn are removed.
     Mailbox,
-    /// What is kept for its undo is removed, and how its workdir was.
+    /// The copies for its undo are removed, and the record of its workdir.
     Folders,
     /// Contents that no other journal names are removed.
     Artifacts,
@@ -146,7 +146,7 @@ impl Pruning {
         Self { home: home.clone(), named, is_sure, folders: folders.to_vec(), _lock: lock }
     }
 
-    /// What a run has in the other folders, if it is the run's alone.
+    /// Returns the run's entries in the other folders, if they are its alone.
     fn elsewhere(&self, run_id: &RunId) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = self.folders.iter().map(|folder| folder.join(run_id.as_str())).collect();
         places.retain(|place| exists(place));

@@ -75,7 +75,7 @@ enum Finder {
     Wrapped,
     /// An operator's values with escapes in them.
     KnownEscaped,
-    /// What a break with escapes in it breaks.
+    /// Finds keys that a break with escapes in it breaks.
     WrappedEscaped,
     /// Known shapes, as they are read with escapes decoded.
     Escaped(Scanner),

@@ -309,7 +309,7 @@ impl Shape {
     }
 }
 
-/// Whether `text` is short words and numbers with hyphens between, as the names of styles and of resources are.
+/// Returns whether `text` is short words and numbers with hyphens between, as the names of styles and of resources are.
 pub(super) fn is_words(text: &str) -> bool {
     let is_word = |part: &str| {
         let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -330,7 +330,7 @@ pub(super) fn begins_with_mark(text: &str) -> bool {
     shapes.any(|shape| is_telling(shape.mark) && is_begun(shape.mark))
 }
 
-/// Whether `word` is the beginning of a mark, or begins with one.
+/// Returns whether `word` is the beginning of a mark, or begins with one.
 pub(super) fn may_begin_mark(word: &str) -> bool {
     SHAPES.iter().any(|shape| shape.mark.starts_with(word) || word.starts_with(shape.mark))
 }

@@ -74,7 +74,7 @@ impl SecretSet {
         &text[..known.min(begun)]
     }
 
-    /// Whether what `text` ends with may be the beginning of a value.
+    /// Returns whether what `text` ends with may be the beginning of a value.
     pub(super) fn may_begin_in(&self, text: &str) -> bool {
         !self.is_empty() && self.held_from(text, 0) < text.len()
     }

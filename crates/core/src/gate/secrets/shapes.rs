@@ -15,7 +15,7 @@ use super::prefixes;
 pub(super) const ASSIGNED: &str = "assigned_secret";
 /// No secret with a mark is shorter than this in base64.
 const ENCODED_BYTES_MIN: usize = 24;
-/// What is shorter isn't called random.
+/// The shortest text that is called random.
 const RANDOM_BYTES_MIN: usize = 16;
 /// How many marks within words may hide a key in one run.
 const RESTARTS_MAX: u32 = 8;
@@ -167,7 +167,7 @@ fn prefixed(context: &str, run: &str, found: &mut Vec<(Range<usize>, &'static st
     }
 }
 
-/// How far a key without a fixed length goes on behind what its shape knows: over parts that look random.
+/// Returns the end of a key without a fixed length: behind what its shape knows come parts that look random.
 fn goes_on_to(run: &str, from: usize) -> usize {
     let mut end = from;
     while let Some(rest) = run[end..].strip_prefix(['.', '+', '~']) {
@@ -232,7 +232,7 @@ fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// Whether `text` is put together of words as the names in programs are: `tokenFromCookie1`.
+/// Returns whether `text` is put together of words as the names in programs are: `tokenFromCookie1`.
 fn is_identifier(text: &str) -> bool {
     let mut rest = text;
     while !rest.is_empty() {
@@ -330,7 +330,7 @@ pub(super) fn unmarked(context: &str, text: &str, found: &mut Vec<(Range<usize>,
     }
 }
 
-/// Where a token of Asana ends: behind the number of a user.
+/// Returns the end of a token of Asana: behind the number of a user.
 fn asana_token(context: &str, run: &str) -> Option<usize> {
     let number = context.strip_suffix(':')?;
     let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -339,7 +339,7 @@ fn asana_token(context: &str, run: &str) -> Option<usize> {
     Some(run.bytes().take_while(is_hex).count()).filter(|length| is_user && *length == 32)
 }
 
-/// Where the token of a bot ends: behind its number and a colon.
+/// Returns the end of a bot's token: behind its number and a colon.
 fn telegram_token(context: &str, run: &str) -> Option<usize> {
     let number = context.strip_suffix(':')?;
     let digits = number.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -399,7 +399,7 @@ pub(super) fn is_assigned(context: &str, value: &str) -> bool {
     NAME.is_match(context) && !is_named(context, value) && !is_placeholder(value)
 }
 
-/// Whether `value` is but the name of a secret, or the id of a token, and what it is set to says so.
+/// Returns whether `value` is but the name of a secret, or the id of a token, and what it is set to says so.
 fn is_named(context: &str, value: &str) -> bool {
     let name = context.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).as_bytes();
     let ends_with = |end: &[u8]| name.len() >= end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end);
@@ -408,7 +408,7 @@ fn is_named(context: &str, value: &str) -> bool {
     (is_name && prefixes::is_words(value)) || (is_id && is_uuid(value))
 }
 
-/// Whether `value` says what is to be put in its place: `YOUR_KEY_GOES_HERE_123`.
+/// Returns whether `value` says what is to be put in its place: `YOUR_KEY_GOES_HERE_123`.
 fn is_placeholder(value: &str) -> bool {
     let has_start = value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("your"));
     has_start && value[4..].starts_with(['-', '_']) && prefixes::is_words(value)

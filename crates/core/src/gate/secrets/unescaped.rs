@@ -243,7 +243,7 @@ fn quoted_printable(short: &[u8], may_go_on: bool) -> Element {
     }
 }
 
-/// What `cat -v` and terminals write for control characters: colours, zero bytes and the first half of a line end.
+/// Control characters as `cat -v` and terminals write them: colours, zero bytes and the first half of a line end.
 fn caret(short: &[u8], may_go_on: bool) -> Element {
     match short.get(1) {
         None if may_go_on => Element::Undecided,

@@ -1,7 +1,7 @@
 //! Secrets that are broken in two: by a line end as `fold`, terminals and base64 tools write it, by a tab or a tag, or
 //! into two string pieces of a program.
 //!
-//! What stands before a break is put together with what stands behind it, and on for as long as whole lines are unbroken
+//! The text before a break is put together with the text behind it, and on for as long as whole lines are unbroken
 //! runs. What quoting, `cat -n`, `grep -n` and `diff` put before a line is left out. Lines of ordinary text go together
 //! so as well; so only what has a mark of its own, is base64 of it, or is one of the operator's own values counts, and
 //! only as far as it goes on looking like a key.
@@ -16,7 +16,7 @@ use super::shapes::{apart, in_base64, may_have_prefix, unmarked};
 use super::{prefixes, scan};
 use crate::invisible::is_odd_space;
 
-/// How much of what stands before a break counts.
+/// The bytes before a break that count.
 const LEFT_BYTES_MAX: usize = 1024;
 /// How much is put together at most.
 const JOINED_BYTES_MAX: usize = 8192;
@@ -34,13 +34,13 @@ const NUMBER_BYTES_MAX: usize = 7;
 const TAGS: [&[u8]; 10] = [b"br", b"wbr", b"b", b"i", b"u", b"em", b"strong", b"span", b"mark", b"code"];
 /// The longest of these, attributes included.
 const TAG_BYTES_MAX: usize = 48;
-/// How far back what a key without a mark is told by may stand.
+/// The greatest distance, in bytes, between a key without a mark and the name that tells it.
 pub(super) const CONTEXT_BYTES: usize = 16;
-/// What ends such a line goes on in the next one.
+/// Ends of a line that goes on in the next one.
 const LONG_LINE_BYTES: usize = 60;
-/// How many marks within words may hide a key in what is put together.
+/// The most marks within words behind which a key is still looked for.
 const RESTARTS_MAX: u32 = 32;
-/// What is no longer than this may be looked at again as often as there is cause to.
+/// The longest text that is looked at again without a limit.
 const SHORT_BYTES: usize = 128;
 
 /// Adds what to replace in `text` from `from` on to `edits`, and returns how far the text is decided; all of it if
@@ -79,7 +79,7 @@ pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits
     bytes.len()
 }
 
-/// What stands between two pieces of a secret.
+/// The text between two pieces of a secret.
 #[derive(Debug, PartialEq, Eq)]
 enum Gap {
     /// Not enough text to tell.
@@ -90,8 +90,8 @@ enum Gap {
     To(usize),
 }
 
-/// What begins at `at`, where a run ends: a line end with the marks of lines around it, a tab, an odd space, a tag, or
-/// the end of one string and the beginning of the next.
+/// Reads the gap that begins at `at`, where a run ends: a line end with the marks of lines around it, a tab, an odd
+/// space, a tag, or the end of one string and the beginning of the next.
 fn gap(bytes: &[u8], at: usize, last: bool) -> Gap {
     let (mut is_broken, mut is_line_start, mut lines, mut quotes) = (false, false, 0, 0);
     let mut next = at;
@@ -166,7 +166,7 @@ fn gap(bytes: &[u8], at: usize, last: bool) -> Gap {
     }
 }
 
-/// What follows a mark that is as long as a break may be.
+/// The window behind a mark, as long as a break may be.
 fn after_mark(bytes: &[u8], at: usize, last: bool) -> Gap {
     let spaces = bytes[at..].iter().take(2).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     match bytes.get(at + spaces) {
@@ -230,8 +230,8 @@ fn line_mark(rest: &[u8], last: bool) -> Option<usize> {
     }
 }
 
-/// Whether `run` is a word of ordinary text, perhaps one that ends a sentence. Random characters rarely look so, and it
-/// is shown when its line ends, not when the next one comes.
+/// Returns whether `run` is a word of ordinary text, perhaps one that ends a sentence. Random characters rarely look
+/// so. Such a word is shown when its line ends, not when the next line comes.
 fn is_plain_word(run: &str) -> bool {
     let word = run.strip_suffix(['.', '!', '?']).unwrap_or(run);
     word.len() >= PLAIN_WORD_BYTES_MIN
@@ -241,7 +241,7 @@ fn is_plain_word(run: &str) -> bool {
             .all(|(at, byte)| byte.is_ascii_lowercase() || (at == 0 && byte.is_ascii_uppercase()))
 }
 
-/// Whether a known mark or one of the operator's own values may begin with `word`.
+/// Returns whether a known mark or one of the operator's own values may begin with `word`.
 fn may_begin(known: &SecretSet, word: &str) -> bool {
     prefixes::may_begin_mark(word) || known.may_begin_in(word)
 }
@@ -264,7 +264,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// What begins with `left` and goes on at `next`, behind a break.
+    /// Puts `left` together with the text at `next`, behind a break.
     fn of(bytes: &[u8], left: Range<usize>, next: usize, last: bool) -> Joined {
         let mut ranges = vec![left.clone()];
         let mut start = next;
@@ -413,15 +413,15 @@ impl Chain {
         }
     }
 
-    /// Whether a piece begins at `at` that may begin with a key. Long lines of base64 begin with whatever looks like a
-    /// mark of letters alone.
+    /// Returns whether a piece begins at `at` that may begin with a key. Long lines of base64 may begin with what looks
+    /// like a mark of letters alone.
     fn begins_key(&self, at: usize) -> bool {
         let Ok(index) = self.pieces.binary_search_by_key(&at, |(at, _)| *at) else { return false };
         let has_separator = self.text.as_bytes()[at..].iter().take(5).any(|byte| matches!(byte, b'-' | b'_' | b'.'));
         has_separator || index == 0 || self.pieces[index - 1].1.len() < LONG_LINE_BYTES
     }
 
-    /// Where a line begins with a key of its own.
+    /// Returns the start of a line's own key.
     fn beginnings(&self) -> Vec<usize> {
         let is_key =
             |piece: &str| prefixes::next(piece.trim_start_matches(['+', '-']), 0).is_some_and(|key| key.start == 0);

@@ -127,19 +127,19 @@ impl<'a> Args<'a> {
         wanted.iter().any(|wanted| self.options.iter().any(|(given, _)| is_there(given, wanted)))
     }
 
-    /// Whether one of `wanted` is there, written in full, and holds.
+    /// Returns whether one of `wanted` is there, written in full, and holds.
     pub(super) fn has_exactly(&self, wanted: &Words) -> bool {
         self.options.iter().any(|(given, _)| wanted.has(given)) && !self.is_taken_back(wanted.iter())
     }
 
-    /// Whether nothing is done but tried, by one of the options `wanted`.
+    /// Returns whether nothing is done but tried, by one of the options `wanted`.
     pub(super) fn only_tries(&self, wanted: &[&str]) -> bool {
         let is_there = self.options.iter().any(|(given, _)| wanted.contains(&given.as_str()));
         is_there && !self.is_taken_back(wanted.iter().copied())
     }
 
-    /// Whether one of `options` is given and taken back: `--dry-run=none`, `--no-dry-run`. Which of several counts
-    /// depends on the program.
+    /// Returns whether one of `options` is given and taken back: `--dry-run=none`, `--no-dry-run`. Programs differ in
+    /// which of several counts.
     fn is_taken_back<'w>(&self, mut options: impl Iterator<Item = &'w str>) -> bool {
         let is_no =
             |text: &str| matches!(text.to_ascii_lowercase().as_str(), "" | "false" | "none" | "no" | "off" | "0" | "f");

@@ -375,7 +375,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether options of `less` write a file: the letters may stand without a dash.
+/// Returns whether options of `less` write a file: the letters may stand without a dash.
 fn logs(options: &str) -> bool {
     options.split(' ').any(|option| match option.strip_prefix("--") {
         Some(long) => long.to_ascii_lowercase().starts_with("lo"),

@@ -40,7 +40,7 @@ impl Walk<'_> {
         (is_tool || is_stub || WRAPPERS.contains(&base)) && self.programs.knows(base) && !self.writes(&path)
     }
 
-    /// Whether `name` puts the tools of the project's own environment on the way: `.venv/bin/activate`.
+    /// Returns whether `name` puts the tools of the project's own environment on the way: `.venv/bin/activate`.
     pub(super) fn is_own_environment(&self, name: &str) -> bool {
         let path = self.plain(name);
         let is_inside = path != UNKNOWN && !path.starts_with(['/', '~']) && self.may_be_own(name);

@@ -25,7 +25,7 @@ const ASKED_BY_VERB: [&str; 19] = [
     "tofu", "aws", "gcloud", "pip", "pip3", "systemctl",
 ];
 
-/// Whether `word` alone asks a program for its version: `java -version`.
+/// Returns whether `word` alone asks a program for its version: `java -version`.
 fn asks_version(name: &str, word: &Word) -> bool {
     match word.known() {
         Some("-version") => ASKED_BY_ONE_DASH.contains(&name),

@@ -113,7 +113,7 @@ pub(super) struct Walk<'a> {
     pub(super) clues: Clues,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
     pub(super) given: Vec<String>,
-    /// Where `find` looked, in all of the line: what `xargs` is fed may lie there.
+    /// The roots of every `find` on the line: paths that `xargs` is fed may lie there.
     pub(super) found: Vec<Word>,
     /// The raw command that is being read, for what is shown.
     command: String,

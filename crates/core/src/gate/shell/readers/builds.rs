@@ -68,7 +68,7 @@ const MADE: [&str; 18] = [
 ];
 
 impl Walk<'_> {
-    /// What a build's own words say beyond the table's rules.
+    /// Reads a build's own words beyond the table's rules.
     pub(super) fn build(&mut self, call: Call<'_>) {
         match call.name {
             "dotnet" | "msbuild" => self.dotnet(call),
@@ -543,7 +543,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a property of `msbuild` names code or settings that are taken in.
+/// Returns whether a property of `msbuild` names code or settings that are taken in.
 fn brings_code(name: &str) -> bool {
     let named = [
         "runsettingsfilepath",

@@ -5,7 +5,7 @@ use crate::gate::shell::expand::Word;
 use crate::gate::shell::walk::Walk;
 
 impl Walk<'_> {
-    /// Whether a call of an interpreter runs nothing: it parses files, or tells about itself.
+    /// Returns whether a call of an interpreter runs nothing: it parses files, or tells about itself.
     pub(super) fn only_checks(&self, call: Call<'_>) -> bool {
         let Some(words) = call.words.iter().map(Word::known).collect::<Option<Vec<&str>>>() else { return false };
         let Some((first, rest)) = words.split_first() else { return false };

@@ -128,13 +128,13 @@ fn evaluates(name: &str, option: &str) -> bool {
     }
 }
 
-/// Where in `incremental=folder` and its kind the name of what is written begins.
+/// Returns the start of the written path in `incremental=folder` and its kind.
 fn written_when_passed_on(part: &str) -> Option<usize> {
     let written = ["incremental=", "profile-generate=", "dump-mir-dir=", "self-profile="];
     written.iter().find(|beginning| part.starts_with(*beginning)).map(|beginning| beginning.len())
 }
 
-/// Whether flags of a compiler write a file of another name than the build's own.
+/// Returns whether flags of a compiler write a file of another name than the build's own.
 pub(in crate::gate::shell) fn writes_elsewhere<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
     words.any(|word| {
         matches!(word, "-o" | "--out-dir" | "--artifact-dir")

@@ -166,7 +166,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What stands behind `!` is run by a shell.
+    /// Reads a command of an editor: a shell runs the text behind `!`.
     fn editor_command(&mut self, command: &str) {
         self.opaque("", "an editor that runs commands");
         if let Some((_, code)) = command.split_once('!') {
@@ -290,7 +290,7 @@ fn after_address(mut rest: &str) -> Option<&str> {
     }
 }
 
-/// Whether one of `marks` stands before the next slash of the line, where either reading takes it for something else.
+/// Returns whether one of `marks` stands before the next slash of the line: the two readings differ about it.
 fn hides_code(rest: &str, marks: &str) -> bool {
     let line = rest.split('\n').next().unwrap_or_default();
     line.split_once('/').is_some_and(|(inside, _)| inside.contains(|c: char| marks.contains(c)))

@@ -39,7 +39,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whatever the effects since `before` say of paths that can't be known may be said of all that lies below `roots`.
+    /// Says of all below `roots` what the effects since `before` say of paths that can't be known.
     /// Below the working folder that is its own files, except for git's.
     pub(super) fn reaches(&mut self, roots: &[&Word], before: usize) {
         let places: Vec<Target> = roots

@@ -13,25 +13,27 @@ use crate::gate::shell::programs::Reader;
 /// Every name in the code, without variables that the code sets itself; nothing if the code runs commands in its own
 /// syntax.
 pub(super) fn names(code: &str, reader: Reader) -> Option<Vec<String>> {
-    let mut scan = Scan { code, reader, at: 0, before: '\n', word: "", names: Vec::new(), own: HashSet::new() };
+    let mut scan = CodeScan { code, reader, at: 0, before: '\n', word: "", names: Vec::new(), own: HashSet::new() };
     while let Some(c) = scan.rest().chars().next() {
         match scan.step(c) {
-            Step::On => {}
-            Step::Unsure => {
+            Advance::On => {}
+            Advance::Unsure => {
                 let rest = scan.rest();
                 scan.names.extend(words_of(rest).map(str::to_owned));
                 break;
             }
-            Step::Runs => return None,
+            Advance::Runs => return None,
         }
     }
-    let Scan { mut names, own, .. } = scan;
+    let CodeScan { mut names, own, .. } = scan;
     // A variable of the code's own may hold anything that it names elsewhere, but its name says nothing.
     names.retain(|name| !own.contains(name.as_str()) || is_harmful(name));
     Some(names)
 }
 
-enum Step {
+/// The place after a step.
+enum Advance {
+    /// It is certain what is text.
     On,
     /// From here on it is not certain what is text.
     Unsure,
@@ -39,7 +41,8 @@ enum Step {
     Runs,
 }
 
-struct Scan<'a> {
+/// The way through code, as far as it is certain what is text.
+struct CodeScan<'a> {
     code: &'a str,
     reader: Reader,
     at: usize,
@@ -51,61 +54,61 @@ struct Scan<'a> {
     own: HashSet<&'a str>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> CodeScan<'a> {
     fn rest(&self) -> &'a str {
         &self.code[self.at..]
     }
 
     /// Goes on behind `length` bytes, which end with something like `last`.
-    fn pass(&mut self, length: usize, last: char) -> Step {
+    fn pass(&mut self, length: usize, last: char) -> Advance {
         self.at += length;
         self.before = last;
         self.word = "";
-        Step::On
+        Advance::On
     }
 
-    fn step(&mut self, c: char) -> Step {
+    fn step(&mut self, c: char) -> Advance {
         let rest = self.rest();
         let next = rest[c.len_utf8()..].chars().next().unwrap_or('\n');
         let is = |readers: &[Reader]| readers.contains(&self.reader);
         match c {
             '\'' | '"' => self.text(c),
             '`' if is(&[Reader::Node]) => self.text(c),
-            '`' => Step::Runs,
+            '`' => Advance::Runs,
             // `$'`, `$"`, `$/`: variables; `$#x`: the number of the last element.
             '$' if is(&[Reader::Perl, Reader::Ruby]) && "'\"`/#;,|<>~".contains(next) => self.pass(2, 'a'),
             '#' => self.hash(next),
             '/' if is(&[Reader::Node, Reader::Perl, Reader::Ruby, Reader::Php]) => self.slash(next),
-            '?' if is(&[Reader::Ruby, Reader::Perl]) && "'\"/#`".contains(next) => Step::Unsure,
-            '?' if is(&[Reader::Php]) && next == '>' => Step::Unsure,
+            '?' if is(&[Reader::Ruby, Reader::Perl]) && "'\"/#`".contains(next) => Advance::Unsure,
+            '?' if is(&[Reader::Php]) && next == '>' => Advance::Unsure,
             '<' => self.less(next),
-            '-' if is(&[Reader::Node]) && rest.starts_with("-->") => Step::Unsure,
-            '-' if is(&[Reader::Lua]) && next == '-' => Step::Unsure,
-            '[' if is(&[Reader::Lua]) && "[=".contains(next) => Step::Unsure,
+            '-' if is(&[Reader::Node]) && rest.starts_with("-->") => Advance::Unsure,
+            '-' if is(&[Reader::Lua]) && next == '-' => Advance::Unsure,
+            '[' if is(&[Reader::Lua]) && "[=".contains(next) => Advance::Unsure,
             '%' if is(&[Reader::Ruby]) => {
                 let is_operator = self.before.is_alphanumeric() || "_)]}\"'".contains(self.before);
-                if is_operator && next.is_whitespace() { self.pass(1, c) } else { Step::Unsure }
+                if is_operator && next.is_whitespace() { self.pass(1, c) } else { Advance::Unsure }
             }
             // What is called has no name.
-            '(' if matches!(self.before, ')' | ']' | '}' | '"' | '\'') => Step::Runs,
+            '(' if matches!(self.before, ')' | ']' | '}' | '"' | '\'') => Advance::Runs,
             c if c.is_alphabetic() || c == '_' => self.name(),
             c if c.is_whitespace() => {
                 self.at += c.len_utf8();
                 if c == '\n' {
                     (self.before, self.word) = (c, "");
                 }
-                Step::On
+                Advance::On
             }
             c => self.pass(c.len_utf8(), c),
         }
     }
 
     /// A text in quotes.
-    fn text(&mut self, quote: char) -> Step {
+    fn text(&mut self, quote: char) -> Advance {
         let rest = self.rest();
         let triple = [quote; 3].iter().collect::<String>();
         let mark = if self.reader == Reader::Python && rest.starts_with(&triple) { 3 } else { 1 };
-        let Some(length) = up_to(&rest[mark..], &rest[..mark]) else { return Step::Unsure };
+        let Some(length) = up_to(&rest[mark..], &rest[..mark]) else { return Advance::Unsure };
         let inside = &rest[mark..mark + length];
         let prefix = self.code[..self.at].rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
         let is_formatted = prefix.is_some_and(|prefix| prefix.len() <= 2 && prefix.contains(['f', 'F', 't', 'T']));
@@ -119,7 +122,7 @@ impl<'a> Scan<'a> {
         if holds_code {
             // Where a brace is open a quote may be one of the code's within.
             if inside.matches('{').count() != inside.matches('}').count() {
-                return Step::Unsure;
+                return Advance::Unsure;
             }
             self.names.extend(words_of(inside).map(str::to_owned));
         }
@@ -127,37 +130,37 @@ impl<'a> Scan<'a> {
     }
 
     /// `#`: a comment, in most languages.
-    fn hash(&mut self, next: char) -> Step {
+    fn hash(&mut self, next: char) -> Advance {
         let stands_apart =
             self.at == 0 || self.code[..self.at].ends_with(|c: char| c.is_whitespace() || ";{}()".contains(c));
         match self.reader {
             // The length of something.
             Reader::Lua => self.pass(1, '#'),
-            Reader::Node => Step::Unsure,
+            Reader::Node => Advance::Unsure,
             Reader::Php if next == '[' => self.pass(1, '#'),
-            Reader::Perl if !stands_apart => Step::Unsure,
+            Reader::Perl if !stands_apart => Advance::Unsure,
             _ => self.comment(),
         }
     }
 
-    fn comment(&mut self) -> Step {
+    fn comment(&mut self) -> Advance {
         let line = self.rest().split('\n').next().unwrap_or_default();
         if self.reader == Reader::Php && line.contains("?>") {
-            return Step::Unsure;
+            return Advance::Unsure;
         }
         self.at += line.len();
-        Step::On
+        Advance::On
     }
 
     /// `/`: a comment, a regular expression or a division.
-    fn slash(&mut self, next: char) -> Step {
+    fn slash(&mut self, next: char) -> Advance {
         let rest = self.rest();
         match (self.reader, next) {
             (Reader::Node | Reader::Php, '/') => return self.comment(),
             (Reader::Node | Reader::Php, '*') => {
-                let Some(length) = rest[2..].find("*/") else { return Step::Unsure };
+                let Some(length) = rest[2..].find("*/") else { return Advance::Unsure };
                 self.at += 2 + length + 2;
-                return Step::On;
+                return Advance::On;
             }
             (Reader::Php, _) => return self.pass(1, '/'),
             _ => {}
@@ -172,39 +175,39 @@ impl<'a> Scan<'a> {
         };
         if !is_regex {
             let is_division = !rest[1..].contains('/');
-            return if is_division { self.pass(1, '/') } else { Step::Unsure };
+            return if is_division { self.pass(1, '/') } else { Advance::Unsure };
         }
         let length = match self.reader {
             Reader::Node => up_to_slash(&rest[1..]),
             _ => up_to(&rest[1..], "/"),
         };
-        let Some(length) = length.filter(|length| !rest[1..=*length].contains('\n')) else { return Step::Unsure };
+        let Some(length) = length.filter(|length| !rest[1..=*length].contains('\n')) else { return Advance::Unsure };
         if holds_code(&rest[1..=length]) {
-            return Step::Unsure;
+            return Advance::Unsure;
         }
         let flags = rest[length + 2..].chars().take_while(char::is_ascii_alphabetic).count();
         self.pass(length + 2 + flags, ')')
     }
 
     /// `<`: a file that is read, or the beginning of a text of several lines.
-    fn less(&mut self, next: char) -> Step {
+    fn less(&mut self, next: char) -> Advance {
         let rest = self.rest();
         let begins_text = |from: usize| rest[from..].starts_with(|c: char| c.is_alphabetic() || "_\"'~-`".contains(c));
         match self.reader {
             Reader::Perl if !"=<".contains(next) => {
                 match ["<>", "<STDIN>", "< "].iter().any(|known| rest.starts_with(known)) {
                     true => self.pass(1, '<'),
-                    false => Step::Runs,
+                    false => Advance::Runs,
                 }
             }
-            Reader::Perl | Reader::Ruby if next == '<' && begins_text(2) => Step::Unsure,
-            Reader::Php if rest.starts_with("<<<") => Step::Unsure,
-            Reader::Node if rest.starts_with("<!--") => Step::Unsure,
+            Reader::Perl | Reader::Ruby if next == '<' && begins_text(2) => Advance::Unsure,
+            Reader::Php if rest.starts_with("<<<") => Advance::Unsure,
+            Reader::Node if rest.starts_with("<!--") => Advance::Unsure,
             _ => self.pass(1, '<'),
         }
     }
 
-    fn name(&mut self) -> Step {
+    fn name(&mut self) -> Advance {
         let rest = self.rest();
         let length = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum();
         let (name, behind) = rest.split_at(length);
@@ -215,7 +218,7 @@ impl<'a> Scan<'a> {
         if self.reader == Reader::Perl {
             // `a'b` is an old way to write `a::b`.
             if behind.starts_with('\'') && behind[1..].starts_with(|c: char| c.is_alphabetic() || c == '_') {
-                return Step::Unsure;
+                return Advance::Unsure;
             }
             let is_key = self.before == '{' && after.starts_with('}') || after.starts_with("=>");
             if !has_sigil
@@ -236,7 +239,7 @@ impl<'a> Scan<'a> {
         self.at += length;
         if is_prefix || (is_variable && !after.starts_with('(') && !after.starts_with("->")) {
             (self.before, self.word) = ('a', "");
-            return Step::On;
+            return Advance::On;
         }
         let sets = after.starts_with('=') && !after.starts_with("==") && self.before != '.';
         let declares = ["for", "def", "function", "const", "let", "var", "as", "lambda", "local"];
@@ -245,17 +248,17 @@ impl<'a> Scan<'a> {
         }
         self.names.push(name.to_owned());
         (self.before, self.word) = ('a', name);
-        Step::On
+        Advance::On
     }
 
     /// `q`, `m`, `s` and their kind in Perl: texts and expressions between characters of one's choice.
-    fn quoting(&mut self, operator: &str, behind: &str) -> Option<Step> {
+    fn quoting(&mut self, operator: &str, behind: &str) -> Option<Advance> {
         let parts = match operator {
             "q" | "qq" | "qw" | "m" | "qr" => 1,
             "s" | "tr" | "y" => 2,
             "qx" => {
                 self.names.push("qx()".to_owned());
-                return Some(Step::Unsure);
+                return Some(Advance::Unsure);
             }
             _ => return None,
         };
@@ -263,7 +266,7 @@ impl<'a> Scan<'a> {
         let mut rest = behind.trim_start();
         let opening = rest.chars().next()?;
         if ",;)=".contains(opening) || opening.is_alphanumeric() || (opening == '#' && gap > 0) {
-            return Some(Step::Unsure);
+            return Some(Advance::Unsure);
         }
         let mark = opening.to_string();
         let mut sections = Vec::new();
@@ -273,13 +276,13 @@ impl<'a> Scan<'a> {
                     rest = rest.trim_start();
                     let opening = rest.chars().next()?;
                     let Some(length) = closing(opening).and_then(|closing| nested(&rest[1..], opening, closing)) else {
-                        return Some(Step::Unsure);
+                        return Some(Advance::Unsure);
                     };
                     (&rest[1..=length], &rest[length + 2..])
                 }
                 None => {
                     let text = if part == 0 { &rest[mark.len()..] } else { rest };
-                    let Some(length) = up_to(text, &mark) else { return Some(Step::Unsure) };
+                    let Some(length) = up_to(text, &mark) else { return Some(Advance::Unsure) };
                     (&text[..length], &text[length + mark.len()..])
                 }
             };
@@ -301,11 +304,11 @@ impl<'a> Scan<'a> {
         let flags = if matches!(operator, "q" | "qq" | "qw") { 0 } else { flags.len() };
         self.at = self.code.len() - rest.len() + flags;
         (self.before, self.word) = (')', "");
-        Some(Step::On)
+        Some(Advance::On)
     }
 }
 
-/// Whether a name loads a file that is named by more than a text as it stands.
+/// Returns whether a name loads a file that is named by more than a text as it stands.
 fn loads_by_value(reader: Reader, name: &str, after: &str) -> bool {
     let argument = after.strip_prefix('(').map_or(after, str::trim_start);
     let is_text = argument.starts_with(['"', '\'']);
@@ -319,12 +322,12 @@ fn loads_by_value(reader: Reader, name: &str, after: &str) -> bool {
     }
 }
 
-/// Whether a text or an expression has code in it that is run.
+/// Returns whether a text or an expression has code in it that is run.
 fn holds_code(text: &str) -> bool {
     ["@{", "${", "#{", "(?{", "(??{"].iter().any(|mark| text.contains(mark))
 }
 
-/// How far it is to `mark`, which no backslash stands before.
+/// Returns the distance to `mark`, which no backslash stands before.
 fn up_to(text: &str, mark: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -339,7 +342,7 @@ fn up_to(text: &str, mark: &str) -> Option<usize> {
     None
 }
 
-/// How far it is to the end of a regular expression of JavaScript: within a set a slash ends nothing.
+/// Returns the distance to the end of a regular expression of JavaScript: within a set a slash ends nothing.
 fn up_to_slash(text: &str) -> Option<usize> {
     let mut in_set = false;
     let mut chars = text.char_indices();
@@ -365,7 +368,7 @@ fn closing(opening: char) -> Option<char> {
     })
 }
 
-/// How far it is to `closing`, with pairs of both within.
+/// Returns the distance to `closing`, with pairs of both within.
 fn nested(text: &str, opening: char, closing: char) -> Option<usize> {
     let mut depth = 0;
     let mut chars = text.char_indices();

@@ -341,7 +341,7 @@ fn looks_like_file(word: &Word) -> bool {
     }
 }
 
-/// Whether an option of `git config` says where or how to look; another one may make the last word a value.
+/// Returns whether an option of `git config` says where or how to look; another one may make the last word a value.
 fn is_known_to_config(option: &str) -> bool {
     const KNOWN: [&str; 17] = [
         "-f", "--file", "--blob", "--global", "--system", "--local", "--worktree", "--type", "--bool", "--int",

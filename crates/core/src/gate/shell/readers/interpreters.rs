@@ -438,7 +438,7 @@ fn imports_a_stranger(code: &str) -> bool {
     })
 }
 
-/// Whether what perl splits lines by is a text, or one pattern between slashes: it is put into the program as it is.
+/// Returns whether perl's separator is a text, or one pattern between slashes: it becomes a part of the program.
 fn is_plain_separator(pattern: &str) -> bool {
     let inside = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).unwrap_or(pattern);
     !inside.contains(['/', '"', '\'', '(', '{', '@', '$', '`', ';'])
@@ -561,7 +561,7 @@ fn calls_computed_names(code: &str, reader: Reader) -> bool {
     }
 }
 
-/// Whether Python code puts a folder among those that modules come from.
+/// Returns whether Python code puts a folder among those that modules come from.
 fn changes_where_modules_are(dense: &str) -> bool {
     dense.match_indices("sys.path").any(|(at, name)| {
         let rest = &dense[at + name.len()..];
@@ -570,7 +570,7 @@ fn changes_where_modules_are(dense: &str) -> bool {
     }) || dense.contains("fromsysimport")
 }
 
-/// Whether PHP code calls functions on a list by a name that is not the text of a harmless one.
+/// Returns whether PHP code calls functions on a list by a name that is not the text of a harmless one.
 fn maps_by_a_name(dense: &str) -> bool {
     dense.match_indices("array_map(").any(|(at, call)| {
         let rest = &dense[at + call.len()..];
@@ -580,7 +580,7 @@ fn maps_by_a_name(dense: &str) -> bool {
     })
 }
 
-/// Whether Python code puts a file over another by `replace`, which is harmless on a text.
+/// Returns whether Python code puts a file over another by `replace`, which is harmless on a text.
 fn replaces_files(code: &str) -> bool {
     let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     let is_on_paths = dense.contains("Path") || dense.contains("fromos") || code.contains("os as ");
@@ -601,7 +601,7 @@ fn is_perl_editing(code: &str) -> bool {
     })
 }
 
-/// Whether a name deletes, writes, sends or runs something, in one of the languages.
+/// Returns whether a name deletes, writes, sends or runs something, in one of the languages.
 pub(super) fn is_harmful(name: &str) -> bool {
     is_running(name) || LISTS[..3].iter().any(|list| list.contains(name))
 }

@@ -255,7 +255,7 @@ fn classify(text: &str) -> Statement {
     })
 }
 
-/// Whether a command that begins with a backslash writes, reads or runs something: `\g |sh`, `\gexec`, `\T file`.
+/// Returns whether a backslash command writes, reads or runs something: `\g |sh`, `\gexec`, `\T file`.
 fn runs_by_backslash(bare: &str) -> bool {
     bare.split('\\').skip(1).any(|rest| {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -84,8 +84,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a reference that is fetched is put over a branch or tag of one's own, whatever that holds. What is known of
-/// a remote's branches may be.
+/// Returns whether a fetched reference replaces a local branch or tag. A remote-tracking one may be replaced.
 fn overwrites_branch(reference: &Word) -> bool {
     let target = reference.text().strip_prefix('+').and_then(|text| text.split_once(':'));
     target.is_some_and(|(_, to)| !to.is_empty() && !to.starts_with("refs/remotes/"))

@@ -209,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What `kubectl` writes to, and asks of others though it only tries.
+    /// Reads `kubectl`: the places that it writes to, and the network that even a dry run uses.
     fn of_cluster(&mut self, call: Call<'_>) {
         // `kustomize -o folder`, while `-o` is how things are shown elsewhere.
         if call.args.operands.first().is_some_and(|verb| verb.known() == Some("kustomize")) {
