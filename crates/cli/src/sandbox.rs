@@ -26,6 +26,8 @@ pub struct Plan<'a> {
     pub home: &'a str,
     /// Our own home.
     pub runtime_home: &'a Path,
+    /// What of the workdir nobody may read.
+    pub deny_read: Vec<String>,
 }
 
 /// The sandbox of a run that was tried, and what was found.
@@ -52,6 +54,12 @@ pub fn tried(plan: &Plan<'_>, no_shell: bool) -> anyhow::Result<Tried> {
                 "`sandbox.mode` is `required`; `best` goes on with what this kernel has, `--no-shell` without commands",
             )
             .into());
+    }
+    if !plan.deny_read.is_empty() && !found.layers.has(Layer::Mounts) {
+        tell!(
+            "warning: `deny_read` holds for file tools only: commands can read what it names, because the sandbox has no \
+             layer `mounts` here"
+        );
     }
     let missing: Vec<Layer> = found.layers.absent.iter().map(|absent| absent.layer).collect();
     Ok(Tried { sandbox: Arc::new(sandbox.without(missing)), found: Some(found) })
@@ -128,6 +136,7 @@ fn sandbox(plan: &Plan<'_>) -> anyhow::Result<Sandbox> {
         read: paths("read", config.read.as_ref(), home.as_deref())?,
         write: paths("write", config.write.as_ref(), home.as_deref())?,
         home,
+        deny_read: plan.deny_read.clone(),
     };
     let left_out = layers(config.without.as_ref())?;
     let memory_bytes = config.memory_mb.as_ref().map(|set| set.value << 20);

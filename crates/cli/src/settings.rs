@@ -146,6 +146,8 @@ pub struct Settings {
     pub shell_allow: Vec<config::Setting<String>>,
     /// Rules about single commands that deny: the home's, then the project's.
     pub shell_deny: Vec<config::Setting<String>>,
+    /// What no agent may read: the home's, then the project's.
+    pub deny_read: Vec<config::Setting<String>>,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
     /// What is configured for the sandbox of commands.
@@ -411,6 +413,7 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         programs: config.programs.clone(),
         shell_allow: config.shell_allow.clone(),
         shell_deny: config.shell_deny.clone(),
+        deny_read: config.deny_read.clone(),
         learned,
         adapters: loaded.config.adapters,
         sandbox: loaded.config.sandbox,
@@ -501,6 +504,7 @@ impl Settings {
             programs: self.programs.iter().map(|program| program.value.clone()).collect(),
             shell_allow: self.shell_allow.iter().map(|rule| rule.value.clone()).collect(),
             shell_deny: self.shell_deny.iter().map(|rule| rule.value.clone()).collect(),
+            deny_read: self.deny_read.iter().map(|entry| entry.value.clone()).collect(),
             learned: match &self.learned {
                 Learned::Taken(taken) => Some(taken.options.clone()),
                 Learned::NotAsked | Learned::Missing(_) => None,

@@ -100,7 +100,8 @@ impl Sitting {
         let workdir = Path::new(&options.workdir);
         // Not the recorded places: the homes to be guarded are those of this machine now.
         let operators = settings::variable("HOME").unwrap_or_default();
-        let plan = Plan { config, workdir, home: &operators, runtime_home: home.root() };
+        let deny_read = options.deny_read.clone();
+        let plan = Plan { config, workdir, home: &operators, runtime_home: home.root(), deny_read };
         let Tried { sandbox, found } = sandbox::tried(&plan, options.no_shell)?;
         let tools = NativeTools::open(
             workdir,

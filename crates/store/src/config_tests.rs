@@ -41,7 +41,7 @@ fn a_mistake_is_told_with_its_place() {
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
              max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, shell_allow, \
-             shell_deny, detectors, adapters, sandbox, notify, roles",
+             shell_deny, deny_read, detectors, adapters, sandbox, notify, roles",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);
@@ -418,8 +418,8 @@ fn what_programs_do_is_taken_from_the_home_with_its_examples() {
 
 #[test]
 fn rules_about_commands_add_up_with_their_places() {
-    let own = "shell_allow = ['./check.sh **']\nshell_deny = ['git push **', 'npm publish **']\n";
-    let projects = "shell_allow = ['python tools/gen.py']\nshell_deny = ['make deploy']\n";
+    let own = "shell_allow = ['./check.sh **']\nshell_deny = ['git push **', 'npm publish **']\ndeny_read = ['.env']\n";
+    let projects = "shell_allow = ['python tools/gen.py']\nshell_deny = ['make deploy']\ndeny_read = ['keys/']\n";
     let (_temp, home, project) = folders(Some(own), Some(projects));
     let told = |rules: &[Setting<String>]| -> Vec<(String, usize)> {
         rules.iter().map(|rule| (rule.value.clone(), rule.from.line)).collect()
@@ -431,6 +431,7 @@ fn rules_about_commands_add_up_with_their_places() {
     assert_eq!(told(&config.shell_allow), [("./check.sh **".to_owned(), 1), ("python tools/gen.py".to_owned(), 1)]);
     let denied = [("git push **".to_owned(), 2), ("npm publish **".to_owned(), 2), ("make deploy".to_owned(), 2)];
     assert_eq!(told(&config.shell_deny), denied);
+    assert_eq!(told(&config.deny_read), [(".env".to_owned(), 3), ("keys/".to_owned(), 3)]);
 
     for (text, why) in [
         ("shell_allow = 'make'\n", "a list of commands"),
@@ -439,6 +440,9 @@ fn rules_about_commands_add_up_with_their_places() {
         ("shell_allow = ['**']\n", "begins with a wildcard"),
         ("shell_deny = ['git ** push']\n", "`**` before its end"),
         ("shell_deny = ['git \\'push']\n", "config.toml:1:"),
+        ("deny_read = '.env'\n", "a list of paths and patterns"),
+        ("deny_read = ['/etc/passwd']\n", "no path or pattern of paths in the working folder"),
+        ("deny_read = ['**']\n", "no path or pattern of paths in the working folder"),
     ] {
         let (_temp, home, _) = folders(Some(text), None);
         let error = load(&home, None).expect_err(text).to_string();

@@ -47,7 +47,7 @@ struct Args {
     /// Try the lines of this file instead, each a JSON string on a line of its own
     #[arg(long, value_name = "FILE")]
     given: Option<PathBuf>,
-    /// Print the lines and what the reader says of them, and run none
+    /// Print the lines, what the reader says of them and what would be kept before those that would run, and run none
     #[arg(long)]
     print: bool,
     /// Try whether every act that is planted takes a canary; otherwise nothing would be found
@@ -102,12 +102,19 @@ fn given(path: &Path) -> Result<Vec<String>> {
 }
 
 fn print(args: &Args) -> Result<bool> {
+    let given = args.given.as_deref().map(given).transpose()?;
     let mutator = mutate::Mutator::new()?;
     let judge = judge::Judge::new(Path::new("/place"));
-    for index in args.from..args.from + args.lines {
-        let line = mutator.line(args.seed, index);
+    let lines = given.as_ref().map_or(args.lines, |given| given.len() as u64);
+    for index in args.from..args.from + lines {
+        let line = match &given {
+            None => mutator.line(args.seed, index),
+            Some(given) => given[usize::try_from(index - args.from)?].clone(),
+        };
         for (shell, dialect) in judge::SHELLS {
-            println!("{index} {} {:?} {line:?}", shell.program(), judge.reading(&line, dialect).verdict());
+            let (verdict, program) = (judge.reading(&line, dialect).verdict(), shell.program());
+            let kept = judge.trial(&line, (shell, dialect)).map(|trial| trial.kept);
+            println!("{index} {program} {verdict:?} {kept:?} {line:?}");
         }
     }
     Ok(true)

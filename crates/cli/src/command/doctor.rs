@@ -187,7 +187,12 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
         let names: Vec<&str> = program.value.names.iter().collect();
         rows.push(setting(&format!("programs.{number}"), &names.join(" "), &program.from.to_string()));
     }
-    for (key, rules) in [("shell_allow", &settings.shell_allow), ("shell_deny", &settings.shell_deny)] {
+    let rules = [
+        ("shell_allow", &settings.shell_allow),
+        ("shell_deny", &settings.shell_deny),
+        ("deny_read", &settings.deny_read),
+    ];
+    for (key, rules) in rules {
         let numbered = (1..).zip(rules);
         rows.extend(
             numbered.map(|(number, rule)| setting(&format!("{key}.{number}"), &rule.value, &rule.from.to_string())),
@@ -332,6 +337,7 @@ fn sandboxed(settings: &Settings) -> anyhow::Result<(Check, Vec<String>, Option<
         workdir: &settings.workdir.value,
         home: &settings.home,
         runtime_home: Path::new(&settings.runtime_home),
+        deny_read: settings.deny_read.iter().map(|entry| entry.value.clone()).collect(),
     };
     let sandbox::Found { test: found, home, caches } = sandbox::found(&plan)?;
     let detail = match mode {

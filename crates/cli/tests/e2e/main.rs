@@ -8,6 +8,7 @@ mod anthropic;
 mod attacks;
 mod crew;
 mod decide;
+mod deny_read;
 mod example_over_apis;
 mod exit_codes;
 mod first_run;

@@ -36,6 +36,7 @@ struct Input {
     programs: Option<Vec<shell::ProgramEntry>>,
     shell_allow: Option<Vec<String>>,
     shell_deny: Option<Vec<String>>,
+    deny_read: Option<Vec<String>>,
     #[serde(default)]
     scope: Value,
     #[serde(default)]
@@ -43,7 +44,7 @@ struct Input {
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// missing_walls?, resolved?, role?, places?, grants?, programs?, shell_allow?, shell_deny?, scope?, scope_locked?}` and
+/// missing_walls?, resolved?, role?, places?, grants?, programs?, shell_allow?, shell_deny?, deny_read?, scope?, scope_locked?}` and
 /// gives `{decision, required, missing, layer, reason, would_allow, grants, findings}`.
 ///
 /// `resolved` lists the paths of the call that really are elsewhere, `{path, place, known_as?}`.
@@ -63,6 +64,7 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let rules = shell::RuleTexts {
         allow: input.shell_allow.as_deref().unwrap_or_default(),
         deny: input.shell_deny.as_deref().unwrap_or_default(),
+        deny_read: input.deny_read.as_deref().unwrap_or_default(),
     };
     let programs = shell::decide::table(input.programs.as_deref(), rules)?;
     let call = ToolCall {

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::authorization;
-use super::category::{Category, GIT_WRITE, MCP_TOOL, SHELL_EXEC};
+use super::category::{Category, FILESYSTEM_READ, GIT_WRITE, MCP_TOOL, SHELL_EXEC};
 use super::effect::{Act, Effect, UNKNOWN, Verdict};
 use super::grant::{Grant, Lasts};
 use super::places::Places;
@@ -316,14 +316,19 @@ fn without_shell(request: &Request<'_>, required: &[Category]) -> Option<Finding
     })
 }
 
-/// A command that a rule of the operator's denies, in whatever part of the call.
+/// A command that a rule of the operator's denies, in whatever part of the call, or a file that nobody may read.
 fn by_rule(effect: &Effect) -> Option<Finding> {
     let Act::Denied { rule } = &effect.act else { return None };
+    let reads = effect.category.as_str() == FILESYSTEM_READ;
     Some(Finding {
         answer: Answer::Refuse,
         layer: Layer::Call,
         matched: matched(effect),
-        reason: format!("the rule `{rule}` in `shell_deny` denies this command"),
+        reason: if reads {
+            format!("`{rule}` in `deny_read` keeps this from being read")
+        } else {
+            format!("the rule `{rule}` in `shell_deny` denies this command")
+        },
         missing: Vec::new(),
         would_allow: Some("a configuration without that rule".to_owned()),
     })

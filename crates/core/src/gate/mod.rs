@@ -9,7 +9,8 @@
 //!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
 //! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs,
-//! `resolved.rs` what it needs by where its paths really are; `walls.rs` asks where the sandbox is not whole.
+//! `resolved.rs` what it needs by where its paths really are; `deny_read.rs` has
+//! what nobody may read; `walls.rs` asks where the sandbox is not whole.
 //! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
 
 pub mod authorization;
@@ -17,6 +18,7 @@ pub mod category;
 pub mod custody;
 mod decide;
 mod decision;
+pub mod deny_read;
 pub mod effect;
 mod effects;
 pub mod grant;

@@ -6,7 +6,9 @@
 
 use serde_json::Value;
 
-use super::effect::{Act, Effect};
+use super::category::{Category, FILESYSTEM_READ};
+use super::deny_read::DenyRead;
+use super::effect::{Act, Effect, Verdict};
 use super::effects::{effects_of, written};
 use super::places::Places;
 use super::shell::Programs;
@@ -31,6 +33,7 @@ pub fn named_paths(tool: &str, args: &Value) -> Vec<String> {
 #[must_use]
 pub fn effects_of_call(call: &ToolCall, places: &Places, programs: &Programs) -> Vec<Effect> {
     let mut effects = effects_of(&call.name, &call.args, places, programs);
+    effects.extend(denied_reads(call, places, programs.deny_read()));
     for resolved in &call.resolved {
         for name in std::iter::once(&resolved.place).chain(&resolved.known_as) {
             let reached = reached(call, resolved, name, places, programs, &effects);
@@ -42,6 +45,32 @@ pub fn effects_of_call(call: &ToolCall, places: &Places, programs: &Programs) ->
         }
     }
     effects
+}
+
+/// What `call` would read of what nobody may: by the paths that it names, and by where they really are. A patch shows
+/// what it doesn't fit, so it reads.
+fn denied_reads(call: &ToolCall, places: &Places, denied: &DenyRead) -> Vec<Effect> {
+    if denied.is_empty() || !matches!(call.name.as_str(), "read_file" | "list_dir" | "apply_patch") {
+        return Vec::new();
+    }
+    let named = named_paths(&call.name, &call.args).into_iter().map(|path| {
+        let plain = places.plain(".", &path);
+        (path, plain)
+    });
+    let reached = call.resolved.iter().flat_map(|resolved| {
+        let names = std::iter::once(&resolved.place).chain(&resolved.known_as);
+        names.map(|name| (format!("{}, which is {name}", resolved.path), name.clone()))
+    });
+    let effect = |(matched, path): (String, String)| {
+        denied.entry(&path).map(|entry| Effect {
+            verdict: Verdict::Destructive,
+            category: Category::new(FILESYSTEM_READ),
+            act: Act::Denied { rule: entry.to_owned() },
+            matched,
+            reason: "nobody may read it".to_owned(),
+        })
+    };
+    named.chain(reached).filter_map(effect).collect()
 }
 
 /// What `call` does at `name`, where it gets by the path `resolved`.
@@ -147,6 +176,34 @@ mod tests {
         check(&call("write_file", write("w/ci.yml"), &ci), &["ci_modify"], None);
         let delete = json!({"diff": "--- a/g/config\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"});
         check(&call("apply_patch", delete, &through), &["git_write", "filesystem_delete"], Some(".git/config"));
+    }
+
+    #[test]
+    fn what_nobody_may_read_is_denied_by_where_it_is() {
+        let texts = [".env".to_owned(), "keys/".to_owned()];
+        let rules = crate::gate::shell::RuleTexts { deny_read: &texts, ..Default::default() };
+        let programs = Programs::recorded(&[], rules);
+        let read = |path: &str| json!({"path": path});
+        let patch = json!({"diff": PATCH.replace("g/config", ".env")});
+        for (call, expected) in [
+            (call("read_file", read(".env"), &[]), Some(".env")),
+            (call("read_file", read("/workdir/src/../.env"), &[]), Some(".env")),
+            (call("read_file", read("l"), &[("l", ".env", None)]), Some(".env")),
+            (call("read_file", read("l"), &[("l", "store/a", Some("keys/a"))]), Some("keys/")),
+            (call("list_dir", read("keys"), &[]), Some("keys/")),
+            (call("apply_patch", patch, &[]), Some(".env")),
+            (call("read_file", read(".envrc"), &[]), None),
+            (call("list_dir", read("."), &[]), None),
+            (call("write_file", read(".env"), &[]), None),
+            (call("read_file", read("l"), &[("l", "src/a", None)]), None),
+        ] {
+            let effects = effects_of_call(&call, &Places::default(), &programs);
+            let denied = effects.iter().find_map(|effect| match &effect.act {
+                Act::Denied { rule } => Some(rule.as_str()),
+                _ => None,
+            });
+            assert_eq!(denied, expected, "{call:?}");
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn read(entry: &str) -> (&str, bool) {
 }
 
 /// Whether a pattern stands for itself alone.
-fn is_literal(text: &str) -> bool {
+pub(super) fn is_literal(text: &str) -> bool {
     !text.contains(['*', '?', '[', ']', '{', '}', '\\'])
 }
 

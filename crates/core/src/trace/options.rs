@@ -113,6 +113,9 @@ pub struct RunOptions {
     /// Rules about single commands that deny.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shell_deny: Vec<String>,
+    /// Paths and patterns of what no agent may read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny_read: Vec<String>,
     /// Detectors that are not at their default: name and sensitivity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub detectors: BTreeMap<String, String>,
@@ -181,7 +184,7 @@ impl RunOptions {
     /// The rules about single commands.
     #[must_use]
     pub fn command_rules(&self) -> RuleTexts<'_> {
-        RuleTexts { allow: &self.shell_allow, deny: &self.shell_deny }
+        RuleTexts { allow: &self.shell_allow, deny: &self.shell_deny, deny_read: &self.deny_read }
     }
 
     /// The agents of the run: its own first, then those to fall back on, then those of single roles. Their places are

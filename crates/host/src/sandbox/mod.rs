@@ -26,6 +26,7 @@ mod settings;
 mod settings_copy;
 mod scratch;
 mod self_test;
+mod unread;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]

@@ -65,6 +65,8 @@ pub struct Places {
     pub read: Vec<PathBuf>,
     /// What else may be changed: the operator's setting.
     pub write: Vec<PathBuf>,
+    /// What of the workdir nobody may read: the entries of `deny_read`.
+    pub deny_read: Vec<String>,
 }
 
 impl Places {

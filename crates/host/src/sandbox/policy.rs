@@ -26,6 +26,9 @@ pub struct Policy {
     pub caches: Vec<Cache>,
     /// What it must not see, wherever that lies.
     pub hidden: Vec<PathBuf>,
+    /// What of that is hidden because `deny_read` names it.
+    #[serde(default)]
+    pub unread: Vec<PathBuf>,
     /// Copies that it sees in the place of files which hold credentials beside settings.
     pub copies: Vec<SettingsCopy>,
     /// What it must not change, though it lies in what it may change.

@@ -153,6 +153,12 @@ impl Surroundings<'_> {
         let is_cache = self.policy.caches.iter().any(|cache| path.starts_with(&cache.at));
         let is_changeable = is_below(&self.policy.write) || is_temporary || is_cache;
         let is_held = |held: &[PathBuf]| held.iter().any(|held| path.starts_with(held) || held.starts_with(path));
+        if is_below(&self.policy.unread) || (refusal == Refusal::Busy && is_held(&self.policy.unread)) {
+            return Some(format!(
+                "`deny_read` in the operator's configuration keeps {shown} from commands, or something in it: nobody \
+                 may read it, and a command can't change or move it either."
+            ));
+        }
         if refusal != Refusal::Absent && is_below(&self.policy.write) {
             if is_below(&self.policy.protected) || (refusal == Refusal::Busy && is_held(&self.policy.protected)) {
                 return Some(format!(
@@ -292,7 +298,8 @@ mod tests {
             network,
             read: paths(&["/usr", "/home/ann/.cargo/bin"]),
             write: paths(&["/home/ann/work"]),
-            hidden: paths(&["/home/ann/.ssh"]),
+            hidden: paths(&["/home/ann/.ssh", "/home/ann/work/keys/a"]),
+            unread: paths(&["/home/ann/work/keys/a"]),
             caches: Vec::new(),
             copies: Vec::new(),
             protected: paths(&["/home/ann/work/.git/hooks", "/home/ann/work/.git/config"]),
@@ -327,6 +334,8 @@ mod tests {
             ("bash: ~/x: Read-only file system", "`sandbox.write`"),
             ("bash: ../x: Read-only file system", "which `/home/ann/x` is"),
             ("cat: /home/ann/.ssh/id: Permission denied", "list of places that hold credentials"),
+            ("bash: /home/ann/work/keys/a: Read-only file system", "`deny_read`"),
+            ("mv: cannot move '/home/ann/work/keys' to 'k': Device or resource busy", "`deny_read`"),
             ("cat: /home/ann/letters: No such file or directory", "`sandbox.read`"),
             ("cat: /home/ann//letters: No such file or directory", "`sandbox.read`"),
             ("cat: /home/ann/work/a: No such file or directory", ""),

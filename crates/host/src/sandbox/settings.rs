@@ -17,6 +17,7 @@ use super::refusals::{self, Surroundings};
 use super::repository::{MODULES_MAX, Repository};
 use super::scratch::Scratch;
 use super::settings_copy::{self, SettingsCopy};
+use super::unread::unread;
 use super::watch::{Finding, Watch};
 use crate::custody::{Confined, Confinement};
 
@@ -184,7 +185,8 @@ impl Sandbox {
     pub(super) fn policy_for(&self, places: &Places, network: Network) -> io::Result<Policy> {
         let workdir = fs::canonicalize(&places.workdir)?;
         let repository = self.repository(&workdir);
-        Ok(self.policy_of(places, &repository, network, fs::canonicalize(self.scratch.path())?))
+        let unread = unread(&workdir, &places.deny_read)?;
+        Ok(self.policy_of(places, (&repository, unread), network, fs::canonicalize(self.scratch.path())?))
     }
 
     /// The repository of `workdir` with the submodules that have their folder in it.
@@ -201,9 +203,19 @@ impl Sandbox {
         repository
     }
 
-    fn policy_of(&self, places: &Places, repository: &Repository, network: Network, scratch: PathBuf) -> Policy {
+    fn policy_of(
+        &self,
+        places: &Places,
+        (repository, unread): (&Repository, Vec<PathBuf>),
+        network: Network,
+        scratch: PathBuf,
+    ) -> Policy {
         let wanted = self.settings.layers.iter().copied();
-        let hidden = places.hidden();
+        let mut hidden = places.hidden();
+        hidden.extend(unread.iter().cloned());
+        // A folder that was moved would have another name, under which nothing is hidden.
+        let folders = unread.iter().filter_map(|path| path.parent()).map(Path::to_owned);
+        let kept_in_place = repository.kept_in_place.iter().cloned().chain(folders).collect();
         // What the operator named is shown as it is.
         let copies = self.copies.iter().filter(|copy| hidden.contains(&copy.at)).cloned().collect();
         let write = places.writable(repository);
@@ -226,9 +238,10 @@ impl Sandbox {
             write,
             caches,
             hidden,
+            unread,
             copies,
             protected: repository.protected.clone(),
-            kept_in_place: repository.kept_in_place.clone(),
+            kept_in_place,
             scratch,
             limits: self.settings.limits,
         }
@@ -251,7 +264,8 @@ impl Sandbox {
                 let number = self.commands.fetch_add(1, Ordering::Relaxed);
                 let watch = Watch::of(&workdir, &repository, (&self.links, &self.walked), aside);
                 let watch = watch.kept(&scratch, number)?;
-                let policy = self.policy_of(&self.places, &repository, network, scratch);
+                let unread = unread(&workdir, &self.places.deny_read)?;
+                let policy = self.policy_of(&self.places, (&repository, unread), network, scratch);
                 Confinement::Sandbox(Box::new(Confined { watch, ..self.confined(policy) }))
             }
         })

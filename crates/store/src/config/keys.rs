@@ -17,7 +17,7 @@ use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
     "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "shell_allow",
-    "shell_deny", "detectors", "adapters", "sandbox", "notify", "roles",
+    "shell_deny", "deny_read", "detectors", "adapters", "sandbox", "notify", "roles",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -65,6 +65,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
             "programs" => config.programs = programs::read(&key)?,
             "shell_allow" => config.shell_allow = programs::rules(&key)?,
             "shell_deny" => config.shell_deny = programs::rules(&key)?,
+            "deny_read" => config.deny_read = programs::deny_read(&key)?,
             "adapters" => config.adapters = adapters::read(&key)?,
             "sandbox" => config.sandbox = sandbox::read(&key)?,
             "roles" => config.roles = roles::read(&key)?,

@@ -86,6 +86,8 @@ pub struct Config {
     pub shell_allow: Vec<Setting<String>>,
     /// Rules about single commands that deny: the home's, then the project's.
     pub shell_deny: Vec<Setting<String>>,
+    /// What no agent may read: the home's, then the project's.
+    pub deny_read: Vec<Setting<String>>,
     /// What is set for single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     /// What is set for the sandbox of commands.
@@ -144,6 +146,7 @@ impl Config {
         // Rules are each about other commands.
         let shell_allow = other.shell_allow.into_iter().chain(self.shell_allow).collect();
         let shell_deny = other.shell_deny.into_iter().chain(self.shell_deny).collect();
+        let deny_read = other.deny_read.into_iter().chain(self.deny_read).collect();
         let mut detectors = other.detectors;
         detectors.extend(self.detectors);
         // A role is one definition: nothing of another is mixed into it.
@@ -175,6 +178,7 @@ impl Config {
             hooks,
             shell_allow,
             shell_deny,
+            deny_read,
             adapters,
             roles,
             // Only the home's has these.
@@ -368,6 +372,9 @@ impl ConfigError {
             Self::Trust(error) => error.hint(),
             Self::BadProgram { .. } => {
                 Some("`adjutant decide shell` shows what a line does; the fields are in docs/gate-shell.md".to_owned())
+            }
+            Self::BadRule { key, .. } if key == "deny_read" => {
+                Some("what an entry may be is in docs/tools.md, under \"What nobody may read\"".to_owned())
             }
             Self::BadRule { .. } => {
                 Some("what a rule may be is in docs/gate-shell.md, under \"Rules of your own\"".to_owned())

@@ -1,6 +1,7 @@
 //! What programs do, as an operator says it: `[[programs]]`, each an entry of the table that command lines are read by,
-//! and `shell_allow` and `shell_deny`, rules about single commands.
+//! and `shell_allow` and `shell_deny`, rules about single commands; `deny_read` is what no agent may read.
 
+use adjutant_core::gate::deny_read::DenyRead;
 use adjutant_core::gate::shell::{CommandRule, ProgramEntry, Programs};
 use serde::Deserialize as _;
 use toml::Spanned;
@@ -42,4 +43,21 @@ pub(super) fn rules(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigErr
         Ok(text)
     };
     items.iter().map(rule).collect()
+}
+
+/// The paths and patterns that a key lists, each of which names something in a working folder.
+pub(super) fn deny_read(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
+    let expected = "a list of paths and patterns in the working folder, such as `.env`, `**/*.pem` or `secrets/`";
+    let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
+    let entry = |item: &Spanned<DeValue<'_>>| {
+        let key = Key { file: key.file, name: key.name, value: item };
+        let text = key.text(expected)?;
+        DenyRead::parse(std::slice::from_ref(&text.value)).map_err(|error| ConfigError::BadRule {
+            at: text.from.clone(),
+            key: key.name.to_owned(),
+            why: error.to_string(),
+        })?;
+        Ok(text)
+    };
+    items.iter().map(entry).collect()
 }

@@ -9,12 +9,15 @@ const MILDER_BYTES_MIN: usize = 4;
 /// What follows a program's name.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
-    /// Options with their values: `-o`, `--output`. Those written in one, as in `-xdf`, stand apart.
+    /// Options with their values: `-o`, `--output`. Those written in one, as in `-xdf`, stand apart. A program that
+    /// takes whole names behind one dash takes them behind two as well, so that they stand in both spellings.
     pub options: Vec<(String, Option<Value<'a>>)>,
     /// All that are no options.
     pub operands: Vec<&'a Word>,
     /// Whether a word may be any option, or several.
     pub is_unsure: bool,
+    /// Whether that is one with a dash and a part that isn't known.
+    pub is_half_known: bool,
     /// Where the command begins that the program runs, if it runs one: the index into all arguments.
     pub command_at: Option<usize>,
 }
@@ -55,6 +58,11 @@ impl<'a> Args<'a> {
                 if entry.runs_after.is_some() { is_one_of(option, &entry.valued) } else { entry.valued.has(option) };
             !entry.flags.has(option) && (is_valued || acting.iter().any(|acting| is_one_of(option, acting)))
         };
+        let spellings = |name: &str| {
+            let other = if entry.single_dash { other_dashes(name) } else { None };
+            std::iter::once(name.to_owned()).chain(other)
+        };
+        let takes_value = |option: &str| spellings(option).any(|spelling| takes_value(&spelling));
         let mut at = 0;
         while let Some(word) = words.get(at) {
             at += 1;
@@ -70,6 +78,8 @@ impl<'a> Args<'a> {
                 return args;
             }
             if !text.starts_with('-') || text.len() < 2 {
+                // What follows the dash may be any option.
+                args.note_half_known(word.is_half_an_option());
                 args.operands.push(word);
                 if entry.operands_end_options && entry.runs_after.is_none() {
                     args.operands.extend(words.get(at..).unwrap_or_default());
@@ -88,14 +98,14 @@ impl<'a> Args<'a> {
             if let Some((name, value)) =
                 text.split_once('=').filter(|(name, _)| name.starts_with("--") || entry.single_dash)
             {
-                args.options.push((name.to_owned(), Some(ending(value))));
+                args.options.extend(spellings(name).map(|name| (name, Some(ending(value)))));
             } else if text.starts_with("--") || entry.single_dash || takes_value(text) || entry.flags.has(text) {
-                args.is_unsure |= !is_known;
+                args.note_half_known(!is_known);
                 let value = if may_take(text) { next } else { None };
                 at += usize::from(value.is_some());
-                args.options.push((text.to_owned(), value));
+                args.options.extend(spellings(text).map(|name| (name, value)));
             } else {
-                args.is_unsure |= !is_known;
+                args.note_half_known(!is_known);
                 for (index, letter) in text[1..].char_indices() {
                     let option = format!("-{letter}");
                     let is_last = text.len() == 1 + index + letter.len_utf8();
@@ -113,6 +123,11 @@ impl<'a> Args<'a> {
             }
         }
         args
+    }
+
+    fn note_half_known(&mut self, is_half_known: bool) {
+        self.is_half_known |= is_half_known;
+        self.is_unsure |= is_half_known;
     }
 
     /// Whether one of `wanted` is there, or a long option that is short for one. What makes a call milder
@@ -165,6 +180,15 @@ impl<'a> Args<'a> {
     pub(super) fn any(&self, wanted: &[&str]) -> bool {
         self.options.iter().any(|(given, _)| wanted.iter().any(|wanted| is_short_for(given, wanted)))
     }
+}
+
+/// Returns an option of several letters with two dashes for one, or one for two. Go's `flag`, OpenSSL and LLVM take
+/// either.
+fn other_dashes(option: &str) -> Option<String> {
+    let name = option.trim_start_matches('-');
+    let is_double = option.starts_with("--");
+    let is_name = name.len() > 1 || (is_double && !name.is_empty());
+    is_name.then(|| if is_double { format!("-{name}") } else { format!("--{name}") })
 }
 
 /// Whether the option `given` is one of `wanted`, or a long option that is short for one.
@@ -223,6 +247,7 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
             break;
         }
         if !text.starts_with('-') || text.len() < 2 {
+            leading.is_unsure |= word.is_half_an_option();
             break;
         }
         leading.at += 1;

@@ -17,13 +17,18 @@ pub(super) enum Clue {
     Module,
     /// Python code that may import a file of the working folder.
     Import,
+    /// A file that a redirection opens without emptying it.
+    Opened,
+    /// Something that is written to the place of a descriptor: `/dev/stdin`, `/dev/fd/3`.
+    Descriptor,
 }
 
 /// Halves that run together, and what that is.
-const PAIRS: [(Clue, Clue, &str); 3] = [
+const PAIRS: [(Clue, Clue, &str); 4] = [
     (Clue::Index, Clue::Expression, "an expression over values that may hold commands"),
     (Clue::Pipe, Clue::UnknownFile, "opens what may be a command instead of a file"),
     (Clue::Module, Clue::Import, "runs code that may import a file that the line writes"),
+    (Clue::Opened, Clue::Descriptor, "writes to a descriptor, and so to a file that the line opens"),
 ];
 
 /// All that were found, in no order: which text comes to which reader, and when, can't be told.

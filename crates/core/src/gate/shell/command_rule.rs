@@ -14,6 +14,7 @@ use super::expand::Word;
 use super::programs::ProgramEntry;
 use super::walk::Walk;
 use crate::gate::category::SHELL_EXEC;
+use crate::gate::deny_read::{BadEntry, DenyRead};
 use crate::gate::effect::{Act, Verdict};
 
 /// Any words, or none.
@@ -43,6 +44,9 @@ pub enum BadCommandRule {
     /// `**` stands where something follows it.
     #[error("`{0}` has `**` before its end: `**` stands for all that follows")]
     RestInside(String),
+    /// An entry of `deny_read` can't be used.
+    #[error("`deny_read`: {0}")]
+    DenyRead(BadEntry),
 }
 
 impl CommandRule {
@@ -118,15 +122,17 @@ impl CommandRule {
 }
 
 /// The rules of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CommandRules {
     pub allow: Vec<CommandRule>,
     pub deny: Vec<CommandRule>,
+    /// What no agent may read, whatever tool it reads with.
+    pub deny_read: DenyRead,
 }
 
 impl CommandRules {
     pub(super) fn is_empty(&self) -> bool {
-        self.allow.is_empty() && self.deny.is_empty()
+        self.allow.is_empty() && self.deny.is_empty() && self.deny_read.is_empty()
     }
 }
 
@@ -221,6 +227,8 @@ pub struct RuleTexts<'a> {
     pub allow: &'a [String],
     /// Those of `shell_deny`.
     pub deny: &'a [String],
+    /// The entries of `deny_read`.
+    pub deny_read: &'a [String],
 }
 
 impl RuleTexts<'_> {
@@ -231,7 +239,8 @@ impl RuleTexts<'_> {
     /// The first that can't be used.
     pub(super) fn read(self) -> Result<CommandRules, BadCommandRule> {
         let read = |texts: &[String]| texts.iter().map(|text| CommandRule::parse(text)).collect::<Result<_, _>>();
-        Ok(CommandRules { allow: read(self.allow)?, deny: read(self.deny)? })
+        let deny_read = DenyRead::parse(self.deny_read).map_err(BadCommandRule::DenyRead)?;
+        Ok(CommandRules { allow: read(self.allow)?, deny: read(self.deny)?, deny_read })
     }
 
     /// All rules that a run has on record.
@@ -239,6 +248,7 @@ impl RuleTexts<'_> {
         CommandRules {
             allow: self.allow.iter().filter_map(|text| CommandRule::parse(text).ok()).collect(),
             deny: self.deny.iter().map(|text| CommandRule::recorded(text)).collect(),
+            deny_read: DenyRead::recorded(self.deny_read),
         }
     }
 }

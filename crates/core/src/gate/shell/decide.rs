@@ -35,6 +35,7 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let rules = RuleTexts {
         allow: input.shell_allow.as_deref().unwrap_or_default(),
         deny: input.shell_deny.as_deref().unwrap_or_default(),
+        deny_read: &[],
     };
     let programs = table(input.programs.as_deref(), rules)?;
     let reading = read(

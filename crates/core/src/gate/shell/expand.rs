@@ -5,6 +5,7 @@
 use super::Dialect;
 use super::clues::{Clue, is_pipe, may_be_index};
 use super::lexer;
+use super::paths::PROCESS;
 use super::walk::{Input, Walk};
 use super::word::{self, Piece, Quoted};
 
@@ -23,6 +24,8 @@ pub(super) struct Word {
     is_computed: bool,
     /// Whether it is what a command printed that names commits or branches.
     names_revision: bool,
+    /// Whether a dash follows its beginning, of which nothing is known.
+    goes_on_with_dash: bool,
 }
 
 impl Word {
@@ -46,6 +49,11 @@ impl Word {
         (!self.is_unknown).then_some(self.text.as_str())
     }
 
+    /// The text, if it is known and no pattern: one stands for names of files, which may say anything.
+    pub(super) fn as_code(&self) -> Option<&str> {
+        self.known().filter(|_| !self.is_pattern)
+    }
+
     /// The text as far as it is known.
     pub(super) fn text(&self) -> &str {
         &self.text
@@ -54,6 +62,11 @@ impl Word {
     /// Whether it may be several words, none, or options.
     pub(super) fn splits(&self) -> bool {
         self.is_unknown && self.splits && self.text.is_empty()
+    }
+
+    /// Returns whether it is an option, or one of which a part isn't known, or may be if its beginning is empty.
+    pub(super) fn is_half_an_option(&self) -> bool {
+        self.is_unknown && (self.text.starts_with('-') || self.goes_on_with_dash)
     }
 
     /// Whether it stands for the files that it matches.
@@ -151,7 +164,10 @@ impl Builder {
     fn end(&mut self) {
         // The bracket may stand before the part that is not known, or in it.
         self.holds_index |= may_be_index(&self.word.text) || may_run(&self.rest);
+        // It may stand in what isn't known, too, and be put together with this.
+        self.holds_index |= self.word.is_unknown && may_run(&self.word.text);
         self.holds_pipe |= is_pipe(&self.word.text) || is_pipe(&self.rest);
+        self.word.goes_on_with_dash = self.word.text.is_empty() && self.rest.starts_with('-');
         self.rest.clear();
         // `[` alone is a program.
         self.word.is_pattern &= self.word.is_unknown || self.word.text != "[";
@@ -282,7 +298,7 @@ impl Walk<'_> {
                 }
                 Piece::Process(text) => {
                     self.code(&text, Input::Unknown);
-                    words.add("/dev/fd/63");
+                    words.add(PROCESS);
                 }
             }
         }

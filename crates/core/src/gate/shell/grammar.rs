@@ -299,7 +299,9 @@ fn and_or(list: ast::AndOrList) -> Result<Node, Unreadable> {
 
 fn pipeline(pipeline: ast::Pipeline) -> Result<Node, Unreadable> {
     let mut stages: Vec<Node> = pipeline.seq.into_iter().map(command).collect::<Result<_, _>>()?;
-    Ok(if stages.len() == 1 { stages.remove(0) } else { Node::Pipeline(stages) })
+    let node = if stages.len() == 1 { stages.remove(0) } else { Node::Pipeline(stages) };
+    // What `!` turns around is not told: what follows may rely on either.
+    Ok(if pipeline.bang { Node::Choice(vec![node]) } else { node })
 }
 
 fn command(command: ast::Command) -> Result<Node, Unreadable> {
@@ -458,7 +460,10 @@ fn list_key(key: Option<String>, value: &str) -> Option<String> {
 
 fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {
     Ok(match given {
-        ast::IoRedirect::File(fd, kind, target) => Redirect { fd, kind: file_redirect(kind, target)? },
+        ast::IoRedirect::File(fd, kind, target) => {
+            let is_input = matches!(kind, ast::IoFileRedirectKind::DuplicateInput);
+            Redirect { fd: fd.or(is_input.then_some(0)), kind: file_redirect(kind, target)? }
+        }
         ast::IoRedirect::HereDocument(fd, doc) => {
             Redirect { fd, kind: RedirectKind::HereDocument(doc.doc.value, doc.requires_expansion) }
         }

@@ -289,7 +289,8 @@ impl<'a> Lexer<'a> {
         if tag.is_empty() {
             return Err(Fault::new("`<<` without a word", from));
         }
-        if tag.contains(['$', '`']) {
+        // Of `<<>('x')` the quotes are not the word's own.
+        if tag.contains(['$', '`', '(']) {
             return Err(Fault::new("a here-document whose end is computed", from));
         }
         let is_quoted = tag.contains(['\'', '"', '\\']);
@@ -697,6 +698,9 @@ impl<'a> Lexer<'a> {
                 self.at += 1;
                 word.push('{');
                 self.parameter(word, is_quoted)
+            }
+            Some('[') if self.dialect == Dialect::Sh => {
+                Err(Fault::new("`$[` is arithmetic to one sh and text to another", from))
             }
             Some('[') => {
                 let end = self.group_end(self.at + 1, '[', ']')?;

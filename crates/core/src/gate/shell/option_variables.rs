@@ -152,12 +152,18 @@ impl Walk<'_> {
     }
 }
 
+/// Returns what follows the scheme of an address, which is letters, digits and `+-.`: the host of `p/://h` is `p`.
+pub(super) fn after_scheme(address: &str) -> &str {
+    let is_scheme = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    address.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).map_or(address, |(_, rest)| rest)
+}
+
 /// Whether a host, an address or a socket is on this machine.
 pub(super) fn is_this_machine(address: &str) -> bool {
     if address.is_empty() || address.starts_with(['/', '@']) || address.starts_with("unix:") {
         return true;
     }
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let rest = after_scheme(address);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     // What stands before `@` is a user; a second one may be read either way.
     let host = match authority.rsplit_once('@') {
@@ -205,6 +211,7 @@ mod tests {
         for other in [
             "example.org",
             "http://localhost.evil.example/",
+            "evil.example/://127.0.0.1",
             "http://localhost@evil.example/",
             "http://127.0.0.1.evil.example/",
             "http://evil.example/?localhost",

@@ -13,6 +13,9 @@ use crate::gate::effects::{is_ci_file, is_gits_own};
 const HARMLESS_DEVICES: [&str; 7] =
     ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"];
 
+/// What a process substitution stands for: a pipe, which no other word can name.
+pub(super) const PROCESS: &str = "/dev/fd/pipe";
+
 /// Folders whose content is made anew by whoever needs it.
 const SCRATCH: [&str; 10] =
     ["/tmp/", "/var/tmp/", "target/", "build/", "dist/", "out/", "coverage/", ".cache/", "__pycache__/", "tmp/"];
@@ -82,6 +85,7 @@ impl Walk<'_> {
 
     /// A redirection that empties the file before the command with `words` begins; `is_read` if it reads it too.
     pub(super) fn emptied(&mut self, word: &Word, words: &[Word], is_read: bool) {
+        self.clues.note(Clue::Descriptor, is_descriptor(word));
         if is_harmless(word) {
             return;
         }
@@ -103,11 +107,13 @@ impl Walk<'_> {
 
     /// A redirection that adds to a file.
     pub(super) fn appended(&mut self, word: &Word) {
+        self.clues.note(Clue::Opened, !is_harmless(word));
         self.change(word, Change::Add, None);
     }
 
     /// A file that is read; only a connection in the guise of a file matters.
     pub(super) fn opened(&mut self, word: &Word) {
+        self.clues.note(Clue::Opened, !is_harmless(word) || is_descriptor(word));
         self.network_file(word);
     }
 
@@ -127,11 +133,23 @@ impl Walk<'_> {
         self.effect(Verdict::Ask, FILESYSTEM_WRITE, Act::Delete(target), None, "moves a file away");
     }
 
-    /// A file that is changed; `reason` if the table says one.
+    /// A file that is changed; `reason` if the table says one. After a `cd` that may have failed, that is one in each
+    /// folder that it may be in.
     pub(super) fn change(&mut self, word: &Word, change: Change, reason: Option<&str>) {
+        self.change_here(word, change, reason);
+        if word.text().starts_with(['/', '~']) {
+            return;
+        }
+        for folder in self.other_folders().to_vec() {
+            self.in_folder(Some(folder), |walk| walk.change_here(word, change, reason));
+        }
+    }
+
+    fn change_here(&mut self, word: &Word, change: Change, reason: Option<&str>) {
         let modules = [".py", ".pyc", ".pth", ".so", ".zip", ".egg-link"];
         self.clues.note(Clue::Module, modules.iter().any(|ending| word.text().ends_with(ending)));
         let deletes = matches!(change, Change::Delete | Change::DeleteAll | Change::Clear);
+        self.clues.note(Clue::Descriptor, is_descriptor(word));
         // Writing to `-` or `/dev/null` loses nothing; deleting them does, and `-` is then a file's name.
         if (is_harmless(word) && !deletes) || self.network_file(word) {
             return;
@@ -217,14 +235,22 @@ impl Walk<'_> {
 }
 
 fn is_harmless(word: &Word) -> bool {
+    let is_one = |path| HARMLESS_DEVICES.contains(&path) || path == "/dev/shm" || path == "-" || path == PROCESS;
+    word.known().is_some_and(is_one) || is_descriptor(word)
+}
+
+/// Returns whether a path stands for what a descriptor is open for.
+fn is_descriptor(word: &Word) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     word.known().is_some_and(|path| {
-        HARMLESS_DEVICES.contains(&path) || path.starts_with("/dev/fd/") || path == "/dev/shm" || path == "-"
+        ["/dev/stdin", "/dev/stdout", "/dev/stderr"].contains(&path)
+            || path.strip_prefix("/dev/fd/").is_some_and(is_number)
     })
 }
 
 fn is_device(path: &str) -> bool {
     let inside = |folder: &str| path.starts_with(folder);
-    (inside("/dev/") && !inside("/dev/shm/") && !inside("/dev/fd/")) || inside("/proc/") || inside("/sys/")
+    (inside("/dev/") && !inside("/dev/shm/")) || inside("/proc/") || inside("/sys/")
 }
 
 fn says_what_starts(path: &str) -> bool {

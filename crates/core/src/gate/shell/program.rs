@@ -2,8 +2,9 @@
 
 use super::args::{Args, Value, is_one_of};
 use super::expand::Word;
+use super::option_variables::after_scheme;
 use super::paths::Change;
-use super::programs::{Does, Operands, ProgramEntry, Rule, Words};
+use super::programs::{Does, Operands, ProgramEntry, Reader, Rule, Words};
 use super::walk::{Input, Walk};
 use crate::gate::category::{Category, EXTERNAL_MESSAGE, OPAQUE_EXEC, SHELL_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
@@ -14,6 +15,9 @@ const PROGRAM_FOLDERS: [&str; 9] = [
     "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games", "/opt/homebrew/bin",
     "/usr/lib/git-core",
 ];
+
+/// Wrappers whose command the shell itself runs: `command cd x` goes there, `nohup cd x` goes nowhere.
+const RUN_HERE: [&str; 5] = ["command", "builtin", "exec", "noglob", "nocorrect"];
 
 /// Programs that tell their version by `-version`.
 const ASKED_BY_ONE_DASH: [&str; 10] =
@@ -108,11 +112,14 @@ impl Walk<'_> {
             return None;
         }
         // `jobs -x command`.
-        if base == "jobs"
-            && let [option, command @ ..] = rest
-            && option.text().starts_with("-x")
-        {
-            return self.inner(command, input);
+        if base == "jobs" {
+            if rest.iter().any(|word| word.known().is_none()) {
+                self.opaque("", "its options can't be known");
+            }
+            let option = rest.iter().position(|word| word.text().starts_with('-') && word.text().contains('x'));
+            if let Some(option) = option {
+                return self.inner(&rest[option + 1..], input);
+            }
         }
         self.names_of_variables(base, rest);
         let rest = without_toolchain(base, rest);
@@ -138,7 +145,7 @@ impl Walk<'_> {
         }
         if let Some(at) = args.command_at {
             let command = rest.get(at..).unwrap_or_default();
-            return self.inner(command, input);
+            return if RUN_HERE.contains(&name) { self.inner_here(command, input) } else { self.inner(command, input) };
         }
         self.read_as(entry.reader, name, rest, &args, input)
     }
@@ -234,8 +241,13 @@ impl Walk<'_> {
         self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "serves to whoever reaches this machine");
     }
 
-    /// A command that a program runs.
+    /// A command that a program runs: what it sets and where it goes is its own.
     pub(super) fn inner(&mut self, command: &[Word], input: &Input) -> Option<String> {
+        self.apart(|walk| walk.inner_here(command, input))
+    }
+
+    /// A command that the shell itself runs.
+    fn inner_here(&mut self, command: &[Word], input: &Input) -> Option<String> {
         let (first, rest) = command.split_first()?;
         match first.known().filter(|_| !first.is_pattern()) {
             Some(name) => self.program(name, rest, input),
@@ -277,7 +289,19 @@ impl Walk<'_> {
         let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
         let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.into];
         let may_run = options.iter().any(|options| !options.is_empty());
-        if args.is_unsure && (may_run || entry.rules.iter().any(is_option)) {
+        // A reader of its own takes a word that isn't known for an operand, which one with a dash may not be.
+        let only_says = matches!(
+            entry.reader,
+            Reader::Rules
+                | Reader::Echo
+                | Reader::Print
+                | Reader::Printf
+                | Reader::Decode
+                | Reader::Cd
+                | Reader::Lookup
+        );
+        let is_read = !only_says && args.is_half_known;
+        if is_read || (args.is_unsure && (may_run || entry.rules.iter().any(is_option))) {
             self.opaque("", "its options can't be known");
         }
     }
@@ -349,11 +373,16 @@ impl Walk<'_> {
                     self.sends_unknown();
                 }
             }
+            Operands::Tests => {
+                if operands.iter().any(|word| word.known().is_some_and(is_no_test)) {
+                    self.opaque("", "runs a file that is no test by its name");
+                }
+            }
             Operands::Read => {}
         }
         // What is said of the operands says it already, unless there are none.
         let is_said = match does.operands {
-            Operands::Read | Operands::Contact | Operands::Send => false,
+            Operands::Read | Operands::Contact | Operands::Send | Operands::Tests => false,
             Operands::Write
             | Operands::WriteLast
             | Operands::MakeLast
@@ -376,6 +405,14 @@ impl Walk<'_> {
             self.effect_of(does.verdict, &category, Act::Other, None, does.reason);
         }
     }
+}
+
+/// Returns whether `path` is a file, and none of tests by its name or folder.
+pub(super) fn is_no_test(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let is_file = path.rsplit('/').next().is_some_and(|last| last.trim_matches('.').contains('.'));
+    let names = ["test", "spec", "t/", "features/", "cypress/", "e2e"];
+    is_file && !names.iter().any(|name| path.contains(name))
 }
 
 /// The operands after the rule's words, if it applies.
@@ -450,7 +487,7 @@ pub(super) fn word_of(value: Value<'_>) -> Word {
 /// The host that an operand names: `https://host/..`, `user@host:path`, `host`.
 pub(super) fn host(word: &Word) -> Option<String> {
     let Some(text) = word.known() else { return Some(UNKNOWN.to_owned()) };
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let rest = after_scheme(text);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };

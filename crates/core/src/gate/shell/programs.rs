@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::command_rule::{BadCommandRule, CommandRules, RuleTexts};
 use super::{Dialect, Reading, ShellContext, read};
 use crate::gate::category::{Category, MCP_TOOL, STATIC};
+use crate::gate::deny_read::DenyRead;
 use crate::gate::effect::Verdict;
 use crate::gate::places::Places;
 
@@ -234,6 +235,8 @@ pub enum Operands {
     Contact,
     /// They reach others: one that can't be known is sent to them.
     Send,
+    /// They name tests: a file that is none by its name is code that runs like any other.
+    Tests,
 }
 
 /// How arguments are read that rules can't describe.
@@ -444,6 +447,11 @@ impl Programs {
             return Ok(self);
         }
         Ok(Arc::new(Self { rules, ..Arc::unwrap_or_clone(self) }))
+    }
+
+    /// What no agent may read.
+    pub(in crate::gate) fn deny_read(&self) -> &DenyRead {
+        &self.rules.deny_read
     }
 
     /// The rules about single commands.

@@ -25,6 +25,8 @@ const STEPS_MAX: u32 = 2_000;
 const CALLS_APART_MAX: usize = 5;
 /// How many codes that run later are kept.
 const LATER_MAX: usize = 32;
+/// In how many other folders a command may be; beyond, nobody knows where it is.
+const OTHER_FOLDERS_MAX: usize = 3;
 /// How often a loop is walked until it changes nothing any more.
 const ROUNDS_MAX: usize = 6;
 /// How many effects are told of one line; beyond, one more says that there are others.
@@ -70,6 +72,8 @@ struct State {
     runs_last_here: bool,
     /// The folder, in plain form; `None` if it can't be known.
     folder: Option<String>,
+    /// Where it may be instead, in plain form: what follows a `cd` runs all the same if it fails.
+    other_folders: Vec<String>,
 }
 
 /// A function that is being run.
@@ -236,15 +240,17 @@ impl Walk<'_> {
         self.guesses -= 1;
     }
 
-    /// Walks code that belongs to a program: what it runs is not the line's own.
+    /// Walks code that a program hands to `sh`, which may be bash or another: what it runs is not the line's own.
     pub(super) fn hidden_code(&mut self, code: &str, input: Input) -> Option<String> {
-        self.hidden += 1;
-        let output = self.code(code, input);
-        self.hidden -= 1;
+        let output = self.foreign_code(self.dialect, code, None, input.clone());
+        if self.dialect == Dialect::Bash {
+            self.guess(|walk| drop(walk.foreign_code(Dialect::Sh, code, None, input)));
+        }
         output
     }
 
-    /// Walks code for a shell that starts anew: it knows none of our variables and functions.
+    /// Walks code for a shell that starts anew. Which of our variables and functions it knows depends on what was
+    /// exported, so that it is walked with them and without.
     ///
     /// `positional` is what it gets as `$1`, `$2` and so on, if that is known.
     pub(super) fn foreign_code(
@@ -256,17 +262,35 @@ impl Walk<'_> {
     ) -> Option<String> {
         let before = std::mem::replace(&mut self.dialect, dialect);
         let state = self.state.clone();
-        self.state.functions.clear();
+        self.forget_functions();
         self.state.lists.clear();
         self.state.positional = positional;
         if dialect == Dialect::Other {
             self.unreadable(code, "code for a shell that is not read");
             self.dialect = Dialect::Bash;
         }
-        let output = self.hidden_code(code, input).filter(|_| dialect != Dialect::Other);
+        self.hidden += 1;
+        let mut output = self.code(code, input.clone()).filter(|_| dialect != Dialect::Other);
+        if code.contains('$') && self.forget_values() {
+            let without = self.code(code, input);
+            output = output.filter(|output| without.as_ref() == Some(output));
+        }
+        self.hidden -= 1;
         self.state = state;
         self.dialect = before;
         output
+    }
+
+    /// Forgets what variables hold that were not set for this program alone; says whether there was one.
+    fn forget_values(&mut self) -> bool {
+        let mut is_forgotten = false;
+        for (name, value) in &mut self.state.variables {
+            if value.is_some() && !self.given.contains(name) {
+                *value = None;
+                is_forgotten = true;
+            }
+        }
+        is_forgotten
     }
 
     /// Walks what runs later once more, with the functions that the line defines after it.
@@ -298,7 +322,7 @@ impl Walk<'_> {
     }
 
     /// Does `act`, and undoes what it sets.
-    fn apart<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn apart<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.state.clone();
         let given = act(self);
         self.state = before;
@@ -315,7 +339,7 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State { variables, lists, positional, functions, runs_last_here, folder } = before;
+        let State { variables, lists, positional, functions, runs_last_here, folder, other_folders } = before;
         self.state.runs_last_here |= runs_last_here;
         self.state.lists.retain(|name, list| lists.get(name) == Some(list));
         if self.state.positional != *positional {
@@ -345,6 +369,9 @@ impl Walk<'_> {
         if self.state.folder != *folder {
             self.state.folder = None;
         }
+        let others = other_folders.iter().filter(|other| !self.state.other_folders.contains(other));
+        let others: Vec<String> = others.cloned().collect();
+        self.state.other_folders.extend(others);
     }
 
     fn node(&mut self, node: &Node, input: &Input) -> Option<String> {
@@ -453,12 +480,16 @@ impl Walk<'_> {
         let before = self.state.clone();
         self.node(first, input);
         let mut folder_is_sure = self.state.folder == before.folder;
+        let mut last = first;
         let mut before_rest: Option<State> = None;
         for (join, next) in rest {
             match join {
                 // What comes after `&&` may rely on what came before it.
                 Join::And => {
                     before_rest.get_or_insert_with(|| self.state.clone());
+                    if is_cd(last) {
+                        self.state.other_folders.clone_from(&before.other_folders);
+                    }
                     self.node(next, input);
                 }
                 Join::Or => {
@@ -471,6 +502,7 @@ impl Walk<'_> {
                 }
             }
             folder_is_sure &= self.state.folder == before.folder;
+            last = next;
         }
         if let Some(before_rest) = before_rest {
             self.merge(&before_rest);
@@ -765,16 +797,41 @@ impl Walk<'_> {
         self.state.folder.as_deref()
     }
 
-    /// Goes to another folder; `None` if it can't be known.
-    pub(super) fn go_to(&mut self, folder: Option<String>) {
+    /// Where it may be instead.
+    pub(super) fn other_folders(&self) -> &[String] {
+        &self.state.other_folders
+    }
+
+    /// Goes to another folder that is certainly there; `None` if it can't be known.
+    pub(super) fn go_certainly(&mut self, folder: Option<String>) {
         self.state.folder = folder;
+        self.state.other_folders.clear();
+    }
+
+    /// Goes to another folder; `None` if it can't be known. It may fail.
+    pub(super) fn go_to(&mut self, folder: Option<String>) {
+        let before = std::mem::replace(&mut self.state.folder, folder);
+        if before == self.state.folder {
+            return;
+        }
+        let others = &mut self.state.other_folders;
+        match before.filter(|_| others.len() < OTHER_FOLDERS_MAX) {
+            Some(before) if others.contains(&before) => {}
+            Some(before) => others.push(before),
+            None => self.state.folder = None,
+        }
     }
 
     /// Does `act` in another folder.
     pub(super) fn in_folder<T>(&mut self, folder: Option<String>, act: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.state.folder, folder);
+        let is_same = self.state.folder == before;
+        let others = if is_same { Vec::new() } else { std::mem::take(&mut self.state.other_folders) };
         let given = act(self);
         self.state.folder = before;
+        if !is_same {
+            self.state.other_folders = others;
+        }
         given
     }
 
@@ -1001,4 +1058,9 @@ fn variables_set(node: &Node, set: &mut Vec<String>) {
         }
         Node::Test(_) | Node::Arithmetic(_) => {}
     }
+}
+
+/// Returns whether a command is a plain `cd`, so that it worked where what follows relies on it.
+fn is_cd(node: &Node) -> bool {
+    matches!(node, Node::Simple(simple) if matches!(simple.words.first().map(String::as_str), Some("cd" | "pushd")))
 }

@@ -297,7 +297,8 @@ pub(super) fn escapes(given: &str) -> Option<String> {
             '0'..='7' => number(0, if kind == '0' { 4 } else { 3 }, 8),
             'u' | 'U' => {
                 let (code, used) = number(1, if kind == 'u' { 4 } else { 8 }, 16);
-                let c = code.and_then(char::from_u32)?;
+                // A zero ends the text in `$'..'`.
+                let c = code.and_then(char::from_u32).filter(|c| *c != '\0')?;
                 bytes.extend(c.encode_utf8(&mut [0; 4]).as_bytes());
                 rest = &rest[used..];
                 continue;
@@ -311,11 +312,11 @@ pub(super) fn escapes(given: &str) -> Option<String> {
                 continue;
             }
         };
-        let byte = byte?;
+        let byte = byte? & 0xff;
         if byte == 0 || kind == '0' && used > 3 {
             return None;
         }
-        bytes.push(u8::try_from(byte & 0xff).ok()?);
+        bytes.push(u8::try_from(byte).ok()?);
         rest = &rest[used..];
     }
     bytes.extend(rest.as_bytes());

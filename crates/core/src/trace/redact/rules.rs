@@ -69,6 +69,7 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("programs", Gone),
     ("shell_allow", Gone),
     ("shell_deny", Gone),
+    ("deny_read", Gone),
     ("detectors", MapOf(&Plain)),
     ("learned", Object(LEARNED)),
 ];

@@ -1,6 +1,7 @@
 //! Archives: where they are unpacked and which file they are written to.
 
 use super::Call;
+use crate::gate::shell::args::Value;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::word_of;
@@ -19,12 +20,17 @@ impl Walk<'_> {
             && let Some((first, rest)) = call.words.split_first()
             && !first.text().starts_with('-')
         {
+            if first.known().is_none() {
+                self.opaque("", "its options can't be known");
+            }
             first.text().clone_into(&mut letters);
             let mut rest = rest.iter();
             for letter in letters.chars().filter(|letter| TAR_VALUED.contains(*letter)) {
                 match (letter, rest.next()) {
                     ('f', Some(file)) => archives.push(file.clone()),
                     ('C', Some(folder)) => folders.push(folder.clone()),
+                    // A program that packs, and one that is run where a volume ends.
+                    ('I' | 'F', Some(code)) => self.code_of(Value::Word(code)),
                     _ => {}
                 }
             }

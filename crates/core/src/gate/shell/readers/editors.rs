@@ -25,7 +25,8 @@ impl Walk<'_> {
             files = rest;
         }
         for script in given {
-            match script.known() {
+            // `s/.*/x/` matches no file that anybody has, `*` any.
+            match script.known().filter(|text| !script.is_pattern() || !text.starts_with(['*', '?', '['])) {
                 Some(script) => self.sed_script(script),
                 None => self.opaque("", "runs an editing script that can't be known"),
             }
@@ -105,7 +106,7 @@ impl Walk<'_> {
             operands = rest;
         }
         for program in programs {
-            match program.known() {
+            match program.as_code() {
                 None => self.opaque("", "runs a script that can't be known"),
                 Some(text) => self.awk_program(text),
             }

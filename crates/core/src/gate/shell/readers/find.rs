@@ -16,7 +16,7 @@ impl Walk<'_> {
         self.found.extend(roots.iter().map(|root| (*root).clone()));
         let mut words = call.words.iter();
         while let Some(word) = words.next() {
-            if word.splits() {
+            if word.splits() || word.is_half_an_option() {
                 self.opaque("", "its options can't be known");
             }
             match word.text() {

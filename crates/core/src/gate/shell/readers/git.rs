@@ -1,8 +1,9 @@
 //! `git`: its global options, then a subcommand that the table knows as `git-<name>`.
 
 use super::Call;
-use crate::gate::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE};
+use crate::gate::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH};
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
+use crate::gate::shell::args::is_short_for;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::{host, word_of};
@@ -69,6 +70,7 @@ impl Walk<'_> {
             self.opaque("", "runs git with a subcommand that can't be known");
             return;
         };
+        self.git_output(rest);
         let program = format!("git-{name}");
         if self.programs.knows(&program) {
             self.in_folder(folder, |walk| walk.program(&program, rest, call.input));
@@ -81,6 +83,22 @@ impl Walk<'_> {
             self.hidden_code(&code, Input::Unknown);
         } else {
             self.opaque("", "runs a git subcommand that is not known, or an alias");
+        }
+    }
+
+    /// `--output`, which every subcommand knows that lists commits or changes, and some that nobody would think of.
+    fn git_output(&mut self, words: &[Word]) {
+        let options = words.iter().enumerate().take_while(|(_, word)| word.known() != Some("--"));
+        for (at, word) in options {
+            let (name, value) = word.text().split_once('=').map_or((word.text(), None), |(a, b)| (a, Some(b)));
+            if name.len() <= "--o".len() || !is_short_for(name, "--output") {
+                continue;
+            }
+            match (value, words.get(at + 1)) {
+                (Some(value), _) => self.change(&word.after(word.text().len() - value.len()), Change::Replace, None),
+                (None, Some(file)) => self.change(file, Change::Replace, None),
+                (None, None) => {}
+            }
         }
     }
 
@@ -139,9 +157,15 @@ impl Walk<'_> {
             .collect();
         let first = args.operands.first().and_then(|word| word.known());
         let takes_away = |first: Option<&str>| matches!(first, Some("unset" | "remove-section"));
-        if args.any(&["--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch", "--show-origin"])
+        // Behind the name nothing is an option any more, `--list` neither.
+        let name = args.operands.first().and_then(|first| call.words.iter().position(|word| word == *first));
+        let behind = name.and_then(|name| call.words.get(name + 1..)).unwrap_or_default();
+        let is_value = behind.iter().any(|word| word.text().starts_with('-'));
+        let asks = args.any(&["--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch", "--show-origin"]);
+        if (asks && !is_value)
             || matches!(first, Some("get" | "list"))
             || (operands.len() == 1
+                && !is_value
                 && !takes_away(first)
                 && args.options.iter().all(|(name, _)| is_known_to_config(name))
                 && !args.any(&["--unset", "--unset-all", "--remove-section"]))
@@ -172,6 +196,15 @@ impl Walk<'_> {
     pub(super) fn git_push(&mut self, call: Call<'_>) {
         let args = call.args;
         if args.only_tries(&["-n", "--dry-run"]) {
+            // The remote is asked all the same, and what can't be known of its address is told to whoever that is.
+            let address = |word: &Word| word.text().contains([':', '/']).then(|| host(word)).flatten();
+            match args.operands.first().map(|remote| (remote.known(), address(remote))) {
+                Some((None, _)) => self.sends_unknown(),
+                Some((Some(_), Some(host))) => {
+                    self.effect(Verdict::Ask, HTTP_FETCH, Act::Contact { host }, None, "asks a remote");
+                }
+                Some((Some(_), None)) | None => {}
+            }
             return;
         }
         let refs = args.operands.get(1..).unwrap_or_default();

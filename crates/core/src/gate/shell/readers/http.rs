@@ -5,7 +5,7 @@ use crate::gate::category::{EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::args::{Value, is_short_for};
 use crate::gate::shell::expand::Word;
-use crate::gate::shell::option_variables::{PROXIES, is_this_machine};
+use crate::gate::shell::option_variables::{PROXIES, after_scheme, is_this_machine};
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::Walk;
@@ -92,7 +92,7 @@ impl Walk<'_> {
 /// Whether an address is of this machine, as far as its host is known for certain.
 fn is_here(address: &Word) -> bool {
     let text = address.text();
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let rest = after_scheme(text);
     // `@f` is the host `f`, with a user of no name.
     (address.known().is_some() || rest.contains('/')) && !rest.starts_with('@') && is_this_machine(text)
 }

@@ -154,7 +154,7 @@ impl Walk<'_> {
             } else if let Some(rest) = if is_whole { Some("") } else { cluster() } {
                 edits |= edits_in_place(letters);
                 if rest.is_empty() {
-                    codes.push(words.next().and_then(|word| word.known().map(str::to_owned)));
+                    codes.push(words.next().and_then(|word| word.as_code().map(str::to_owned)));
                 } else {
                     codes.push(Some(rest.to_owned()));
                 }
@@ -175,6 +175,10 @@ impl Walk<'_> {
             }
         }
         edits &= matches!(reader, Reader::Perl | Reader::Ruby);
+        // Code that is fed is like code on the line: what follows it are files.
+        if let (true, None, None, Input::Text(code)) = (codes.is_empty(), module, script, call.input) {
+            codes.push(Some(code.clone()));
+        }
         match (codes.is_empty(), module, script) {
             (false, ..) => {
                 for code in &codes {
@@ -222,12 +226,7 @@ impl Walk<'_> {
             (true, None, Some(script)) if self.own_script(script, words.as_slice(), call.input) => {}
             (true, None, Some(_)) => self.opaque("", "runs a file whose content is not known"),
             (true, None, None) => match call.input {
-                Input::Text(code) => {
-                    if reader == Reader::Python {
-                        self.imports();
-                    }
-                    self.foreign_program(reader, code);
-                }
+                Input::Text(_) => {}
                 Input::None
                     if call.words.iter().any(|word| matches!(word.known(), Some("-V" | "-v" | "-VV" | "-h"))) => {}
                 Input::None => self.opaque("", "an interpreter runs what it is fed, which can't be known"),
@@ -310,8 +309,8 @@ impl Walk<'_> {
     /// `python -m module`: the table knows it as a program of that name.
     fn python_module(&mut self, module: &Word, rest: &[Word], input: &Input) {
         let program = match module.known() {
-            Some("pytest" | "py.test" | "unittest") => "pytest",
-            Some(known @ ("pip" | "twine" | "build")) => known,
+            Some("pytest" | "py.test") => "pytest",
+            Some(known @ ("unittest" | "pip" | "twine" | "build")) => known,
             Some("json.tool") => {
                 self.imports();
                 let mut words = rest.iter();

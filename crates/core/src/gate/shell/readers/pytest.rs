@@ -4,7 +4,7 @@ use super::Call;
 use crate::gate::shell::args::Value;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
-use crate::gate::shell::program::word_of;
+use crate::gate::shell::program::{is_no_test, word_of};
 use crate::gate::shell::walk::Walk;
 
 /// Plugins that are usual enough to be known by name.
@@ -34,6 +34,10 @@ impl Walk<'_> {
         }
         for operand in &call.args.operands {
             self.tests_at(operand);
+            let is_module = |name: &str| call.name == "unittest" && name != "discover" && !name.contains("est");
+            if operand.known().is_some_and(|name| is_no_test(name) || is_module(name)) {
+                self.opaque("", "runs a file that is no test by its name");
+            }
         }
     }
 

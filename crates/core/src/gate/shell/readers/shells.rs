@@ -24,8 +24,9 @@ impl Walk<'_> {
                 }
                 break;
             };
+            // A dash ends the options, as two do: `sh - file` runs the file.
             if !text.starts_with(['-', '+']) || text == "-" || text == "--" {
-                at += usize::from(text == "--" || (text == "-" && takes_code));
+                at += usize::from(text == "--" || text == "-");
                 break;
             }
             let is_long = text.starts_with("--");
@@ -61,8 +62,16 @@ impl Walk<'_> {
         {
             return;
         }
+        // With both options it runs the code, and then what it is fed.
+        if takes_code && reads_input(call.words, at) {
+            match call.input {
+                Input::Text(code) => drop(self.foreign_code(dialect, code, None, Input::Unknown)),
+                Input::None => {}
+                Input::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
+            }
+        }
         match (takes_code, operand) {
-            (true, Some(code)) => match code.known() {
+            (true, Some(code)) => match code.as_code() {
                 Some(code) => {
                     let words = call.words.get(at + 2..).unwrap_or_default();
                     drop(self.foreign_code(dialect, code, known_words(words), call.input.clone()));
@@ -71,9 +80,7 @@ impl Walk<'_> {
             },
             (true, None) => {}
             (false, Some(file)) if is_substitution(file) => self.unseen_code("runs what another command prints"),
-            (false, Some(file))
-                if !matches!(file.known(), Some("-" | "/dev/stdin")) && !reads_input(call.words, at) =>
-            {
+            (false, Some(file)) if file.known() != Some("/dev/stdin") && !reads_input(call.words, at) => {
                 self.opaque("", "runs a file whose content is not known");
             }
             (false, _) => match call.input {
@@ -86,7 +93,7 @@ impl Walk<'_> {
 
     /// `eval`.
     pub(super) fn eval(&mut self, call: Call<'_>) -> Option<String> {
-        let words: Option<Vec<&str>> = call.words.iter().map(Word::known).collect();
+        let words: Option<Vec<&str>> = call.words.iter().map(Word::as_code).collect();
         match words {
             Some(words) => {
                 let words = words.strip_prefix(&["--"]).unwrap_or(&words);
@@ -130,7 +137,11 @@ impl Walk<'_> {
         };
         // With `CDPATH` it could be anywhere.
         let folder = folder.filter(|folder| folder != "?" && !self.is_set("CDPATH"));
-        self.go_to(folder);
+        match call.words {
+            // They are always there.
+            [only] if matches!(only.known(), Some("/" | "/tmp")) => self.go_certainly(folder),
+            _ => self.go_to(folder),
+        }
     }
 
     /// `export`, `declare`, `local`, `readonly`, `read`, `unset` and all that names variables.

@@ -94,6 +94,13 @@ impl Walk<'_> {
 
     /// `base64 -d`, `xxd -r -p`, `rev`: text that becomes other text.
     pub(super) fn decode(&mut self, call: Call<'_>) -> Option<String> {
+        // `-name` with anything behind it takes the next word all the same.
+        let long = ["-name", "-cols", "-len", "-seek", "-groupsize", "-offset"];
+        let is_longer =
+            |word: &Word| long.iter().any(|name| word.text().strip_prefix(name).is_some_and(|rest| !rest.is_empty()));
+        if call.name == "xxd" && call.words.iter().any(is_longer) {
+            self.opaque("", "its options can't be known");
+        }
         let Input::Text(text) = call.input else { return None };
         let options: Vec<&str> = call.words.iter().map(Word::known).collect::<Option<_>>()?;
         match (call.name, options.as_slice()) {
