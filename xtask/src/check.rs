@@ -17,14 +17,14 @@ pub struct Step {
     name: &'static str,
     program: OsString,
     args: Vec<OsString>,
-    env: Vec<(&'static str, &'static str)>,
+    env: Vec<(&'static str, OsString)>,
 }
 
 impl Step {
     /// The step `name`: cargo with `args`.
     pub fn cargo(name: &'static str, args: &[&'static str]) -> Self {
         // Results are counted from the output, where colour codes would be in the way.
-        let env = vec![("CARGO_TERM_COLOR", "never")];
+        let env = vec![("CARGO_TERM_COLOR", "never".into())];
         Self { name, program: cargo_name(), args: args.iter().map(OsString::from).collect(), env }
     }
 
@@ -34,8 +34,8 @@ impl Step {
     }
 
     /// The same step with one more environment variable.
-    pub fn with_env(mut self, name: &'static str, value: &'static str) -> Self {
-        self.env.push((name, value));
+    pub fn with_env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.env.push((name, value.into()));
         self
     }
 }
@@ -50,7 +50,7 @@ pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
         let shown = shown(step);
         let mut child = Command::new(&step.program)
             .args(&step.args)
-            .envs(step.env.iter().copied())
+            .envs(step.env.iter().map(|(name, value)| (name, value)))
             .current_dir(repo_root())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -6,8 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::check::{self, Step, repo_root, target};
 use crate::tally::Tally;
@@ -15,19 +16,31 @@ use crate::tally::Tally;
 /// Where the check and its requirements are, from the root.
 const FOLDER: &str = "tests/sdk";
 
-/// Installs the clients if these are not the ones that are there, and runs the check.
+/// Begins to install the clients, if these are not the ones that are there.
+pub fn prepared() -> JoinHandle<Result<()>> {
+    thread::spawn(|| check::timed("official clients: what is needed", || install(&folder(), &python())))
+}
+
+/// Waits for the clients, and runs the check.
 ///
 /// # Errors
 ///
 /// If they can't be installed, or something differs.
-pub fn check(tally: &mut Tally) -> Result<()> {
-    let folder = target().join("sdk");
-    let python = folder.join("bin").join("python");
-    check::timed("official clients: what is needed", || install(&folder, &python))?;
+pub fn check(prepared: JoinHandle<Result<()>>, tally: &mut Tally) -> Result<()> {
+    prepared.join().unwrap_or_else(|_| bail!("the installation of the official clients panicked"))?;
+    let python = python();
     let script = repo_root().join(FOLDER).join("check.py");
     // It must leave nothing behind beside the script.
     let args = ["-B".into(), script.into_os_string()];
     check::run(&Step::program("official clients", python.into_os_string(), args.to_vec()), tally)
+}
+
+fn folder() -> PathBuf {
+    target().join("sdk")
+}
+
+fn python() -> PathBuf {
+    folder().join("bin").join("python")
 }
 
 fn install(folder: &Path, python: &Path) -> Result<()> {

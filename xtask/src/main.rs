@@ -75,7 +75,7 @@ enum Command {
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Test => test::run(test::steps),
-        Command::Clients => test::run(clients::check),
+        Command::Clients => test::run(|tally| clients::check(clients::prepared(), tally)),
         Command::Bench { args } => bench::run(&args),
         Command::Fuzz { target: Some(target), seed, lines, from, jobs, .. } if target == "differential" => {
             let numbers = [("--seed", seed), ("--lines", lines), ("--from", from), ("--jobs", jobs)];

@@ -53,6 +53,8 @@ pub fn run(steps: impl FnOnce(&mut Tally) -> Result<()>) -> ExitCode {
 /// Those of the first step that fails.
 pub fn steps(tally: &mut Tally) -> Result<()> {
     check::timed("what is needed", install_what_is_missing)?;
+    // What comes over the network needs no core, so that it comes while the rest is built.
+    let clients = clients::prepared();
     check::run(&Step::cargo("format", &["fmt", "--all", "--check"]), tally)?;
     check::timed("licences", licences::check)?;
     if answers(&["deny", "--version"]) {
@@ -76,12 +78,15 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
         check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
     }
     differential::check(tally)?;
-    clients::check(tally)
+    clients::check(clients, tally)
 }
 
 /// The environment of all tests. A browser that is missing is a failure; whoever runs single tests is only told.
 fn for_tests(step: Step) -> Step {
     let step = step.with_env("ADJUTANT_TEST_BROWSER", "1");
+    // Many tests wait for a process now and then.
+    let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+    let step = step.with_env("NEXTEST_TEST_THREADS", threads.to_string());
     match memory::for_temporary_files() {
         Some(folder) => {
             println!("the tests' temporary files are in {folder}");

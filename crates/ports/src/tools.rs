@@ -75,6 +75,12 @@ pub trait Tools: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
+    /// What is checked out in the workdir, branch and commit; `None` if there is no repository. Cheap: it is asked before
+    /// each turn and after it.
+    fn checked_out(&self) -> Option<String> {
+        None
+    }
+
     /// Looks at the files of an interrupted call and says whether its changes were made.
     fn settle(&self, changes: &[FileChange]) -> Settled;
 }

@@ -74,6 +74,8 @@ pub struct Driver<'j, P> {
     /// How many turns were taken in the run.
     turns: usize,
     standing: Standing,
+    /// What was checked out when an agent was asked, while it is at work; then nothing of the run changes it.
+    checked_out: Option<Option<String>>,
 }
 
 /// Whether anything of the run is at work.
@@ -145,6 +147,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             turns: 0,
             // Somebody else may have been at work since its last driver.
             standing: if events.is_empty() { Standing::AtWork } else { Standing::Still },
+            checked_out: None,
         };
         for event in events {
             driver.fold(event);
@@ -227,6 +230,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 Step::Record(entry) if self.take_back(&entry)? => {}
                 Step::Record(entry) => self.write(entry)?,
                 Step::Begin(want) if self.standing == Standing::Still && is_work(&want.command) => self.go_on().await?,
+                Step::Begin(want) if is_work(&want.command) && self.is_elsewhere()? => {}
                 Step::Begin(want) => self.begin(want)?,
                 Step::Abort(key) => self.abort(key)?,
                 Step::Finished(outcome) => {
@@ -275,11 +279,26 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.standing = Standing::AtWork;
         let Some(run) = &self.run_id else { return Ok(()) };
         match self.ports.tools.go_on(run).await {
-            Some(FolderChange { paths, more, head_before, head_now }) => {
-                let body = Body::FolderChanged { paths, more, head_before, head_now };
-                self.write(Entry { part: Part::root(), body })
+            Some(change) => {
+                self.checked_out = None;
+                self.folder_changed(change)
             }
             None => Ok(()),
+        }
+    }
+
+    fn folder_changed(&mut self, change: FolderChange) -> Result<(), DriveError> {
+        let FolderChange { paths, more, head_before, head_now } = change;
+        let body = Body::FolderChanged { paths, more, head_before, head_now };
+        self.write(Entry { part: Part::root(), body })
+    }
+
+    /// Puts on record that somebody checked out something else while an agent was asked; says whether somebody did.
+    fn is_elsewhere(&mut self) -> Result<bool, DriveError> {
+        let Some(before) = self.checked_out.take() else { return Ok(false) };
+        match FolderChange::of(Vec::new(), before, self.ports.tools.checked_out()) {
+            Some(change) => self.folder_changed(change).map(|()| true),
+            None => Ok(false),
         }
     }
 
@@ -391,6 +410,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }
                 self.write(intent)?;
+                let is_call = |begun: &Begun| matches!(begun, Begun::Call { .. });
+                if !self.drive.ledger().open().any(|(_, open)| is_call(&open.begun)) {
+                    self.checked_out = Some(self.ports.tools.checked_out());
+                }
                 let agent = self.agent(agent);
                 let operator = self.ports.operator.clone();
                 let task = flight::turn(key.clone(), request, agent, operator, self.masks.clone(), cancel.clone());

@@ -4,7 +4,10 @@ use std::io::{BufRead, BufReader};
 
 use serde_json::json;
 
+use crate::anthropic::KEY;
 use crate::home::{RUN, Running, SUMMARY, TestHome, brief};
+use crate::loopback::serve;
+use crate::openai::work_over_chat;
 
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 const SECOND: &str = "2026-02-03-SECOND";
@@ -130,6 +133,34 @@ fn what_you_change_while_a_run_waits_is_said_before_it_goes_on() {
     assert_eq!(changed(&home), [(paths, "main".to_owned(), "feature".to_owned())]);
     assert!(told(&home).starts_with("While this run stood still, somebody else changed the working folder:"));
     assert!(!kept.exists(), "a run that is over keeps nothing of it");
+    home.run(&["replay", RUN]).expect_code(0);
+}
+
+#[test]
+fn what_you_check_out_while_an_agent_thinks_is_said_before_its_call_is_made() {
+    let home = TestHome::new();
+    git(&home, "git init -q -b main . && git commit -q --allow-empty -m first");
+    let (work, mut asked) = (home.path("work"), 0);
+    let url = serve(move |head, body| {
+        asked += 1;
+        if asked == 2 {
+            let mut git = std::process::Command::new("git");
+            git.args(["checkout", "-q", "-b", "feature"]).current_dir(&work);
+            assert!(git.status().expect("git runs").success());
+        }
+        work_over_chat(head, body)
+    });
+    home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
+    home.write("answers.json", json!(["go", "n"]).to_string());
+    let args =
+        ["run", "../brief.md", "--adapter", "openai-compat", "--model", "gpt-test", "--answers", "../answers.json"];
+    let variables = [("OPENAI_COMPAT_API_KEY", KEY), ("OPENAI_COMPAT_BASE_URL", &url)];
+    assert!(home.adjutant(&args).envs(variables).output().expect("it starts").status.success());
+    assert_eq!(changed(&home), [(json!([]), "main".to_owned(), "feature".to_owned())]);
+    let journal = home.journal(RUN);
+    let first = |kind: &str| journal.iter().position(|event| event["type"] == kind).expect("on record");
+    assert!(first("folder_changed") < first("tool_call"));
+    assert!(told(&home).contains("`feature at "), "{}", told(&home));
     home.run(&["replay", RUN]).expect_code(0);
 }
 

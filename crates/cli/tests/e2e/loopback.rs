@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use serde_json::Value;
 
 /// A server that answers every request from what is in it: the turn is the number of replies so far.
-pub fn serve(answer: fn(&str, &Value) -> String) -> String {
+pub fn serve(mut answer: impl FnMut(&str, &Value) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     // It ends with the test's process.

@@ -93,7 +93,7 @@ fn work_over_responses(head: &str, body: &Value) -> String {
     stream(&events.collect::<String>())
 }
 
-fn work_over_chat(head: &str, body: &Value) -> String {
+pub fn work_over_chat(head: &str, body: &Value) -> String {
     assert!(head.starts_with("POST /chat/completions HTTP/1.1\r\n"), "{head}");
     assert!(head.contains(&format!("authorization: Bearer {KEY}\r\n")), "{head}");
     assert_eq!((&body["model"], &body["messages"][0]["role"]), (&json!("gpt-test"), &json!("system")));

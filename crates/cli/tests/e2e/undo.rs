@@ -66,6 +66,18 @@ fn what_a_command_deleted_comes_back_in_a_repository_and_elsewhere() {
 }
 
 #[test]
+fn what_could_be_done_with_files_comes_back() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = TestHome::new();
+    ran(&home, &[shell("chmod 755 keep.txt && chmod -R go= sub")]);
+    let mode = |path: &str| fs::metadata(home.path(path)).expect("there").permissions().mode() & 0o777;
+    let modes = || ["work/keep.txt", "work/sub", "work/sub/deep.bin"].map(mode);
+    assert_eq!(modes(), [0o755, 0o700, 0o600]);
+    home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("keep.txt");
+    assert_eq!(modes(), [0o644, 0o755, 0o644]);
+}
+
+#[test]
 fn a_repository_is_left_as_it_is_but_for_a_ref_of_ours() {
     let home = TestHome::new();
     git(&home, &["init", "-q"]);

@@ -13,6 +13,7 @@
 //! repository, which nobody vouches for, from running anything. `restore.rs` has the way back.
 
 pub(crate) mod git;
+mod head;
 mod keep;
 mod listing;
 mod manifest;
@@ -24,6 +25,7 @@ use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 pub use git::head;
+pub use head::checked_out;
 pub use keep::{Kept, Occasion};
 pub use manifest::{Entry, Manifest, Store, Touched};
 pub use restore::{Change, Difference, NotRestored, Plan, Reach, UNDO};

@@ -63,6 +63,7 @@ pub(crate) use orders::{Orders, Probe};
 pub use places::Places;
 pub use policy::{Limits, Network, Policy};
 pub(crate) use report::{Failure, Report};
+pub(crate) use repository::led_to;
 pub use self_test::{SelfTest, Wall, self_test};
 pub use settings::{Mode, Sandbox, Settings};
 pub use settings_copy::SettingsCopy;

@@ -191,7 +191,7 @@ fn checked_out(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The folder that `pointer` stands for: a folder, a link to one, or a file that names one.
-pub(super) fn led_to(pointer: &Path) -> Option<PathBuf> {
+pub(crate) fn led_to(pointer: &Path) -> Option<PathBuf> {
     let found = fs::metadata(pointer).ok()?;
     if found.is_dir() {
         return fs::canonicalize(pointer).ok();

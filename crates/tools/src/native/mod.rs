@@ -25,7 +25,7 @@ use adjutant_core::gate::shell::Programs;
 use adjutant_core::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
-use adjutant_host::rescue::Rescues;
+use adjutant_host::rescue::{Rescues, checked_out};
 use adjutant_host::sandbox::{Network, Sandbox};
 use adjutant_host::standstill::Standstill;
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
@@ -193,6 +193,10 @@ impl Tools for NativeTools {
 
     fn go_on<'a>(&'a self, run: &'a str) -> Pending<'a, Option<FolderChange>> {
         Box::pin(self.end_standstill(run))
+    }
+
+    fn checked_out(&self) -> Option<String> {
+        checked_out(self.inner.workdir.root())
     }
 
     fn settle(&self, changes: &[FileChange]) -> Settled {

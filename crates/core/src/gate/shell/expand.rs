@@ -397,6 +397,10 @@ impl Walk<'_> {
             self.hidden_code(text, Input::Unknown);
             self.opaque(text, "arithmetic that may be commands");
         }
+        // Quotes go before it is evaluated: of `"a[$"(rm x)]` an index with a command is left.
+        if starts(&text.replace(['"', '\'', '\\'], "")) > starts(text) {
+            self.opaque(text, "arithmetic that is put together from quoted parts");
+        }
         // It may set one to a number, and a folder may be called so.
         if ["PATH", "LD_", "ENV"].iter().any(|name| text.contains(name)) && text.contains(['=', '+', '-']) {
             self.opaque(text, "changes which programs names stand for");
@@ -474,9 +478,17 @@ fn holds_quoted_command(text: &str) -> bool {
     is_escaped || (text.contains('\'') && may_run(text))
 }
 
+/// How what runs something begins where it is expanded.
+const STARTS: [&str; 6] = ["`", "$(", "${", "$[", "<(", ">("];
+
 /// Whether a text runs something where it is expanded.
 fn may_run(text: &str) -> bool {
-    text.contains('`') || ["$(", "${", "$[", "<(", ">("].iter().any(|start| text.contains(start))
+    STARTS.iter().any(|start| text.contains(start))
+}
+
+/// How many things may run in a text.
+fn starts(text: &str) -> usize {
+    STARTS.iter().map(|start| text.matches(start).count()).sum()
 }
 
 /// Whether what a command prints is a name, a number or a place: nothing that a program would take for an option.

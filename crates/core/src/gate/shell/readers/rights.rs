@@ -20,7 +20,8 @@ impl Walk<'_> {
         for target in targets {
             let is_outside = target.path.starts_with(['/', '~']);
             let verdict = if is_outside { does.verdict.max(Verdict::Ask) } else { does.verdict };
-            let act = Act::Write(target);
+            // How it was is gone afterwards, and is kept beforehand.
+            let act = Act::Overwrite(target);
             for category in does.categories {
                 self.effect_of(verdict, category, act.clone(), None, does.reason);
             }
