@@ -156,7 +156,7 @@ fn what_you_check_out_while_an_agent_thinks_is_said_before_its_call_is_made() {
         ["run", "../brief.md", "--adapter", "openai-compat", "--model", "gpt-test", "--answers", "../answers.json"];
     let variables = [("OPENAI_COMPAT_API_KEY", KEY), ("OPENAI_COMPAT_BASE_URL", &url)];
     assert!(home.adjutant(&args).envs(variables).output().expect("it starts").status.success());
-    assert_eq!(changed(&home), [(json!([]), "main".to_owned(), "feature".to_owned())]);
+    assert_eq!(changed(&home), [(json!(null), "main".to_owned(), "feature".to_owned())]);
     let journal = home.journal(RUN);
     let first = |kind: &str| journal.iter().position(|event| event["type"] == kind).expect("on record");
     assert!(first("folder_changed") < first("tool_call"));

@@ -258,6 +258,9 @@ impl Walk<'_> {
                         && (!rest.starts_with(':') || rest[1..].starts_with(['-', '=', '+', '?']));
                     self.clues.note(Clue::Expression, (name.is_empty() || rest.starts_with(['[', ':'])) && !is_default);
                     self.clues.note(Clue::Index, holds_quoted_command(&rest));
+                    let default = rest.trim_start_matches(':').strip_prefix(['-', '=', '+']);
+                    let is_pipe = default.is_some_and(|text| is_pipe(text.trim_matches(['"', '\''])));
+                    self.clues.note(Clue::Pipe, is_pipe);
                     self.assigned_default(&name, &rest);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     let list_of = rest == "[@]" || (name == "@" && rest.is_empty());
@@ -296,6 +299,8 @@ impl Walk<'_> {
                         words.unknown(Quoted::Yes, false);
                     }
                 }
+                // bash makes nothing of an empty one.
+                Piece::Process(text) if text.trim().is_empty() => words.unknown(Quoted::Yes, false),
                 Piece::Process(text) => {
                     self.code(&text, Input::Unknown);
                     words.add(PROCESS);
@@ -372,6 +377,10 @@ impl Walk<'_> {
             || (rest.starts_with(':') && !rest[1..].starts_with(['-', '=', '+', '?']));
         if rest.contains(['$', '`', '<', '>', '\\']) {
             self.embedded(rest, is_expression);
+        }
+        // In a here-document `$""` is nothing, and what stands around it comes together: `${x-$""(rm x)}`.
+        if starts(&rest.replace(['"', '\''], "")) > starts(rest) {
+            self.opaque(rest, "a value that is put together from quoted parts");
         }
         // In quotes these run nothing, but which quotes count here depends on the shell.
         for (at, _) in rest.match_indices(['<', '>']) {

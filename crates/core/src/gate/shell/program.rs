@@ -434,7 +434,14 @@ fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
         count += 1;
     }
     let is_any = |word: &&Word| {
-        word.known().is_some_and(|given| rule.any.iter().flat_map(|any| any.split('|')).any(|any| fits(any, given)))
+        let mut any = rule.any.iter().flat_map(|any| any.split('|'));
+        match word.known() {
+            Some(given) => any.any(|any| fits(any, given)),
+            // What it begins with is known, and it may go on so.
+            None => {
+                rule.verdict > Verdict::Safe && !word.text().is_empty() && any.any(|any| any.starts_with(word.text()))
+            }
+        }
     };
     if !rule.any.is_empty() && !args.operands[count..].iter().any(is_any) {
         return None;

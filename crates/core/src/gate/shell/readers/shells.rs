@@ -155,7 +155,9 @@ impl Walk<'_> {
         for word in call.words {
             let Some(text) = word.known() else {
                 let is_named = word.text().contains('=') && !word.text().starts_with('=');
-                if !is_named && call.name != "unset" && !matches!(call.name, "getopts" | "let") {
+                // `let $x++` changes a number, `let P$x=1` what may be any variable.
+                let may_be_any = !matches!(call.name, "getopts" | "let") || !word.text().is_empty();
+                if !is_named && call.name != "unset" && may_be_any {
                     self.opaque("", "sets variables that can't be known");
                 }
                 if let Some((name, value)) = word.text().split_once('=') {
@@ -241,6 +243,11 @@ impl Walk<'_> {
         }
         if name == "wait" {
             words.iter().for_each(|word| self.set_unknown(word.text()));
+            // `wait -p NAME` sets a variable.
+            let takes_name = words.iter().any(|word| word.text().starts_with('-') && word.text().contains('p'));
+            if takes_name && words.iter().any(|word| word.known().is_none() && !word.text().is_empty()) {
+                self.opaque("", "sets variables that can't be known");
+            }
         }
         if matches!(name, "make" | "gmake") {
             for word in words {
@@ -337,7 +344,10 @@ impl Walk<'_> {
 
     /// `set`, `shift`: what `$1`, `$2` and so on are.
     pub(super) fn positional(&mut self, call: Call<'_>) {
-        if call.name == "set" && call.words.iter().any(|word| word.known().is_some_and(is_unusual_option)) {
+        let names_option = |word: &Word| word.known().is_some_and(|text| matches!(text, "-o" | "+o"));
+        let is_hidden = call.words.first().is_some_and(names_option) && call.words.iter().any(|w| w.known().is_none());
+        let is_unusual = call.words.iter().any(|word| word.known().is_some_and(is_unusual_option));
+        if call.name == "set" && (is_hidden || is_unusual) {
             self.opaque("", "changes how the shell reads what follows");
         }
         let words = match call.words {

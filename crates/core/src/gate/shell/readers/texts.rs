@@ -43,6 +43,9 @@ impl Walk<'_> {
     /// `printf`.
     pub(super) fn printf(&mut self, call: Call<'_>) -> Option<String> {
         let (format, arguments) = call.words.split_first()?;
+        if format.is_half_an_option() {
+            self.opaque("", "sets variables that can't be known");
+        }
         if format.known() == Some("-v") {
             match arguments.first().and_then(Word::known) {
                 Some(name) => self.set_unknown(name),
@@ -98,7 +101,7 @@ impl Walk<'_> {
         let long = ["-name", "-cols", "-len", "-seek", "-groupsize", "-offset"];
         let is_longer =
             |word: &Word| long.iter().any(|name| word.text().strip_prefix(name).is_some_and(|rest| !rest.is_empty()));
-        if call.name == "xxd" && call.words.iter().any(is_longer) {
+        if call.name == "xxd" && call.words.iter().any(|word| is_longer(word) || word.is_half_an_option()) {
             self.opaque("", "its options can't be known");
         }
         let Input::Text(text) = call.input else { return None };
