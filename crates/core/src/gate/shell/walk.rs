@@ -62,6 +62,8 @@ struct Defined {
 struct State {
     /// Variables that the line sets; `None` if the value can't be known.
     variables: HashMap<String, Option<String>>,
+    /// Those of them that programs certainly get.
+    exported: BTreeSet<String>,
     /// Lists that the line sets, as far as they are known.
     lists: HashMap<String, Vec<Word>>,
     /// `$1`, `$2` and so on, if they can be known.
@@ -281,11 +283,20 @@ impl Walk<'_> {
         output
     }
 
-    /// Forgets what variables hold that were not set for this program alone; says whether there was one.
+    /// From now on programs get the variable `name`, or don't.
+    pub(super) fn export(&mut self, name: &str, is_exported: bool) {
+        if is_exported {
+            self.state.exported.insert(name.to_owned());
+        } else {
+            self.state.exported.remove(name);
+        }
+    }
+
+    /// Forgets what variables hold that programs may not get; says whether there was one.
     fn forget_values(&mut self) -> bool {
         let mut is_forgotten = false;
         for (name, value) in &mut self.state.variables {
-            if value.is_some() && !self.given.contains(name) {
+            if value.is_some() && !self.given.contains(name) && !self.state.exported.contains(name) {
                 *value = None;
                 is_forgotten = true;
             }
@@ -339,7 +350,8 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State { variables, lists, positional, functions, runs_last_here, folder, other_folders } = before;
+        let State { variables, exported, lists, positional, functions, runs_last_here, folder, other_folders } = before;
+        self.state.exported.retain(|name| exported.contains(name));
         self.state.runs_last_here |= runs_last_here;
         self.state.lists.retain(|name, list| lists.get(name) == Some(list));
         if self.state.positional != *positional {

@@ -151,6 +151,16 @@ impl Walk<'_> {
         if is_unset_function {
             self.forget_functions();
         }
+        let letters =
+            |letter| call.words.iter().any(|word| word.text().starts_with('-') && word.text().contains(letter));
+        let is_export = call.name == "export" || (!is_reading && !is_unset_function && letters('x'));
+        let is_taken_back = call.words.iter().any(|word| word.text().starts_with("+x"));
+        if is_export || is_unset_function || is_taken_back {
+            for word in call.words {
+                let name = word.text().split('=').next().unwrap_or_default();
+                self.export(name, is_export && !letters('n') && !is_taken_back);
+            }
+        }
         let is_expression = call.name == "let" || call.words.iter().any(|word| word.known().is_some_and(is_integer));
         for word in call.words {
             let Some(text) = word.known() else {
