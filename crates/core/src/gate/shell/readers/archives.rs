@@ -1,7 +1,6 @@
 //! Archives: where they are unpacked and which file they are written to.
 
 use super::Call;
-use crate::gate::shell::args::Value;
 use crate::gate::shell::expand::Word;
 use crate::gate::shell::paths::Change;
 use crate::gate::shell::program::word_of;
@@ -15,7 +14,6 @@ impl Walk<'_> {
     pub(super) fn archive(&mut self, call: Call<'_>) {
         let args = call.args;
         let (mut archives, mut folders): (Vec<Word>, Vec<Word>) = (Vec::new(), Vec::new());
-        let mut letters = String::new();
         if call.name != "cpio"
             && let Some((first, rest)) = call.words.split_first()
             && !first.text().starts_with('-')
@@ -23,19 +21,9 @@ impl Walk<'_> {
             if first.known().is_none() {
                 self.opaque("", "its options can't be known");
             }
-            first.text().clone_into(&mut letters);
-            let mut rest = rest.iter();
-            for letter in letters.chars().filter(|letter| TAR_VALUED.contains(*letter)) {
-                match (letter, rest.next()) {
-                    ('f', Some(file)) => archives.push(file.clone()),
-                    ('C', Some(folder)) => folders.push(folder.clone()),
-                    // A program that packs, and one that is run where a volume ends.
-                    ('I' | 'F', Some(code)) => self.code_of(Value::Word(code)),
-                    _ => {}
-                }
-            }
+            drop(self.program(call.name, &with_dashes(first.text(), rest), call.input));
+            return;
         }
-        let has = |letter: char, names: &[&str]| letters.contains(letter) || args.any(names);
         if call.name == "cpio" {
             folders.extend(args.values(&["-D", "--directory"]).map(word_of));
             if args.any(&["-p", "--pass-through"]) {
@@ -50,15 +38,15 @@ impl Walk<'_> {
         } else {
             folders.extend(args.values(&["-C", "--directory", "--cd", "--one-top-level"]).map(word_of));
             archives.extend(args.values(&["-f", "--file"]).map(word_of));
-            if has('x', &["-x", "--extract", "--get"]) {
+            if args.any(&["-x", "--extract", "--get"]) {
                 self.unpacked(&folders);
                 // Names in the archive are taken as they are, be they those of the system.
-                if has('P', &["-P", "--absolute-names", "--absolute-paths"]) {
+                if args.any(&["-P", "--absolute-names", "--absolute-paths"]) {
                     self.change(&Word::plain("/"), Change::Into, None);
                 }
                 self.renamed(call);
             }
-            if !has('c', &["-c", "--create"]) && !has('r', &["-r", "--append"]) && !has('u', &["-u", "--update"]) {
+            if !args.any(&["-c", "--create"]) && !args.any(&["-r", "--append"]) && !args.any(&["-u", "--update"]) {
                 archives.clear();
             }
         }
@@ -102,7 +90,44 @@ impl Walk<'_> {
     }
 }
 
+/// The words of an old-style `tar xf a` with a dash before each letter, and behind it its value: the values follow in
+/// the order of the letters, whatever they look like.
+fn with_dashes(letters: &str, rest: &[Word]) -> Vec<Word> {
+    let mut rest = rest.iter();
+    let mut words = Vec::new();
+    for letter in letters.chars() {
+        words.push(Word::plain(format!("-{letter}")));
+        if TAR_VALUED.contains(letter) {
+            words.extend(rest.next().cloned());
+        }
+    }
+    words.extend(rest.cloned());
+    words
+}
+
 /// `terraform init -from-module=..`
 fn is_source(word: &Word) -> bool {
     word.text().trim_start_matches('-').starts_with("from-module=")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::gate::shell::decide;
+
+    #[test]
+    fn letters_without_a_dash_take_the_words_that_follow() {
+        for (command, expected) in [
+            ("tar g -tf --index-file=f x", "ask"),
+            ("tar I 'rm x' -tf a", "destructive"),
+            ("tar xf a.tar", "ask"),
+            ("tar czf a.tgz src", "ask"),
+            ("tar tf a.tar", "safe"),
+            ("tar tvfz a.tgz", "safe"),
+        ] {
+            let decided = decide(&json!({ "command": command })).unwrap();
+            assert_eq!(decided["verdict"], expected, "{command}: {decided}");
+        }
+    }
 }
