@@ -271,6 +271,10 @@ impl Walk<'_> {
             self.unreadable(code, "code for a shell that is not read");
             self.dialect = Dialect::Bash;
         }
+        // What it is given for itself is not what the line holds under that name.
+        for name in &self.given {
+            self.state.variables.insert(name.clone(), None);
+        }
         self.hidden += 1;
         let mut output = self.code(code, input.clone()).filter(|_| dialect != Dialect::Other);
         if code.contains('$') && self.forget_values() {
@@ -296,7 +300,7 @@ impl Walk<'_> {
     fn forget_values(&mut self) -> bool {
         let mut is_forgotten = false;
         for (name, value) in &mut self.state.variables {
-            if value.is_some() && !self.given.contains(name) && !self.state.exported.contains(name) {
+            if value.is_some() && !self.state.exported.contains(name) {
                 *value = None;
                 is_forgotten = true;
             }
