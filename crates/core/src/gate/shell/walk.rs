@@ -273,7 +273,9 @@ impl Walk<'_> {
         }
         // What it is given for itself is not what the line holds under that name.
         for name in &self.given {
-            self.state.variables.insert(name.clone(), None);
+            if let Some(value) = self.state.variables.get_mut(name) {
+                *value = None;
+            }
         }
         self.hidden += 1;
         let mut output = self.code(code, input.clone()).filter(|_| dialect != Dialect::Other);
