@@ -26,7 +26,7 @@ pub struct Plan<'a> {
     pub home: &'a str,
     /// Our own home.
     pub runtime_home: &'a Path,
-    /// What of the workdir nobody may read.
+    /// Paths of the workdir that nobody may read.
     pub deny_read: Vec<String>,
 }
 

@@ -146,7 +146,7 @@ pub struct Settings {
     pub shell_allow: Vec<config::Setting<String>>,
     /// Rules about single commands that deny: the home's, then the project's.
     pub shell_deny: Vec<config::Setting<String>>,
-    /// What no agent may read: the home's, then the project's.
+    /// Paths that no agent may read: the home's, then the project's.
     pub deny_read: Vec<config::Setting<String>>,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,

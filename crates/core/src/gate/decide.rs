@@ -44,8 +44,8 @@ struct Input {
 }
 
 /// Judges `{tool, arguments, authorized_costs, session_approved?, approved_call?, shell_disabled?,
-/// missing_walls?, resolved?, role?, places?, grants?, programs?, shell_allow?, shell_deny?, deny_read?, scope?, scope_locked?}` and
-/// gives `{decision, required, missing, layer, reason, would_allow, grants, findings}`.
+/// missing_walls?, resolved?, role?, places?, grants?, programs?, shell_allow?, shell_deny?, deny_read?, scope?,
+/// scope_locked?}` and gives `{decision, required, missing, layer, reason, would_allow, grants, findings}`.
 ///
 /// `resolved` lists the paths of the call that really are elsewhere, `{path, place, known_as?}`.
 /// `scope` is a list of paths or `{files, folders, hosts, services}`; grants count as not over.

@@ -13,7 +13,7 @@ pub struct DenyRead {
     entries: Vec<(String, Scope)>,
 }
 
-/// Why the entries can't be used.
+/// A fault of the entries.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadEntry {
     /// One names nothing.
@@ -44,8 +44,7 @@ impl DenyRead {
     #[must_use]
     pub fn recorded(texts: &[String]) -> Self {
         let scope = |text: &String| {
-            let path = text.trim_start_matches("./").to_owned();
-            Scope::new(&ScopeWords { paths: Some(vec![path]), ..ScopeWords::default() })
+            Scope::new(&ScopeWords { paths: Some(vec![bare(text).to_owned()]), ..ScopeWords::default() })
         };
         Self { entries: texts.iter().map(|text| (text.clone(), scope(text))).collect() }
     }
@@ -59,8 +58,7 @@ impl DenyRead {
     /// All entries as paths, if none has a wildcard.
     #[must_use]
     pub fn without_wildcards(&self) -> Option<Vec<String>> {
-        let path =
-            |text: &'_ str| is_literal(text).then(|| text.trim_start_matches("./").trim_end_matches('/').to_owned());
+        let path = |text: &str| is_literal(text).then(|| bare(text).trim_end_matches('/').to_owned());
         self.entries.iter().map(|(text, _)| path(text)).collect()
     }
 
@@ -73,8 +71,13 @@ impl DenyRead {
     }
 }
 
+/// Returns an entry without the sign for the workdir.
+fn bare(text: &str) -> &str {
+    text.trim_start_matches("./")
+}
+
 fn names_something(text: &str) -> bool {
-    let path = text.trim_start_matches("./");
+    let path = bare(text);
     let leads_out = path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..");
     let is_all = matches!(path.trim_matches('/'), "" | "." | "*" | "**");
     !leads_out && !is_all && !path.contains('\0') && is_pattern_of_paths(path)

@@ -47,7 +47,7 @@ pub fn effects_of_call(call: &ToolCall, places: &Places, programs: &Programs) ->
     effects
 }
 
-/// What `call` would read of what nobody may: by the paths that it names, and by where they really are. A patch shows
+/// Denies what `call` would read and nobody may: by the paths that it names, and by where they really are. A patch shows
 /// what it doesn't fit, so it reads.
 fn denied_reads(call: &ToolCall, places: &Places, denied: &DenyRead) -> Vec<Effect> {
     if denied.is_empty() || !matches!(call.name.as_str(), "read_file" | "list_dir" | "apply_patch") {

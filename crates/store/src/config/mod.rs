@@ -86,7 +86,7 @@ pub struct Config {
     pub shell_allow: Vec<Setting<String>>,
     /// Rules about single commands that deny: the home's, then the project's.
     pub shell_deny: Vec<Setting<String>>,
-    /// What no agent may read: the home's, then the project's.
+    /// Paths that no agent may read: the home's, then the project's.
     pub deny_read: Vec<Setting<String>>,
     /// What is set for single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,

@@ -31,33 +31,32 @@ pub(super) fn read(key: &Key<'_, '_>) -> Result<Vec<Setting<ProgramEntry>>, Conf
 /// The rules that a key lists, each of which can be used.
 pub(super) fn rules(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
     let expected = "a list of commands, each with its words and `*` or a last `**` for others, such as `make docs **`";
-    let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
-    let rule = |item: &Spanned<DeValue<'_>>| {
-        let key = Key { file: key.file, name: key.name, value: item };
-        let text = key.text(expected)?;
-        CommandRule::parse(&text.value).map_err(|error| ConfigError::BadRule {
-            at: text.from.clone(),
-            key: key.name.to_owned(),
-            why: error.to_string(),
-        })?;
-        Ok(text)
-    };
-    items.iter().map(rule).collect()
+    texts(key, expected, |text| CommandRule::parse(text).map(drop).map_err(|error| error.to_string()))
 }
 
 /// The paths and patterns that a key lists, each of which names something in a working folder.
 pub(super) fn deny_read(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
     let expected = "a list of paths and patterns in the working folder, such as `.env`, `**/*.pem` or `secrets/`";
+    let check = |text: &str| DenyRead::parse(&[text.to_owned()]).map(drop).map_err(|error| error.to_string());
+    texts(key, expected, check)
+}
+
+/// The texts that a key lists; `check` says why one can't be used.
+fn texts(
+    key: &Key<'_, '_>,
+    expected: &'static str,
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Result<Vec<Setting<String>>, ConfigError> {
     let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
-    let entry = |item: &Spanned<DeValue<'_>>| {
+    let text = |item: &Spanned<DeValue<'_>>| {
         let key = Key { file: key.file, name: key.name, value: item };
         let text = key.text(expected)?;
-        DenyRead::parse(std::slice::from_ref(&text.value)).map_err(|error| ConfigError::BadRule {
+        check(&text.value).map_err(|why| ConfigError::BadRule {
             at: text.from.clone(),
             key: key.name.to_owned(),
-            why: error.to_string(),
+            why,
         })?;
         Ok(text)
     };
-    items.iter().map(entry).collect()
+    items.iter().map(text).collect()
 }

@@ -16,7 +16,7 @@ pub(super) struct Args<'a> {
     pub operands: Vec<&'a Word>,
     /// Whether a word may be any option, or several.
     pub is_unsure: bool,
-    /// Whether that is one with a dash and a part that isn't known.
+    /// True if a word has a dash and a part that isn't known.
     pub is_half_known: bool,
     /// Where the command begins that the program runs, if it runs one: the index into all arguments.
     pub command_at: Option<usize>,
