@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use crate::arena::Arena;
 use crate::judge::{Judge, SHELLS};
 use crate::mutate::Mutator;
 use crate::shrink::shrunk;
+use crate::survivors::Survivors;
 use crate::trial::Trial;
 
 /// How many lines run in one sandbox.
@@ -40,6 +42,8 @@ pub struct Hunt {
     pub limit_ms: u64,
     /// Lines to be tried instead of made ones.
     pub given: Option<Vec<String>>,
+    /// The file of what was run before and took nothing.
+    pub survivors: Option<PathBuf>,
 }
 
 /// What came of it.
@@ -49,6 +53,8 @@ pub struct Tally {
     pub judged: u64,
     /// Runs of lines that are safe, in one shell or the other.
     pub run: u64,
+    /// Lines that are safe and were run before, in the same shell and with the same things kept.
+    pub survived: u64,
     /// Lines that are safe by the reader and lost something.
     pub found: u64,
     /// Losses that did not happen again.
@@ -71,12 +77,13 @@ impl Hunt {
     pub fn run(&self) -> Result<Tally> {
         let mutator = Mutator::new()?;
         let shared = Mutex::new((Tally::default(), HashSet::new()));
+        let survivors = self.survivors.as_deref().map(Survivors::open).transpose()?;
         let begun = Instant::now();
         std::thread::scope(|scope| {
             let jobs: Vec<_> = (0..self.jobs.max(1))
                 .map(|job| {
-                    let (mutator, shared) = (&mutator, &shared);
-                    scope.spawn(move || Worker::new(self, mutator, shared, begun)?.work(job))
+                    let (mutator, shared, survivors) = (&mutator, &shared, survivors.as_ref());
+                    scope.spawn(move || Worker::new(self, mutator, shared, survivors, begun)?.work(job))
                 })
                 .collect();
             jobs.into_iter().try_for_each(|job| job.join().unwrap_or_else(|_| anyhow::bail!("a job panicked")))
@@ -91,22 +98,29 @@ struct Worker<'a> {
     hunt: &'a Hunt,
     mutator: &'a Mutator,
     shared: &'a Shared,
+    survivors: Option<&'a Survivors>,
     begun: Instant,
     arena: Arena,
     judge: Judge,
 }
 
 impl<'a> Worker<'a> {
-    fn new(hunt: &'a Hunt, mutator: &'a Mutator, shared: &'a Shared, begun: Instant) -> Result<Self> {
+    fn new(
+        hunt: &'a Hunt,
+        mutator: &'a Mutator,
+        shared: &'a Shared,
+        survivors: Option<&'a Survivors>,
+        begun: Instant,
+    ) -> Result<Self> {
         let arena = Arena::new()?;
         let judge = Judge::new(&arena.root());
-        Ok(Self { hunt, mutator, shared, begun, arena, judge })
+        Ok(Self { hunt, mutator, shared, survivors, begun, arena, judge })
     }
 
     /// Every line whose number is this job's.
     fn work(&self, job: u64) -> Result<()> {
         let mut batch: Vec<(u64, Trial)> = Vec::new();
-        let mut judged = 0;
+        let (mut judged, mut survived) = (0, 0);
         let mut index = self.hunt.from + job;
         while index < self.hunt.from + self.hunt.lines {
             let line = match &self.hunt.given {
@@ -117,18 +131,22 @@ impl<'a> Worker<'a> {
                 judged += 1;
                 let skips_slow = self.hunt.given.is_none() && !index.is_multiple_of(SLOW_EVERY);
                 for shell in SHELLS {
-                    let trial = self.judge.trial(&line, shell);
-                    batch.extend(trial.map(|trial| (index, Trial { skips_slow, ..trial })));
+                    let Some(trial) = self.judge.trial(&line, shell) else { continue };
+                    if self.survivors.is_some_and(|survivors| survivors.has(&trial)) {
+                        survived += 1;
+                    } else {
+                        batch.push((index, Trial { skips_slow, ..trial }));
+                    }
                 }
             }
             if batch.len() >= BATCH {
-                self.run_batch(&batch, judged)?;
+                self.run_batch(&batch, judged, survived)?;
                 batch.clear();
-                judged = 0;
+                (judged, survived) = (0, 0);
             }
             index += self.hunt.jobs.max(1);
         }
-        self.run_batch(&batch, judged)
+        self.run_batch(&batch, judged, survived)
     }
 
     fn is_new(&self, line: &str) -> bool {
@@ -137,8 +155,9 @@ impl<'a> Worker<'a> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).1.insert(hasher.finish())
     }
 
-    fn run_batch(&self, batch: &[(u64, Trial)], judged: u64) -> Result<()> {
+    fn run_batch(&self, batch: &[(u64, Trial)], judged: u64, survived: u64) -> Result<()> {
         let mut at = 0;
+        let mut lost = HashSet::new();
         while at < batch.len() {
             let rest = &batch[at..];
             let trials: Vec<Trial> = rest.iter().map(|(_, trial)| trial.clone()).collect();
@@ -148,17 +167,24 @@ impl<'a> Worker<'a> {
                 let (index, trial) = rest.get(*number).context("a line that there is")?;
                 let finding = Finding { index: *index, trial: trial.clone(), canaries: canaries.clone() };
                 self.report(&finding, &trials[from..=*number])?;
+                lost.insert(at + number);
             }
             at += round.begun.max(1);
+        }
+        if let Some(survivors) = self.survivors {
+            let whole = batch.iter().enumerate().filter(|(number, _)| !lost.contains(number));
+            survivors.add(whole.map(|(_, (_, trial))| trial))?;
         }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let tally = &mut shared.0;
         tally.judged += judged;
+        tally.survived += survived;
         tally.run += batch.len() as u64;
         eprintln!(
-            "{} judged, {} run, {} found, {} unrepeated, {} s",
+            "{} judged, {} run, {} run before, {} found, {} unrepeated, {} s",
             tally.judged,
             tally.run,
+            tally.survived,
             tally.found,
             tally.unrepeated,
             self.begun.elapsed().as_secs()

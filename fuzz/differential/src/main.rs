@@ -18,6 +18,7 @@ mod drive;
 mod ground;
 mod canaries;
 mod shrink;
+mod survivors;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,6 +48,10 @@ struct Args {
     /// Try the lines of this file instead, each a JSON string on a line of its own
     #[arg(long, value_name = "FILE")]
     given: Option<PathBuf>,
+    /// Keep in this file what was run and took nothing, and don't run it again: after a change of the reader, only
+    /// what it calls safe now and did not before is left to be tried
+    #[arg(long, value_name = "FILE")]
+    survivors: Option<PathBuf>,
     /// Print the lines, what the reader says of them and what would be kept before those that would run, and run none
     #[arg(long)]
     print: bool,
@@ -87,10 +92,12 @@ fn hunt(args: &Args) -> Result<bool> {
     let Args { seed, from, lines, jobs, limit_ms, .. } = *args;
     let given = args.given.as_deref().map(given).transpose()?;
     let lines = given.as_ref().map_or(lines, |given| given.len() as u64);
-    let tally = hunt::Hunt { seed, from, lines, jobs, limit_ms, given }.run()?;
-    let hunt::Tally { judged, run, found, unrepeated } = tally;
+    let survivors = args.survivors.clone();
+    let tally = hunt::Hunt { seed, from, lines, jobs, limit_ms, given, survivors }.run()?;
+    let hunt::Tally { judged, run, survived, found, unrepeated } = tally;
+    let before = if survived == 0 { String::new() } else { format!(" and {survived} run before") };
     println!(
-        "seed {seed}: {judged} lines judged for bash and sh, {run} runs of safe ones, {found} found, {unrepeated} unrepeated"
+        "seed {seed}: {judged} lines judged for bash and sh, {run} runs of safe ones{before}, {found} found, {unrepeated} unrepeated"
     );
     Ok(found == 0)
 }

@@ -25,7 +25,7 @@ impl Shell {
 }
 
 /// What of the workdir is kept for undo before a line runs, so that its loss is no loss.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
     /// Nothing.
