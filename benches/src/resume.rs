@@ -114,6 +114,8 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
         Wanted::Turn { .. } => Body::AgentReply {
             slot,
             text: if slot.number == 1 { world::SUMMARY } else { world::WORK }.to_owned(),
+            thinking: String::new(),
+            provider_data: None,
             calls: if slot.number == 1 { Vec::new() } else { vec![call(slot.number)] },
             usage: None,
             stop: Stop::EndTurn,

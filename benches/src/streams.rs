@@ -165,7 +165,12 @@ fn agent(url: &str) -> anyhow::Result<ApiAgent> {
 
 /// A turn that the server answers with its first text and no more.
 fn open_ended() -> TurnRequest {
-    let brief = OutgoingMessage { role: OutgoingRole::User, text: "open-ended".to_owned(), calls: Vec::new() };
+    let brief = OutgoingMessage {
+        role: OutgoingRole::User,
+        text: "open-ended".to_owned(),
+        calls: Vec::new(),
+        provider_data: None,
+    };
     TurnRequest {
         part: "session".to_owned(),
         turns_before: 0,
@@ -175,6 +180,7 @@ fn open_ended() -> TurnRequest {
         system: String::new(),
         messages: vec![brief],
         tools: [].into(),
+        may_call: true,
         output_max: None,
     }
 }

@@ -73,7 +73,8 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
     let agent = ScriptedAgent::new(Script::read(&Path::new(EXAMPLE).join("script.yaml")).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 
-    let message = |role, text: &str| OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() };
+    let message =
+        |role, text: &str| OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None };
     let mut messages = vec![message(OutgoingRole::User, "the brief")];
     let mut left = Left { texts: Vec::new(), calls: Vec::new(), build_is_there: true, tests_pass: false };
     for turn in 1..30 {
@@ -86,6 +87,7 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
             system: String::new(),
             messages: messages.clone(),
             tools: Arc::from([]),
+            may_call: true,
             output_max: None,
         };
         let reply = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap();
@@ -93,6 +95,7 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
             role: OutgoingRole::Assistant,
             text: reply.text.clone(),
             calls: reply.calls.clone(),
+            provider_data: None,
         });
         left.texts.push(reply.text.clone());
         if reply.calls.is_empty() {
@@ -211,11 +214,12 @@ fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
             system: String::new(),
             messages: messages.clone(),
             tools: Arc::from([]),
+            may_call: true,
             output_max: None,
         };
         let text = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap().text;
         read.push(fired(&text));
-        messages.push(OutgoingMessage { role: OutgoingRole::Assistant, text, calls: Vec::new() });
+        messages.push(OutgoingMessage { role: OutgoingRole::Assistant, text, calls: Vec::new(), provider_data: None });
     }
     assert_eq!(read, [vec![Detector::Confirmation], vec![Detector::Completion], vec![Detector::Completion]]);
 }

@@ -88,6 +88,7 @@ fn turn(system: &str, messages: Vec<OutgoingMessage>, tools: &[ToolSpec]) -> Tur
         system: system.to_owned(),
         messages,
         tools: tools.into(),
+        may_call: true,
         output_max: None,
     }
 }
@@ -111,7 +112,7 @@ fn spec(name: &str) -> ToolSpec {
 }
 
 fn said(role: OutgoingRole, text: &str, calls: Vec<ToolCall>) -> OutgoingMessage {
-    OutgoingMessage { role, text: text.to_owned(), calls }
+    OutgoingMessage { role, text: text.to_owned(), calls, provider_data: None }
 }
 
 fn call(id: &str, name: &str, args: Value) -> ToolCall {

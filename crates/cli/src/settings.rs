@@ -94,6 +94,7 @@ pub struct Typed {
     pub max_minutes: Option<u64>,
     pub max_nano_dollars: Option<u64>,
     pub max_turns: Option<u64>,
+    pub patience_minutes: Option<u64>,
     pub roles: Option<Vec<RoleName>>,
     pub single: bool,
     pub role_adapters: Vec<(RoleName, String)>,
@@ -133,6 +134,8 @@ pub struct Settings {
     pub max_minutes: Option<Sourced<u64>>,
     pub max_nano_dollars: Option<Sourced<u64>>,
     pub max_turns: Option<Sourced<u64>>,
+    /// How many minutes a provider that fails is waited for, if it was said.
+    pub patience_minutes: Option<Sourced<u64>>,
     /// How long a question waits for its answer.
     pub answer_within_ms: Option<u64>,
     /// The crew, if it is one.
@@ -383,6 +386,12 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             set(budgets.max_tokens, "the brief"),
             configured(config.max_tokens.as_ref()),
         ]),
+        patience_minutes: first([
+            set(typed.patience_minutes, "--patience"),
+            parsed("ADJUTANT_PATIENCE", |text| text.parse().ok(), "a number of minutes")?,
+            set(of_brief.and_then(|brief| brief.patience_minutes), "the brief"),
+            configured(config.patience_minutes.as_ref()),
+        ]),
         max_minutes: first([
             set(typed.max_minutes, "--max-minutes"),
             parsed("ADJUTANT_MAX_MINUTES", whole, "a number from 1")?,
@@ -483,6 +492,9 @@ impl Settings {
                 max_tool_calls: self.crew.tool_calls_max.or(is_crew.then_some(BUDGET_MAX_TOOL_CALLS_PER_SUBTASK)),
             },
             answer_within_ms: self.answer_within_ms,
+            patience_ms: value(&self.patience_minutes).map(|minutes| minutes.saturating_mul(60_000)),
+            // Whoever begins the run knows.
+            unattended: false,
             roles: self.crew.roles.clone(),
             custom_roles: self.crew.custom.clone(),
             role_agents: self.role_agents(),

@@ -78,11 +78,13 @@ fn ours(home: &Path) -> Vec<Value> {
     kept
 }
 
-/// How many tools were offered in the requests of a run: each number once.
+/// How many tools could be called in the turns of a run: each number once. The peer describes no others.
 fn offered(home: &Path) -> BTreeSet<u64> {
     let journal = fs::read_to_string(home.join("sessions/2024-05-05-P1.trace.ndjson")).expect("a journal");
     let events = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line"));
-    events.filter(|event| event["type"] == "agent_request").filter_map(|event| event["tools"].as_u64()).collect()
+    let requests = events.filter(|event| event["type"] == "agent_request");
+    let count = |event: Value| if event["no_calls"] == true { Some(0) } else { event["tools"].as_u64() };
+    requests.filter_map(count).collect()
 }
 
 /// What both say of an event. The words of a result are ours, and so are its bytes.

@@ -10,6 +10,7 @@
 )]
 
 pub mod procedure;
+pub mod provider_data;
 pub mod trace;
 pub mod id;
 pub mod invisible;

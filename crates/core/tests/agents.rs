@@ -11,7 +11,7 @@ use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{AgentLimits, BUSY_ATTEMPTS_MAX, OUTPUT_TOKENS_MAX, Setup, TURN_ATTEMPTS_MAX};
+use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, Setup};
 use adjutant_core::tool::{ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
@@ -95,17 +95,65 @@ fn a_failed_turn_is_asked_for_again_after_a_wait_that_grows() {
     assert!((500..=1_000).contains(&waits[0]) && (1_000..=2_000).contains(&waits[1]), "{waits:?}");
 }
 
+/// The kinds of failure that are waited for.
+const WAITED_FOR: [FailureKind; 3] = [FailureKind::Busy, FailureKind::Transient, FailureKind::Unreached];
+
+/// How long all waits of a run took, in milliseconds.
+fn waited_ms(ended: &Ended) -> u64 {
+    let waits = ended.journal.iter().filter_map(|event| match event.body {
+        Body::Timer { length_ms, .. } => Some(length_ms),
+        _ => None,
+    });
+    waits.sum()
+}
+
 #[test]
-fn a_busy_provider_is_waited_for_longer_than_a_broken_one() {
-    for (kind, attempts) in [
-        (FailureKind::Busy, BUSY_ATTEMPTS_MAX),
-        (FailureKind::Transient, TURN_ATTEMPTS_MAX),
-        (FailureKind::Permanent, 1),
-    ] {
-        let ended = run(&setup(), &world(&vec![Said::Fails(kind); 20], &[]));
-        assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
-        assert_eq!(asked(&ended).len(), attempts as usize, "{kind:?}");
+fn an_outage_of_ten_minutes_in_the_middle_of_the_work_is_waited_for() {
+    for kind in WAITED_FOR {
+        let [summary, rest @ ..] = &good()[..] else { panic!("a script has a summary") };
+        let outage = vec![Said::Fails(kind); 22];
+        let script: Vec<Said> = [summary.clone()].into_iter().chain(outage).chain(rest.iter().cloned()).collect();
+        let ended = run(&setup(), &world(&script, &[GO]));
+        assert_eq!(ended.outcome, Some(Outcome::Completed), "{kind:?}");
+        assert!(waited_ms(&ended) > 10 * 60 * 1_000, "{kind:?}: {} ms", waited_ms(&ended));
     }
+}
+
+#[test]
+fn patience_is_time_and_ends() {
+    for (kind, patience_ms) in WAITED_FOR
+        .into_iter()
+        .flat_map(|kind| [PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, 0].map(|patience_ms| (kind, patience_ms)))
+    {
+        let setup = Setup { patience_ms, ..setup() };
+        let ended = run(&setup, &world(&vec![Said::Fails(kind); 500], &[]));
+        assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+        let failed: Vec<i64> = ended
+            .journal
+            .iter()
+            .filter(|event| matches!(event.body, Body::AgentFailed { .. }))
+            .map(|event| event.at.as_millisecond())
+            .collect();
+        let took = (failed[failed.len() - 1] - failed[0]) as u64;
+        // The last attempt is at its end, and a moment of the simulator's clock later.
+        assert!((patience_ms..patience_ms + 10_000).contains(&took), "{kind:?}: {took} of {patience_ms}");
+    }
+}
+
+#[test]
+fn no_wait_goes_beyond_the_limit_of_minutes() {
+    let budget = Budget { max_minutes: Some(3), ..Budget::default() };
+    let ended = run(&Setup { budget, ..setup() }, &world(&vec![Said::Fails(FailureKind::Unreached); 500], &[]));
+    assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Limit));
+    let waited = waited_ms(&ended);
+    assert!((120_000..=180_000).contains(&waited), "{waited}");
+}
+
+#[test]
+fn what_will_not_pass_is_not_waited_for() {
+    let ended = run(&setup(), &world(&vec![Said::Fails(FailureKind::Permanent); 20], &[]));
+    assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+    assert_eq!((asked(&ended).len(), waited_ms(&ended)), (1, 0));
 }
 
 #[test]
@@ -208,7 +256,7 @@ fn check_requests(ended: &Ended, window: u64) {
             let mut open = BTreeSet::new();
             for said in &sent {
                 match &said.speaker {
-                    Speaker::Agent(calls) => {
+                    Speaker::Agent { calls, .. } => {
                         assert!(open.is_empty(), "a call without its result");
                         open = calls.iter().map(|call| call.call_id.clone()).collect();
                     }

@@ -246,8 +246,8 @@ fn kept_grants_hold_until_they_are_over_or_revoked() {
 fn a_run_with_grants_is_decided_the_same_again() {
     let script = [vec![ask("p", json!({"scope": "this_session"}))], vec![write("w", "a"), write("x", ".travis.yml")]];
     let ended = run(&world(&script, &[("permission", &["y"]), ("destructive", &["y"])]));
-    let report = replay(&ended.journal, make(&Arc::new(setup()), &[]), |_, text| {
-        let reading = adjutant_core::session::detect::read(text, &[], &Sensitivities::default());
+    let report = replay(&ended.journal, make(&Arc::new(setup()), &[]), |_, spoken| {
+        let reading = adjutant_core::session::detect::read(spoken.text, &[], &Sensitivities::default());
         reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
     });
     assert_eq!(report.drift, []);

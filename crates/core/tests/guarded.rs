@@ -68,8 +68,8 @@ fn run(setup: &Setup, world: &World) -> Ended {
     let setup = Arc::new(setup.clone());
     let ended = simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken");
     // Today's rules decide the same from the journal alone.
-    let report = replay(&ended.journal, alone(&setup), |_, text| {
-        let reading = detect::read(text, &setup.authorized, &setup.sensitivities);
+    let report = replay(&ended.journal, alone(&setup), |_, spoken| {
+        let reading = detect::read(spoken.text, &setup.authorized, &setup.sensitivities);
         reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
     });
     assert_eq!(report.drift, []);

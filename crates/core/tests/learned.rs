@@ -96,8 +96,8 @@ fn consulted(ended: &Ended) -> Vec<(PhaseName, u64, u64, LimitSource)> {
 
 #[track_caller]
 fn replays(setup: &Setup, ended: &Ended) {
-    let report = replay(&ended.journal, alone(&Arc::new(setup.clone())), |_, text| {
-        let reading = detect::read_in_session(text, &setup.authorized, &setup.sensitivities);
+    let report = replay(&ended.journal, alone(&Arc::new(setup.clone())), |_, spoken| {
+        let reading = detect::read_in_session(spoken, &setup.authorized, &setup.sensitivities);
         reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
     });
     assert_eq!(report.drift, [], "replaying what was just recorded");

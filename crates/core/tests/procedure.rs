@@ -106,7 +106,15 @@ impl Procedure for Child {
             let slot = Slot { what: What::Turn, number: 1, attempt: self.turn_attempt };
             return self.want(
                 slot,
-                Command::Turn { messages: (0, 0), tools: Arc::from([]), agent: 0, input_tokens: 0, output_max: 0 },
+                Command::Turn {
+                    messages: (0, 0),
+                    tools: Arc::from([]),
+                    may_call: true,
+                    agent: 0,
+                    input_tokens: 0,
+                    output_max: 0,
+                    limit_ms: None,
+                },
             );
         }
         if self.answered.is_none() {
@@ -124,7 +132,7 @@ impl Procedure for Child {
             let slot = Slot { what: What::Call, number: 1, attempt: self.attempt };
             let slot = if self.fault == Some(ToyFault::ReusesKey) { Slot::first(What::Ask, 1) } else { slot };
             let call = call("c", "shell", json!({"part": self.part.as_str()}));
-            return self.want(slot, Command::Call { call: Arc::new(call), network: false });
+            return self.want(slot, Command::Call { call: Arc::new(call), network: false, limit_ms: None });
         }
         self.record(Body::PartEnd { outcome: Outcome::Completed })
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::Part;
-use adjutant_core::session::detect::{self};
+use adjutant_core::session::detect::{self, Spoken};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::session::{Mode, Setup};
@@ -344,18 +344,16 @@ fn the_same_call_is_not_made_a_fourth_time_after_three_failures() {
 }
 
 #[test]
-fn a_turn_that_fails_is_tried_three_times_before_a_person_is_asked() {
+fn a_turn_that_fails_is_tried_again_and_a_person_is_asked_about_what_will_not_pass() {
     let fails = Said::Fails(FailureKind::Transient);
-    let script = [fails.clone(), fails.clone(), Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
+    let script = [fails.clone(), fails.clone(), fails, Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
     let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
-    let script = [fails.clone(), fails.clone(), fails, Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
+    let script = [Said::Fails(FailureKind::Permanent), Said::text(SUMMARY), Said::text(DONE), Said::text("bye")];
     let waiting = run(setup(&[]), &world(&script, &[]));
     assert_eq!(waiting.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
     let ended = run(setup(&[]), &world(&script, &[("failure", &["retry"]), ("confirmation", &["go"])]));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
-    let permanent = run(setup(&[]), &world(&[Said::Fails(FailureKind::Permanent)], &[]));
-    assert_eq!(permanent.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
 }
 
 /// Twelve scripts that between them meet every branch: each is killed everywhere below.
@@ -600,7 +598,7 @@ fn a_huge_output_is_sent_by_its_hash_and_never_in_the_journal() {
     ended.journal.iter().filter(|event| event.part == part).cloned().for_each(|event| transcript.apply(event));
     let sent = transcript.messages().iter().filter_map(|said| match &said.speaker {
         Speaker::Tool { call_id, artifact, .. } => Some((call_id.as_str(), artifact.is_some(), said.text.is_empty())),
-        Speaker::System | Speaker::User | Speaker::Agent(_) => None,
+        Speaker::System | Speaker::User | Speaker::Agent { .. } => None,
     });
     let sent: BTreeSet<_> = sent.collect();
     assert_eq!(sent, BTreeSet::from([("a", true, true), ("b", true, true), ("c", false, false)]));
@@ -662,9 +660,9 @@ fn an_unknown_effect_is_reported_to_the_agent_and_not_repeated() {
     assert!(reported >= 2, "between a shell command's intent and its outcome a kill leaves its effect unknown");
 }
 
-fn readings(setup: &Setup) -> impl Fn(&Event, &str) -> Vec<(String, Value)> {
-    move |_, text| {
-        detect::read(text, &setup.authorized, &setup.sensitivities)
+fn readings(setup: &Setup) -> impl Fn(&Event, Spoken<'_>) -> Vec<(String, Value)> {
+    move |_, spoken| {
+        detect::read(spoken.text, &setup.authorized, &setup.sensitivities)
             .fired()
             .map(|(detector, payload)| (detector.name().to_owned(), payload))
             .collect()
@@ -688,8 +686,8 @@ fn replaying_with_a_changed_detector_reports_exactly_the_turns_it_affects() {
     let setup = Arc::new(setup);
     let ended = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     // A blocker detector that no longer knows the word `Blocker:`.
-    let changed = |event: &Event, text: &str| {
-        let mut fired = readings(&setup)(event, text);
+    let changed = |event: &Event, spoken: Spoken<'_>| {
+        let mut fired = readings(&setup)(event, spoken);
         fired.retain(|(name, _)| name != "blocker");
         fired
     };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use adjutant_core::tool::{ToolCall, ToolSpecs};
 pub use adjutant_core::trace::{FailureKind, Stop, Usage};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::{CancellationToken, Pending};
@@ -49,8 +50,10 @@ pub struct TurnRequest {
     pub system: String,
     /// All messages after the system's, oldest first.
     pub messages: Vec<OutgoingMessage>,
-    /// The tools offered; empty where none may be called.
+    /// The tools of the session, in every request the same.
     pub tools: ToolSpecs,
+    /// Whether they may be called in this turn. Where not, the provider is told so in its own word for it.
+    pub may_call: bool,
     /// The most tokens of the reply, where a budget leaves less than the adapter would allow.
     pub output_max: Option<u32>,
 }
@@ -64,6 +67,9 @@ pub struct OutgoingMessage {
     pub text: String,
     /// The calls that an agent's turn asked for.
     pub calls: Vec<ToolCall>,
+    /// What the adapter kept of an agent's turn to be given back ([`Reply::provider_data`]), if the model that is
+    /// asked now took that turn.
+    pub provider_data: Option<Value>,
 }
 
 /// Who speaks in a message.
@@ -98,12 +104,24 @@ pub enum Delta {
 pub struct Reply {
     /// The text.
     pub text: String,
+    /// What the agent thought, as far as it is shown.
+    pub thinking: String,
     /// The tool calls, in the order asked for.
     pub calls: Vec<ToolCall>,
+    /// What the provider wants back with this turn in every later request, as the adapter will read it then.
+    pub provider_data: Option<Value>,
     /// What it cost, as far as the provider said.
     pub usage: Option<Usage>,
     /// Why the turn ended.
     pub stop: Stop,
+}
+
+impl Reply {
+    /// A reply that nobody thought about: what it says and asks for is all there is of it.
+    #[must_use]
+    pub fn plain(text: String, calls: Vec<ToolCall>, usage: Option<Usage>, stop: Stop) -> Self {
+        Self { text, thinking: String::new(), calls, provider_data: None, usage, stop }
+    }
 }
 
 /// Why a turn failed.

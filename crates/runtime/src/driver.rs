@@ -29,7 +29,8 @@ use tokio::time::MissedTickBehavior;
 use crate::flight::{self, Landed, Landing};
 use crate::known_files::KnownFiles;
 use crate::masking::Masks;
-use crate::{request, rescue};
+use crate::request::{self, Asked};
+use crate::rescue;
 
 /// How often a driver says that it is alive: a third of the lease, so that two may be missed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -402,10 +403,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let Want { key, command } = want;
         let cancel = CancellationToken::new();
         match command {
-            Command::Turn { tools, agent, output_max, .. } => {
+            Command::Turn { tools, may_call, agent, output_max, limit_ms, .. } => {
+                let agent = self.agent(agent);
+                let asked = Asked { tools, may_call, output_max, turns_before: self.turns };
                 let transcript = self.transcripts.get(&key.part);
                 let kept = |hash: &str| self.journal.kept(hash);
-                let request = request::build(&key, transcript, self.turns, output_max, tools, &kept);
+                let request = request::build(&key, transcript, asked, &*agent, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }
@@ -414,12 +417,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 if !self.drive.ledger().open().any(|(_, open)| is_call(&open.begun)) {
                     self.checked_out = Some(self.ports.tools.checked_out());
                 }
-                let agent = self.agent(agent);
                 let operator = self.ports.operator.clone();
-                let task = flight::turn(key.clone(), request, agent, operator, self.masks.clone(), cancel.clone());
+                let task =
+                    flight::turn(key.clone(), (request, limit_ms), agent, operator, self.masks.clone(), cancel.clone());
                 self.flight.spawn(task);
             }
-            Command::Call { call, network } => {
+            Command::Call { call, network, limit_ms } => {
                 let call = self.as_it_was(&key, &call);
                 let mut prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
                 prepared.network = network;
@@ -433,7 +436,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 self.write(intent)?;
                 match rescued {
-                    Ok(rescued) => self.start_call(&key, call, (prepared, rescued.is_some()), &cancel),
+                    Ok(rescued) => self.start_call(&key, call, (prepared, rescued.is_some(), limit_ms), &cancel),
                     Err(why) => self.hold_back(&key, call, &why),
                 }
             }
@@ -470,7 +473,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         &mut self,
         key: &Key,
         call: Option<ToolCall>,
-        (prepared, is_rescued): (Prepared, bool),
+        (prepared, is_rescued, limit_ms): (Prepared, bool, Option<u64>),
         cancel: &CancellationToken,
     ) {
         let key = key.clone();
@@ -480,7 +483,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 self.flight.spawn(flight::call(
                     key,
                     call,
-                    (prepared, rescue),
+                    (prepared, rescue, limit_ms),
                     self.ports.clone(),
                     self.masks.clone(),
                     cancel.clone(),
@@ -503,7 +506,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// Answers a call that is not made, because what it may destroy could not be kept.
     fn hold_back(&mut self, key: &Key, call: Option<ToolCall>, why: &str) {
         let landed = match call {
-            Some(call) => Landed::Call { call, output: rescue::not_made(why), duration_ms: 0 },
+            Some(call) => Landed::Call { call, output: rescue::not_made(why), is_late: false, duration_ms: 0 },
             None => Landed::Masked,
         };
         let key = key.clone();
@@ -568,16 +571,16 @@ impl<'j, P: Procedure> Driver<'j, P> {
             // On record already, as one that came too late.
             Landed::Answer(answered) if self.drive.ledger().has_used(&answered.id) => return Ok(()),
             Landed::Answer(answered) => Body::AnswerIgnored { slot, id: answered.id },
-            Landed::Turn { mut result, duration_ms } => {
+            Landed::Turn { agent, mut result, received, duration_ms } => {
                 for call in result.iter_mut().flat_map(|reply| &mut reply.calls) {
                     call.resolved = self.ports.tools.resolve(call);
                 }
-                let (body, unmasked) = flight::reply(slot, result, duration_ms, &self.masks);
+                let (body, unmasked) = flight::reply(slot, agent, (result, received), duration_ms, &self.masks);
                 self.keep_unmasked(&key.part, unmasked);
                 body
             }
-            Landed::Call { call, output, duration_ms } => {
-                flight::result(slot, &call, output, duration_ms, self.journal)?
+            Landed::Call { call, output, is_late, duration_ms } => {
+                flight::result(slot, &call, (output, is_late), duration_ms, self.journal)?
             }
             Landed::Hook { answer, duration_ms } => flight::hook_result(slot, answer, duration_ms),
             Landed::Look { look, found, duration_ms } => flight::seen(slot, look, found, duration_ms, &self.masks),

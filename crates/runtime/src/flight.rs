@@ -1,12 +1,14 @@
 //! What is in flight: one task for each turn, call and question, and how its end is put on record.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use adjutant_core::gate::custody::{Custody, Look, Outside};
 use adjutant_core::gate::{HookAnswer, HookCall};
 use adjutant_core::inbox::Question;
 use adjutant_core::procedure::{Key, Slot};
+use adjutant_core::provider_data::ProviderData;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::trace::{Body, Effect};
@@ -21,6 +23,9 @@ use crate::masking::Masks;
 /// The longest content that a line of the journal holds, in bytes; what is longer is kept by its hash.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 
+/// How much later than the limit of minutes what is in flight ends.
+const LIMIT_SLACK_MS: u64 = 20;
+
 /// The end of something that was in flight.
 pub(crate) struct Landing {
     pub(crate) key: Key,
@@ -30,12 +35,18 @@ pub(crate) struct Landing {
 /// What came of it.
 pub(crate) enum Landed {
     Turn {
+        /// Who was asked: its adapter and its model.
+        agent: (String, String),
         result: Result<Reply, AgentFailure>,
+        /// How many bytes of the reply had arrived.
+        received: u64,
         duration_ms: u64,
     },
     Call {
         call: ToolCall,
         output: ToolOutput,
+        /// Whether the limit of minutes cancelled it.
+        is_late: bool,
         duration_ms: u64,
     },
     /// The call's arguments are masked in the journal and nobody knows them any more.
@@ -56,33 +67,54 @@ pub(crate) enum Landed {
     Nobody,
 }
 
+/// When what is in flight has reached its limit; never without one. A moment is added, so that the journal's clock says
+/// so, too.
+async fn limit(ms: Option<u64>) {
+    match ms {
+        Some(ms) => tokio::time::sleep(Duration::from_millis(ms.saturating_add(LIMIT_SLACK_MS))).await,
+        None => std::future::pending().await,
+    }
+}
+
 fn elapsed_ms(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Asks the agent for a turn, showing its text as it arrives with secrets masked.
+/// Asks the agent for a turn, showing its text as it arrives with secrets masked. At its limit it is cancelled.
 pub(crate) async fn turn(
     key: Key,
-    request: TurnRequest,
+    (request, limit_ms): (TurnRequest, Option<u64>),
     agent: Arc<dyn Agent>,
     operator: Arc<dyn Operator>,
     masks: Arc<Masks>,
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let stream = Mutex::new(masks.stream());
+    let streams = Mutex::new((masks.stream(), masks.stream()));
+    let received = AtomicU64::new(0);
     let show = |delta: Delta| {
-        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Delta::Text(piece) | Delta::Thinking(piece)) = &delta;
+        received.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        let (said, thought) = &mut *streams.lock().unwrap_or_else(PoisonError::into_inner);
         let delta = match delta {
-            Delta::Text(text) => Delta::Text(stream.push(&text)),
-            Delta::Thinking(text) => Delta::Thinking(stream.push(&text)),
+            Delta::Text(text) => Delta::Text(said.push(&text)),
+            Delta::Thinking(text) => Delta::Thinking(thought.push(&text)),
         };
         operator.show(Progress::Turn(&key.part, delta));
     };
-    let result = agent.turn(&request, &show, cancel).await;
-    let rest = stream.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-    operator.show(Progress::Turn(&key.part, Delta::Text(rest)));
-    Landing { key, landed: Landed::Turn { result, duration_ms: elapsed_ms(began) } }
+    let result = tokio::select! {
+        result = agent.turn(&request, &show, cancel) => result,
+        () = limit(limit_ms) => {
+            let message = "the limit of minutes was reached while the turn was taken".to_owned();
+            Err(AgentFailure { message, ..AgentFailure::cancelled() })
+        }
+    };
+    let (said, thought) = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
+    operator.show(Progress::Turn(&key.part, Delta::Thinking(thought.finish())));
+    operator.show(Progress::Turn(&key.part, Delta::Text(said.finish())));
+    let agent = (agent.id().to_owned(), agent.model().to_owned());
+    let received = received.into_inner();
+    Landing { key, landed: Landed::Turn { agent, result, received, duration_ms: elapsed_ms(began) } }
 }
 
 /// Carries out a call; `rescue` is the run and the name of what was kept before it, if anything was. Its output is
@@ -90,13 +122,24 @@ pub(crate) async fn turn(
 pub(crate) async fn call(
     key: Key,
     call: ToolCall,
-    (prepared, rescue): (Prepared, Option<(String, String)>),
+    (prepared, rescue, limit_ms): (Prepared, Option<(String, String)>, Option<u64>),
     ports: Ports,
     masks: Arc<Masks>,
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let mut output = ports.tools.call(&call, &prepared, cancel).await;
+    let mut is_late = false;
+    let mut output = {
+        let mut made = std::pin::pin!(ports.tools.call(&call, &prepared, cancel.clone()));
+        tokio::select! {
+            output = &mut made => output,
+            () = limit(limit_ms) => {
+                is_late = true;
+                cancel.cancel();
+                made.await
+            }
+        }
+    };
     if let Some((run, name)) = rescue {
         let tools = ports.tools.clone();
         let noting = tokio::task::spawn_blocking(move || tools.call_ended(&RescueName { run: &run, call: &name }));
@@ -108,7 +151,7 @@ pub(crate) async fn call(
         seen.replaced = seen.replaced.max(1);
     }
     output.content = masked;
-    Landing { key, landed: Landed::Call { call, output, duration_ms: elapsed_ms(began) } }
+    Landing { key, landed: Landed::Call { call, output, is_late, duration_ms: elapsed_ms(began) } }
 }
 
 /// Asks a guard hook. Its words are masked like those of a tool.
@@ -149,23 +192,26 @@ pub(crate) async fn ask(
     Landing { key, landed: answered.map_or(Landed::Nobody, Landed::Answer) }
 }
 
-/// The outcome of a turn, with secrets masked, and the calls whose arguments that changed.
+/// The outcome of a turn, with secrets masked, and the calls whose arguments that changed. What the provider wants
+/// back is kept only if it holds no secret: changed it would be worth nothing.
 pub(crate) fn reply(
     slot: Slot,
-    result: Result<Reply, AgentFailure>,
+    (adapter, model): (String, String),
+    (result, received): (Result<Reply, AgentFailure>, u64),
     duration_ms: u64,
     masks: &Masks,
 ) -> (Body, Vec<(usize, ToolCall)>) {
-    let reply = match result {
+    let mut reply = match result {
         Ok(reply) => reply,
         Err(AgentFailure { kind, message, retry_after }) => {
             let retry_after_ms = retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
-            return (Body::AgentFailed { slot, kind, message: masks.mask(&message), retry_after_ms }, Vec::new());
+            let message = masks.mask(&message);
+            return (Body::AgentFailed { slot, kind, message, retry_after_ms, received }, Vec::new());
         }
     };
     let mut unmasked = Vec::new();
     let mut calls = Vec::with_capacity(reply.calls.len());
-    for (index, call) in reply.calls.into_iter().enumerate() {
+    for (index, call) in std::mem::take(&mut reply.calls).into_iter().enumerate() {
         match masks.mask_call(&call) {
             None => calls.push(call),
             Some(masked) => {
@@ -175,14 +221,20 @@ pub(crate) fn reply(
         }
     }
     let text = masks.mask(&reply.text);
-    (Body::AgentReply { slot, text, calls, usage: reply.usage, stop: reply.stop, duration_ms }, unmasked)
+    let is_whole = text == reply.text;
+    let parts = reply.provider_data.filter(|parts| is_whole && !masks.changes(parts));
+    let provider_data = parts.map(|parts| Box::new(ProviderData { adapter, model, parts }));
+    let thinking = masks.mask(&reply.thinking);
+    let Reply { usage, stop, .. } = reply;
+    (Body::AgentReply { slot, text, thinking, calls, provider_data, usage, stop, duration_ms }, unmasked)
 }
 
-/// The outcome of a call; a content too large for a line is kept by its hash.
+/// The outcome of a call; `is_late` if the limit of minutes cancelled it. A content too large for a line is kept by its
+/// hash.
 pub(crate) fn result(
     slot: Slot,
     call: &ToolCall,
-    output: ToolOutput,
+    (output, is_late): (ToolOutput, bool),
     duration_ms: u64,
     journal: &mut dyn Journal,
 ) -> Result<Body, AppendError> {
@@ -191,7 +243,7 @@ pub(crate) fn result(
             slot,
             call_id: call.call_id.clone(),
             tool_name: call.name.clone(),
-            cancellation_source: "operator_signal".to_owned(),
+            cancellation_source: if is_late { "limit" } else { "operator_signal" }.to_owned(),
             partial_output: output.content,
         });
     }

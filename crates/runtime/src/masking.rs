@@ -22,6 +22,11 @@ impl Masks {
         self.own.mask(text).into_owned()
     }
 
+    /// Whether anything in a value would be masked.
+    pub(crate) fn changes(&self, value: &Value) -> bool {
+        secrets::mask_value_with(value, &self.own).1
+    }
+
     /// What a tool said, masked; where it was cut, a secret that is only begun is left out as well.
     pub(crate) fn mask_output(&self, output: &ToolOutput) -> String {
         let content = &output.content;

@@ -14,6 +14,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::role::RoleName;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, LearnedLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
+use adjutant_core::session::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS};
 use adjutant_core::tool::ToolSpecs;
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_core::work::Work;
@@ -54,6 +55,11 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         tools,
         agents: (0..).zip(&options.agents()).take(1 + options.fallback.len()).map(limits).collect(),
         answer_within_ms: options.answer_within_ms,
+        patience_ms: options.patience_ms.unwrap_or(if options.unattended {
+            PATIENCE_ALONE_MS
+        } else {
+            PATIENCE_ATTENDED_MS
+        }),
         budget: options.budget,
         role_budget: Budget::default(),
         learned: options.learned.as_ref().map(|learned| LearnedLimits {

@@ -40,7 +40,7 @@ fn a_mistake_is_told_with_its_place() {
         "unknown key `colour` in ~/config.toml:1:1",
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
-             max_turns, after_untrusted, untrusted_tools, plain_results, hooks, programs, shell_allow, \
+             max_turns, patience, after_untrusted, untrusted_tools, plain_results, hooks, programs, shell_allow, \
              shell_deny, deny_read, detectors, adapters, sandbox, notify, roles",
         ),
     );

@@ -1,6 +1,6 @@
 //! The Messages API of Anthropic.
 //!
-//! Thinking is shown if it comes but not asked for, since it would have to be sent back in later turns.
+//! Thinking is shown if it comes, and sent back with its signature in all later turns.
 //!
 //! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
 

@@ -7,6 +7,7 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
+use crate::api::parts::{Piece, pieces, without_loose_end};
 use crate::api::{has_words, wire_name};
 
 /// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
@@ -14,7 +15,7 @@ use crate::api::{has_words, wire_name};
 /// What every turn of a run begins with, the tools and the standing orders, is marked to be cached, and so is
 /// the last message, up to which the next turn will be the same: three of the four marks that the API allows.
 pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-    let mut body = json!({ "model": model, "max_tokens": output_tokens_max, "stream": true });
+    let mut body = json!({ "model": model, "stream": true });
     if has_words(&request.system) {
         let mut system = json!([text(&request.system)]);
         mark_last(&mut system);
@@ -30,6 +31,11 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
         mark_last(&mut last["content"]);
     }
     body["messages"] = Value::Array(messages);
+    // What may differ from turn to turn stands behind all that is the same.
+    body["max_tokens"] = json!(output_tokens_max);
+    if !request.tools.is_empty() && !request.may_call {
+        body["tool_choice"] = json!({ "type": "none" });
+    }
     body
 }
 
@@ -58,10 +64,17 @@ fn messages(outgoing: &[OutgoingMessage]) -> Vec<Value> {
 
 /// Who speaks, and the blocks of what is said. The API refuses text without a word in it.
 fn blocks(message: &OutgoingMessage) -> (&'static str, Vec<Value>) {
-    let said = has_words(&message.text).then(|| text(&message.text));
     match &message.role {
-        OutgoingRole::User => ("user", said.into_iter().collect()),
-        OutgoingRole::Assistant => ("assistant", said.into_iter().chain(message.calls.iter().map(call)).collect()),
+        OutgoingRole::User => ("user", has_words(&message.text).then(|| text(&message.text)).into_iter().collect()),
+        OutgoingRole::Assistant => {
+            let block = |piece| match piece {
+                Piece::Text(piece, _) => has_words(piece).then(|| text(piece)),
+                Piece::Call(made, _) => Some(call(made)),
+                // Thinking comes back as it came, or its signature is wrong.
+                Piece::Whole(block) => Some(block),
+            };
+            ("assistant", without_loose_end(pieces(message)).into_iter().filter_map(block).collect())
+        }
         OutgoingRole::Tool { call_id, is_error, .. } => {
             let result = json!({
                 "type": "tool_result",
@@ -117,12 +130,13 @@ mod tests {
             system: system.to_owned(),
             messages,
             tools,
+            may_call: true,
             output_max: None,
         }
     }
 
     fn user(text: &str) -> OutgoingMessage {
-        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new() }
+        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new(), provider_data: None }
     }
 
     fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
@@ -138,12 +152,13 @@ mod tests {
             role: OutgoingRole::Assistant,
             text: text.to_owned(),
             calls: calls.iter().map(call).collect(),
+            provider_data: None,
         }
     }
 
     fn result(call_id: &str, text: &str, is_error: bool) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: "read".to_owned(), is_error };
-        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
     }
 
     #[track_caller]
@@ -187,6 +202,46 @@ mod tests {
                 { "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] },
             ]),
         );
+    }
+
+    #[test]
+    fn thinking_comes_back_where_it_stood_if_something_follows_it() {
+        let thinking = |text: &str| json!({ "type": "thinking", "thinking": text, "signature": "c2ln" });
+        let kept = json!([
+            { "whole": thinking("one") }, { "call": { "place": 0 } }, { "whole": thinking("two") },
+            { "text": { "from": 0, "to": 4 } }, { "whole": { "type": "redacted_thinking", "data": "x" } },
+        ]);
+        let spoken = OutgoingMessage { provider_data: Some(kept), ..agent("said", &[("c1", "read", json!({}))]) };
+        let alone = OutgoingMessage { provider_data: Some(json!([{ "whole": thinking("all") }])), ..agent("", &[]) };
+        check_messages(
+            vec![user("go"), spoken, result("c1", "content", false), alone, user("on")],
+            &json!([
+                { "role": "user", "content": [{ "type": "text", "text": "go" }] },
+                { "role": "assistant", "content": [
+                    thinking("one"),
+                    { "type": "tool_use", "id": "c1", "name": "read", "input": {} },
+                    thinking("two"),
+                    { "type": "text", "text": "said" },
+                ] },
+                { "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "c1", "content": "content", "is_error": false },
+                    { "type": "text", "text": "on" },
+                ] },
+            ]),
+        );
+    }
+
+    #[test]
+    fn tools_are_in_every_request_and_those_without_calls_say_so_behind_the_messages() {
+        let asked = |may_call| {
+            let request = TurnRequest { may_call, ..request("orders", vec![user("brief")], &["read"]) };
+            body(&request, "m", 1)
+        };
+        let (with, without) = (asked(true), asked(false));
+        assert_eq!(without["tools"], with["tools"]);
+        assert_eq!((with.get("tool_choice"), &without["tool_choice"]), (None, &json!({ "type": "none" })));
+        let names: Vec<&String> = without.as_object().unwrap().keys().collect();
+        assert_eq!(names[names.len() - 3..], ["messages", "max_tokens", "tool_choice"]);
     }
 
     #[test]

@@ -9,8 +9,12 @@ use std::collections::BTreeMap;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::Value;
 
+use crate::api::parts::{Marks, Parts};
 use crate::api::{Reading, Step, malformed_or};
 use crate::sse;
+
+/// What stands between two pieces of thinking.
+const BETWEEN: &str = "\n\n";
 
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
@@ -34,7 +38,9 @@ enum Block {
         /// The pieces of their JSON so far; where any came, they count and not `input`.
         json: String,
     },
-    /// Thinking, and whatever is not known here.
+    /// Thinking, shown or encrypted, as it comes.
+    Thinking(Value),
+    /// Whatever is not known here.
     Other,
 }
 
@@ -90,12 +96,16 @@ impl Reading for Fold {
     }
 
     fn finish(self: Box<Self>) -> Reply {
-        let mut text = String::new();
-        let mut calls = Vec::new();
+        let (mut text, mut thinking) = (String::new(), String::new());
+        let (mut calls, mut parts) = (Vec::new(), Parts::default());
         let last = self.blocks.keys().next_back().copied();
         for (index, block) in self.blocks {
             match block {
-                Block::Text(piece) => text.push_str(&piece),
+                Block::Text(piece) => {
+                    let from = text.len();
+                    text.push_str(&piece);
+                    parts.text(from..text.len(), Marks::new());
+                }
                 Block::Call { id, name, input, json } => {
                     // The limit can fall before a call's first argument, which then looks like a call
                     // without any.
@@ -103,13 +113,25 @@ impl Reading for Fold {
                     let name = self.names.get(&name).cloned().unwrap_or(name);
                     // Arguments may also come whole with the block's beginning.
                     let json = if json.is_empty() && !is_cut { input } else { json };
+                    parts.call(calls.len(), Marks::new());
                     calls.push(malformed_or(id, name, &json, is_cut));
+                }
+                Block::Thinking(block) => {
+                    let shown = block["thinking"].as_str().unwrap_or_default();
+                    if !(shown.is_empty() || thinking.is_empty()) {
+                        thinking.push_str(BETWEEN);
+                    }
+                    thinking.push_str(shown);
+                    // One that was cut has no signature, and nobody takes it back.
+                    if block["type"] != "thinking" || block["signature"].as_str().is_some_and(|it| !it.is_empty()) {
+                        parts.whole(block);
+                    }
                 }
                 Block::Other => {}
             }
         }
         let stop = self.stop.unwrap_or(if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse });
-        Reply { text, calls, usage: self.usage, stop }
+        Reply { text, thinking, calls, provider_data: parts.kept(), usage: self.usage, stop }
     }
 }
 
@@ -118,7 +140,9 @@ impl Fold {
         let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
         let (block, step) = match block["type"].as_str() {
             Some("text") => (Block::Text(text("text")), shown(Delta::Text, &text("text"))),
-            Some("thinking") => (Block::Other, shown(Delta::Thinking, &text("thinking"))),
+            Some("thinking" | "redacted_thinking") => {
+                (Block::Thinking(block.clone()), shown(Delta::Thinking, &text("thinking")))
+            }
             Some("tool_use") => {
                 let call = Block::Call {
                     id: text("id"),
@@ -167,12 +191,29 @@ impl Block {
                 json.push_str(delta["partial_json"].as_str()?);
                 Some(Step::Nothing)
             }
-            (Some("thinking_delta"), Self::Other) => Some(shown(Delta::Thinking, delta["thinking"].as_str()?)),
-            (Some("text_delta" | "thinking_delta"), Self::Call { .. } | Self::Text(_))
-            | (Some("input_json_delta"), Self::Text(_)) => None,
+            (Some("thinking_delta"), Self::Thinking(block)) => {
+                let piece = delta["thinking"].as_str()?;
+                append(&mut block["thinking"], piece);
+                Some(shown(Delta::Thinking, piece))
+            }
+            (Some("signature_delta"), Self::Thinking(block)) => {
+                append(&mut block["signature"], delta["signature"].as_str()?);
+                Some(Step::Nothing)
+            }
+            (Some("text_delta"), Self::Call { .. } | Self::Thinking(_))
+            | (Some("thinking_delta"), Self::Call { .. } | Self::Text(_))
+            | (Some("input_json_delta"), Self::Text(_) | Self::Thinking(_)) => None,
             // Signatures, citations, and whatever belongs to blocks that are not known here.
             (Some(_) | None, _) => Some(Step::Nothing),
         }
+    }
+}
+
+/// Adds a piece to a text that may not have begun.
+fn append(text: &mut Value, piece: &str) {
+    match text {
+        Value::String(text) => text.push_str(piece),
+        other => *other = Value::from(piece),
     }
 }
 

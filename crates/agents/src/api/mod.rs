@@ -7,6 +7,7 @@
 //! Begin with [`ApiAgent`].
 
 mod names;
+pub(crate) mod parts;
 mod wire;
 
 use std::time::Duration;
@@ -153,8 +154,9 @@ impl ApiAgent {
             let why = format!("it asks for {} calls in one turn, and {CALLS_MAX} is the most", reply.calls.len());
             return Err(self.broken(true, &why));
         }
-        if reply.text.trim().is_empty() && reply.calls.is_empty() {
-            return Err(self.judged(Failed::Empty { is_cut: reply.stop == Stop::MaxTokens }));
+        // One that ended by itself is a turn all the same: the session says something to it.
+        if reply.stop == Stop::MaxTokens && reply.text.trim().is_empty() && reply.calls.is_empty() {
+            return Err(self.judged(Failed::Empty { is_cut: true }));
         }
         Ok(reply)
     }

@@ -1,8 +1,8 @@
 //! The Gemini API of Google, `generateContent` in its streamed form.
 //!
-//! Thinking is asked for and shown, since nothing else comes while a model thinks. The signatures that come
-//! with it are not kept: a call in a reply has no place for one. Where a model insists on them, the word that
-//! the API has for calls without a signature is sent instead.
+//! Thinking is asked for and shown, since nothing else comes while a model thinks. The signatures that come with text
+//! and calls are kept with the reply and sent back where they stood. A call of another model has none: where a model
+//! insists on one, the word that the API has for calls without a signature is sent instead.
 //!
 //! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
 
@@ -33,6 +33,9 @@ pub const MODEL_DEFAULT: &str = "gemini-3.8-flash";
 
 /// Where the API is if nothing else is said; `/v1beta/models/...` follows.
 pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
+
+/// The field of a part that carries the signature of the thinking which led to it.
+const SIGNATURE: &str = "thoughtSignature";
 
 /// The Gemini API.
 #[derive(Debug, Clone, Copy, Default)]

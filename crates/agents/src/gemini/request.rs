@@ -7,8 +7,9 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-use super::{model, names};
+use super::{SIGNATURE, model, names};
 use crate::api::has_words;
+use crate::api::parts::{Marks, Piece, pieces};
 
 /// What the API takes as the signature of a call that the model's provider did not sign, from its page on
 /// thought signatures.
@@ -26,6 +27,10 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
         body["tools"] = json!([{ "functionDeclarations": functions }]);
     }
     body["contents"] = Value::Array(contents(&request.messages, model::insists_on_signatures(model)));
+    // What may differ from turn to turn stands behind all that is the same.
+    if !request.tools.is_empty() && !request.may_call {
+        body["toolConfig"] = json!({ "functionCallingConfig": { "mode": "NONE" } });
+    }
     body["generationConfig"] = json!({ "maxOutputTokens": output_tokens_max });
     if model::thinks(model) {
         body["generationConfig"]["thinkingConfig"] = json!({ "includeThoughts": true });
@@ -82,21 +87,27 @@ fn contents(messages: &[OutgoingMessage], is_signed: bool) -> Vec<Value> {
 
 /// Who speaks, and the parts of what is said.
 fn content(message: &OutgoingMessage, is_signed: bool) -> Content<'_> {
-    let said = has_words(&message.text).then(|| text(&message.text));
     let mut content = Content { role: "user", parts: Vec::new(), calls: Vec::new(), results: Vec::new() };
     match &message.role {
-        OutgoingRole::User => content.parts.extend(said),
+        OutgoingRole::User => content.parts.extend(has_words(&message.text).then(|| text(&message.text))),
         OutgoingRole::Assistant => {
             content.role = "model";
-            content.parts.extend(said);
-            for (index, made) in message.calls.iter().enumerate() {
-                let mut part = call(made);
-                // The first call of a step carries the signature for all.
-                if is_signed && index == 0 {
-                    part["thoughtSignature"] = json!(UNSIGNED);
-                }
+            for piece in pieces(message) {
+                let (mut part, marks) = match piece {
+                    Piece::Text(piece, marks) if has_words(piece) || !marks.is_empty() => (text(piece), marks),
+                    Piece::Text(..) => continue,
+                    Piece::Call(made, mut marks) => {
+                        // The first call of a step carries the signature for all.
+                        if is_signed && content.calls.is_empty() && !marks.contains_key(SIGNATURE) {
+                            marks.insert(SIGNATURE.to_owned(), json!(UNSIGNED));
+                        }
+                        content.calls.push(&made.call_id);
+                        (call(made), marks)
+                    }
+                    Piece::Whole(part) => (part, Marks::new()),
+                };
+                marks.into_iter().for_each(|(name, mark)| part[name] = mark);
                 content.parts.push(part);
-                content.calls.push(&made.call_id);
             }
         }
         OutgoingRole::Tool { call_id, name, is_error } => {
@@ -154,12 +165,13 @@ mod tests {
             system: system.to_owned(),
             messages,
             tools,
+            may_call: true,
             output_max: None,
         }
     }
 
     fn user(text: &str) -> OutgoingMessage {
-        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new() }
+        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new(), provider_data: None }
     }
 
     fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
@@ -175,17 +187,54 @@ mod tests {
             role: OutgoingRole::Assistant,
             text: text.to_owned(),
             calls: calls.iter().map(call).collect(),
+            provider_data: None,
         }
     }
 
     fn result(call_id: &str, name: &str, text: &str, is_error: bool) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: name.to_owned(), is_error };
-        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
     }
 
     #[track_caller]
     fn check_contents(model: &str, messages: Vec<OutgoingMessage>, expected: &Value) {
         assert_eq!(&body(&request("", messages, &[]), model, 1)["contents"], expected);
+    }
+
+    #[test]
+    fn signatures_come_back_at_the_parts_that_they_came_with() {
+        let kept = json!([
+            { "whole": { "text": "hm", "thought": true, "thoughtSignature": "s0" } },
+            { "text": { "from": 0, "to": 4 } },
+            { "call": { "place": 0, "marks": { "thoughtSignature": "s1" } } },
+            { "call": { "place": 1 } },
+            { "text": { "from": 4, "to": 4, "marks": { "thoughtSignature": "s2" } } },
+        ]);
+        let calls = [("call_1_1", "read", json!({})), ("fc", "read", json!({ "n": 1 }))];
+        let spoken = OutgoingMessage { provider_data: Some(kept), ..agent("said", &calls) };
+        let expected = json!([
+            { "role": "user", "parts": [{ "text": "go" }] },
+            { "role": "model", "parts": [
+                { "text": "hm", "thought": true, "thoughtSignature": "s0" },
+                { "text": "said" },
+                { "functionCall": { "name": "read", "args": {} }, "thoughtSignature": "s1" },
+                { "functionCall": { "name": "read", "args": { "n": 1 }, "id": "fc" } },
+                { "text": "", "thoughtSignature": "s2" },
+            ] },
+        ]);
+        check_contents("gemini-3.8-flash", vec![user("go"), spoken], &expected);
+    }
+
+    #[test]
+    fn tools_are_in_every_request_and_those_without_calls_say_so() {
+        let asked = |may_call| {
+            let request = TurnRequest { may_call, ..request("orders", vec![user("brief")], &["read"]) };
+            body(&request, "m", 1)
+        };
+        let (with, without) = (asked(true), asked(false));
+        assert_eq!(without["tools"], with["tools"]);
+        assert_eq!(with.get("toolConfig"), None);
+        assert_eq!(without["toolConfig"], json!({ "functionCallingConfig": { "mode": "NONE" } }));
     }
 
     #[test]

@@ -12,7 +12,8 @@ use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
-use super::names;
+use super::{SIGNATURE, names};
+use crate::api::parts::{Marks, Parts};
 use crate::api::{Reading, Step};
 use crate::sse;
 
@@ -25,9 +26,19 @@ pub(super) struct Fold {
     names: BTreeMap<String, String>,
     text: String,
     calls: Vec<ToolCall>,
-    has_thought: bool,
+    thinking: String,
+    /// What came, in order: pieces of the text, calls, and signed thinking.
+    parts: Vec<Part>,
     usage: Option<Usage>,
     end: Option<End>,
+}
+
+/// What a part of the reply is, and its signature if it has one.
+#[derive(Debug)]
+enum Part {
+    Text { from: usize, to: usize, signature: Option<Value> },
+    Call { place: usize, signature: Option<Value> },
+    Thinking(Value),
 }
 
 /// Why nothing more comes.
@@ -42,13 +53,14 @@ enum End {
 impl Fold {
     /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
     pub(super) fn new(turn: u32, names: BTreeMap<String, String>) -> Self {
-        Self { turn, names, text: String::new(), calls: Vec::new(), has_thought: false, usage: None, end: None }
+        let (text, thinking) = (String::new(), String::new());
+        Self { turn, names, text, calls: Vec::new(), thinking, parts: Vec::new(), usage: None, end: None }
     }
 }
 
 impl Reading for Fold {
     fn has_content(&self) -> bool {
-        self.has_thought || !self.text.is_empty() || !self.calls.is_empty()
+        !self.thinking.is_empty() || !self.text.is_empty() || !self.calls.is_empty()
     }
 
     fn is_whole(&self) -> bool {
@@ -90,12 +102,16 @@ impl Reading for Fold {
     }
 
     fn finish(self: Box<Self>) -> Reply {
-        let Self { text, calls, usage, end, .. } = *self;
+        let provider_data = self.wanted_back();
+        let Self { text, thinking, calls, usage, end, .. } = *self;
         let by_content = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
         match end {
-            Some(End::Declined(why)) => Reply { text: why, calls: Vec::new(), usage, stop: Stop::Refusal },
-            Some(End::Whole(Some(stop))) => Reply { text, calls, usage, stop },
-            Some(End::Whole(None)) | None => Reply { text, calls, usage, stop: by_content },
+            Some(End::Declined(why)) => {
+                let (calls, provider_data, stop) = (Vec::new(), None, Stop::Refusal);
+                Reply { text: why, thinking, calls, provider_data, usage, stop }
+            }
+            Some(End::Whole(Some(stop))) => Reply { text, thinking, calls, provider_data, usage, stop },
+            Some(End::Whole(None)) | None => Reply { text, thinking, calls, provider_data, usage, stop: by_content },
         }
     }
 }
@@ -108,19 +124,54 @@ impl Fold {
         for part in parts.as_array().map(Vec::as_slice).unwrap_or_default() {
             if let Some(piece) = part.get("text") {
                 let piece = piece.as_str().ok_or("a text that is none")?;
-                if part["thought"] == true { thoughts.push_str(piece) } else { text.push_str(piece) }
+                if part["thought"] == true {
+                    thoughts.push_str(piece);
+                    // A summary is for people; what is signed is the provider's.
+                    if part.get(SIGNATURE).is_some() {
+                        self.parts.push(Part::Thinking(part.clone()));
+                    }
+                } else {
+                    text.push_str(piece);
+                    self.say(piece, part.get(SIGNATURE));
+                }
             } else if let Some(call) = part.get("functionCall") {
                 let call = self.call(call)?;
+                let signature = part.get(SIGNATURE).cloned();
+                self.parts.push(Part::Call { place: self.calls.len(), signature });
                 self.calls.push(call);
             }
         }
-        self.text.push_str(&text);
-        self.has_thought |= !thoughts.is_empty();
+        self.thinking.push_str(&thoughts);
         Ok(match (text.is_empty(), thoughts.is_empty()) {
             (false, _) => Step::Show(Delta::Text(text)),
             (true, false) => Step::Show(Delta::Thinking(thoughts)),
             (true, true) => Step::Nothing,
         })
+    }
+
+    /// Takes in a piece of the text. One with a signature stays a part of its own, as the provider asks.
+    fn say(&mut self, piece: &str, signature: Option<&Value>) {
+        let from = self.text.len();
+        self.text.push_str(piece);
+        match (self.parts.last_mut(), signature) {
+            (Some(Part::Text { to, signature: None, .. }), None) => *to = self.text.len(),
+            _ => self.parts.push(Part::Text { from, to: self.text.len(), signature: signature.cloned() }),
+        }
+    }
+
+    fn wanted_back(&self) -> Option<Value> {
+        let marks = |signature: &Option<Value>| -> Marks {
+            signature.iter().map(|signature| (SIGNATURE.to_owned(), signature.clone())).collect()
+        };
+        let mut parts = Parts::default();
+        for part in &self.parts {
+            match part {
+                Part::Text { from, to, signature } => parts.text(*from..*to, marks(signature)),
+                Part::Call { place, signature } => parts.call(*place, marks(signature)),
+                Part::Thinking(part) => parts.whole(part.clone()),
+            }
+        }
+        parts.kept()
     }
 
     fn call(&self, call: &Value) -> Result<ToolCall, String> {

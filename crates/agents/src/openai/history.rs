@@ -69,6 +69,7 @@ pub(super) mod tests {
                 user(""),
             ],
             tools: tools(&["read", "x.y"]),
+            may_call: true,
             output_max: None,
         }
     }
@@ -85,7 +86,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::openai) fn user(text: &str) -> OutgoingMessage {
-        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new() }
+        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new(), provider_data: None }
     }
 
     pub(in crate::openai) fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
@@ -101,12 +102,13 @@ pub(super) mod tests {
             role: OutgoingRole::Assistant,
             text: text.to_owned(),
             calls: calls.iter().map(call).collect(),
+            provider_data: None,
         }
     }
 
     pub(in crate::openai) fn result(call_id: &str, text: &str, is_error: bool) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: "read".to_owned(), is_error };
-        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
     }
 
     /// Fails unless what a turn sends begins with all that the turn before it sent, up to its last message: what
@@ -114,17 +116,23 @@ pub(super) mod tests {
     #[track_caller]
     pub(in crate::openai) fn check_prefix(body: impl Fn(&TurnRequest) -> Value) {
         let whole = long_request();
-        let said = |count: usize| {
-            let mut request = whole.clone();
+        let said = |count: usize, may_call: bool| {
+            let mut request = TurnRequest { may_call, ..whole.clone() };
             request.messages.truncate(count);
-            body(&request).to_string()
+            let body = body(&request);
+            let last = body.get("messages").or(body.get("input")).and_then(|list| list.as_array()?.last().cloned());
+            let (body, last) = (body.to_string(), last.expect("a message").to_string());
+            let end = body.rfind(&last).expect("it is in the body") + last.len();
+            (body, end)
         };
-        // After each of the agent's turns and its results, which is where a turn begins.
-        for (before, after) in [(1, 3), (3, 7)] {
-            let (first, second) = (said(before), said(after));
+        // After each of the agent's turns and its results, which is where a turn begins; also where the phase is
+        // another.
+        for (before, after, may_call) in
+            [(1, 3, [true; 2]), (3, 7, [true; 2]), (1, 3, [false, true]), (3, 7, [true, false])]
+        {
+            let ((first, end), (second, _)) = (said(before, may_call[0]), said(after, may_call[1]));
             let same = first.bytes().zip(second.bytes()).take_while(|(one, other)| one == other).count();
-            // All but the brackets that close the list and the body.
-            assert_eq!(same, first.len() - 2, "{first}\n{second}");
+            assert!(same >= end, "{first}\n{second}");
         }
     }
 

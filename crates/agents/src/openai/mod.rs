@@ -4,8 +4,8 @@
 //! Completions: for OpenAI where the operator asks for it, for xAI, and for every server that calls itself
 //! compatible; what differs between those is a table, [`Server`].
 //!
-//! Neither keeps anything at the provider: what was said before is sent with every turn. The thinking of a turn
-//! is shown if it comes and not sent back.
+//! Neither keeps anything at the provider: what was said before is sent with every turn, and so is what the server
+//! wants back of the thinking that led to it.
 //!
 //! Begin with [`Responses`] or [`Chat`]. What both write is `history.rs`, what both count `usage.rs`.
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use adjutant_core::tool::{ToolCall, content_hash};
 use adjutant_ports::{Delta, FailureKind, OutgoingMessage, OutgoingRole, Stop, TurnRequest, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 use super::recorder::Masks;
@@ -89,8 +90,13 @@ pub(super) enum Shown {
 pub(super) enum End {
     Reply {
         text: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thinking: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
+        /// What the provider wants back, unless a secret is in it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_data: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         stop: Stop,
@@ -116,7 +122,8 @@ impl Sent {
         let said = request.messages.iter().map(|message| masked(message, masks));
         Self {
             messages: [system].into_iter().chain(said).map(Arc::new).collect(),
-            tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            // Those that could be called: what is only described says nothing of the turn.
+            tools: request.tools.iter().filter(|_| request.may_call).map(|tool| tool.name.clone()).collect(),
         }
     }
 

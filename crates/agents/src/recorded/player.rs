@@ -55,7 +55,9 @@ impl RecordedAgent {
             });
         }
         match exchange.line.end.clone() {
-            End::Reply { text, calls, usage, stop } => Ok(Reply { text, calls, usage, stop }),
+            End::Reply { text, thinking, calls, provider_data, usage, stop } => {
+                Ok(Reply { text, thinking, calls, provider_data, usage, stop })
+            }
             End::Failure { kind, message, retry_after_ms } => {
                 Err(AgentFailure { kind, message, retry_after: retry_after_ms.map(Duration::from_millis) })
             }

@@ -10,6 +10,7 @@ use adjutant_core::gate::secrets::{SecretSet, mask_value_with};
 use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, TurnRequest};
 use serde::Serialize;
+use serde_json::Value;
 use thiserror::Error;
 
 use super::lines::{self, End, Head, Line, Message, RECORDING_VERSION, ReadError, Sent, Shown};
@@ -61,6 +62,12 @@ impl Masks {
 
     pub(super) fn text(&self, text: &str) -> String {
         self.0.mask(text).into_owned()
+    }
+
+    /// What a provider wants back, unless something in it or in the text that it belongs to would be masked.
+    pub(super) fn provider_data(&self, data: &Value, text: &str) -> Option<Value> {
+        let is_changed = self.text(text) != text || mask_value_with(data, &self.0).1;
+        (!is_changed).then(|| data.clone())
     }
 
     /// A call with its names and arguments masked, and marked if anything changed.
@@ -155,8 +162,10 @@ impl Recording {
 
     fn record(&self, request: &TurnRequest, shown: Vec<Shown>, result: &Result<Reply, AgentFailure>) {
         let end = match result {
-            Ok(Reply { text, calls, usage, stop }) => End::Reply {
+            Ok(Reply { text, thinking, calls, provider_data, usage, stop }) => End::Reply {
                 text: self.masks.text(text),
+                thinking: self.masks.text(thinking),
+                provider_data: provider_data.as_ref().and_then(|data| self.masks.provider_data(data, text)),
                 calls: calls.iter().map(|call| self.masks.call(call)).collect(),
                 usage: *usage,
                 stop: *stop,

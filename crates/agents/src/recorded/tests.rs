@@ -57,14 +57,18 @@ impl Agent for Echo {
                 resolved: Vec::new(),
             };
             let usage = Some(Usage { input_tokens: Some(3), ..Usage::default() });
-            Ok(Reply { text: asked, calls: vec![call], usage, stop: Stop::ToolUse })
+            Ok(Reply::plain(asked, vec![call], usage, Stop::ToolUse))
         })
     }
 }
 
 fn request(turn: u32, attempt: u32, said: &[&str]) -> TurnRequest {
-    let message =
-        |text: &&str| OutgoingMessage { role: OutgoingRole::User, text: (*text).to_owned(), calls: Vec::new() };
+    let message = |text: &&str| OutgoingMessage {
+        role: OutgoingRole::User,
+        text: (*text).to_owned(),
+        calls: Vec::new(),
+        provider_data: None,
+    };
     TurnRequest {
         part: String::new(),
         turns_before: 0,
@@ -74,6 +78,7 @@ fn request(turn: u32, attempt: u32, said: &[&str]) -> TurnRequest {
         system: "orders".to_owned(),
         messages: said.iter().map(message).collect(),
         tools: [].into(),
+        may_call: true,
         output_max: None,
     }
 }

@@ -68,7 +68,7 @@ impl ScriptedAgent {
             return Err(AgentFailure::cancelled());
         }
         let Some(turn) = turn else {
-            return Ok(Reply { text: String::new(), calls: Vec::new(), usage: None, stop: Stop::EndTurn });
+            return Ok(Reply::plain(String::new(), Vec::new(), None, Stop::EndTurn));
         };
         if let Some(fail) = turn.fail.as_ref().filter(|fail| fail.strikes(request.attempt)) {
             return Err(AgentFailure {
@@ -112,7 +112,7 @@ impl ScriptTurn {
         let calls: Vec<ToolCall> =
             self.calls.iter().enumerate().map(|(index, call)| call.made(number, index + 1)).collect();
         let stop = self.stop.unwrap_or(if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse });
-        Reply { text: self.text.clone(), calls, usage: self.usage, stop }
+        Reply::plain(self.text.clone(), calls, self.usage, stop)
     }
 }
 

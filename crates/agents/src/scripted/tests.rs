@@ -12,7 +12,7 @@ fn agent(script: &str) -> ScriptedAgent {
 }
 
 fn message(role: OutgoingRole, text: &str) -> OutgoingMessage {
-    OutgoingMessage { role, text: text.to_owned(), calls: Vec::new() }
+    OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
 }
 
 fn said(text: &str) -> OutgoingMessage {
@@ -37,6 +37,7 @@ fn request(messages: Vec<OutgoingMessage>) -> TurnRequest {
         system: String::new(),
         messages,
         tools: Arc::from([]),
+        may_call: true,
         output_max: None,
     }
 }
@@ -70,7 +71,7 @@ async fn turns_are_played_in_order_and_then_there_is_silence() {
     let agent = agent("[one, two]");
     assert_eq!(converse(&agent, &vec![said("go on"); 4]).await, ["one", "two", "", ""]);
     let (reply, pieces) = answer(&agent, &request(vec![replied("one"), replied("two")])).await;
-    let silence = Reply { text: String::new(), calls: Vec::new(), usage: None, stop: Stop::EndTurn };
+    let silence = Reply::plain(String::new(), Vec::new(), None, Stop::EndTurn);
     assert_eq!((reply, pieces), (Ok(silence), Vec::new()));
 }
 

@@ -78,7 +78,12 @@ pub async fn stall(sent: String) -> (String, mpsc::Receiver<()>) {
 
 /// The first turn of a run.
 pub fn turn() -> TurnRequest {
-    let brief = OutgoingMessage { role: OutgoingRole::User, text: "the brief".to_owned(), calls: Vec::new() };
+    let brief = OutgoingMessage {
+        role: OutgoingRole::User,
+        text: "the brief".to_owned(),
+        calls: Vec::new(),
+        provider_data: None,
+    };
     TurnRequest {
         part: String::new(),
         turns_before: 0,
@@ -88,6 +93,7 @@ pub fn turn() -> TurnRequest {
         system: "orders".to_owned(),
         messages: vec![brief],
         tools: [].into(),
+        may_call: true,
         output_max: None,
     }
 }

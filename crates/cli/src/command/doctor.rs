@@ -168,6 +168,7 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
         |name, set: &Option<Sourced<u64>>| set.as_ref().map(|set| setting(name, &set.value.to_string(), &set.from));
     rows.extend(whole("max_tokens", &settings.max_tokens));
     rows.extend(whole("max_minutes", &settings.max_minutes));
+    rows.extend(whole("patience", &settings.patience_minutes));
     rows.extend(whole("max_turns", &settings.max_turns));
     if let Some(most) = &settings.max_nano_dollars {
         rows.push(setting("max_dollars", &price::sum_text(most.value), &most.from));

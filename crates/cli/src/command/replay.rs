@@ -63,14 +63,14 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
             let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
             let procedure = sitting::procedure(&brief, &options);
             let sensitivities = adjutant_runtime::sensitivities(&options);
-            let report = replay::replay(&reading.events, procedure, |event, text| {
+            let report = replay::replay(&reading.events, procedure, |event, spoken| {
                 // What a role announces is read by what it may do.
                 let role = RoleName::of_part(event.part.as_str());
                 let authorized = match role.and_then(|role| Member::of(&role, &options.custom_roles)) {
                     Some(role) => authority_of(&role, &brief, &options).effective,
                     None => brief.authorized_costs.clone(),
                 };
-                let reading = detect::read_in_session(text, &authorized, &sensitivities);
+                let reading = detect::read_in_session(spoken, &authorized, &sensitivities);
                 reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
             });
             let ending = if report.drift.is_empty() { Ending::Done } else { Ending::Failed };

@@ -1,5 +1,6 @@
 //! `adjutant resume`: goes on where a run's journal stands.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
@@ -58,6 +59,9 @@ pub struct ResumeArgs {
     /// Ask the adapter's API at another address than before
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
+    /// From here on wait so many minutes for a provider that fails before it is given up
+    #[arg(long, value_name = "N")]
+    patience: Option<u64>,
     /// Play another script or recording than before
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -255,6 +259,10 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
     if let Some(base_url) = &args.base_url {
         options.agent.base_url = Some(base_url.clone());
     }
+    if let Some(minutes) = args.patience {
+        options.patience_ms = Some(minutes.saturating_mul(60_000));
+    }
+    options.unattended = args.worker.is_some() || !std::io::stdin().is_terminal();
     Ok(options)
 }
 

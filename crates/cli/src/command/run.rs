@@ -91,6 +91,10 @@ pub struct RunArgs {
     /// How many turns the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_turns: Option<u64>,
+    /// How many minutes a provider that is out of reach, busy or breaks off is waited for before it is given up; 0
+    /// gives it up at once [default: the brief's, else 30, or 2 where somebody sits at the terminal]
+    #[arg(long, value_name = "N")]
+    pub(super) patience: Option<u64>,
     /// How many minutes a question waits before its default holds, which is never a yes [default: for ever]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) answer_within: Option<u64>,
@@ -171,6 +175,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         single: args.single,
         role_adapters: args.role_adapter.clone(),
         blind_critic: args.blind_critic,
+        patience_minutes: args.patience,
         answer_within: args.answer_within,
     };
     let briefs_folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();
@@ -194,6 +199,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let kept_in = temporary.as_ref().map_or_else(|| home.clone(), |folder| Home::new(folder.path(), None));
 
     let mut options = settings.options();
+    options.unattended = !std::io::stdin().is_terminal();
     if args.plans_only {
         options.plans_only = true;
         let plans = |name: &&RoleName| {

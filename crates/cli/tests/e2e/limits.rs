@@ -1,8 +1,13 @@
 //! Waits, agents to fall back on, a window that fills and limits, as an operator meets them.
 
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::home::{RUN, SUMMARY, TestHome};
+use crate::home::{RUN, SUMMARY, TestHome, brief};
+use crate::loopback::request;
 
 const REPORT: &str = "## Phase 4\n\nDone.\n";
 
@@ -49,6 +54,50 @@ fn a_limit_ends_the_sitting_with_5_and_extend_adds_to_it() {
     home.run(&["resume", RUN]).expect_code(5);
     home.run(&["resume", RUN, "--extend", "1"]).expect_code(5).expect_text("4 turns of 4 turns");
     home.run(&["resume", RUN, "--extend", "20"]).expect_code(0);
+}
+
+const COMPAT: &[&str] = &["--adapter", "openai-compat", "--model", "m"];
+
+/// A server that is gone for twenty seconds once the summary is there, and back then.
+fn gone_for_twenty_seconds() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        let answer = |listener: &TcpListener, text: &str| {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            request(&stream);
+            let chunk = json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]});
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            stream.write_all(format!("{head}data: {chunk}\n\ndata: [DONE]\n\n").as_bytes()).expect("it reads");
+        };
+        answer(&listener, SUMMARY);
+        drop(listener);
+        std::thread::sleep(Duration::from_secs(20));
+        let listener = TcpListener::bind(address).expect("the same port");
+        (0..2).for_each(|_| answer(&listener, REPORT));
+    });
+    format!("http://{address}/v1")
+}
+
+#[test]
+fn an_outage_of_twenty_seconds_in_the_middle_of_a_run_that_nobody_watches_is_waited_for() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto"));
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n");
+    let url = gone_for_twenty_seconds();
+    let said = home.run(&[ARGS, COMPAT, &["--base-url", &url]].concat());
+    said.expect_code(0).expect_text("the turn failed (unreached)").expect_text("completed");
+}
+
+#[test]
+fn patience_is_set_for_a_run_and_none_gives_up_at_once() {
+    let home = TestHome::new();
+    home.write("brief.md", brief("mode: auto"));
+    home.write("answers.yaml", "- {kind: confirmation, answer: go}\n");
+    let args = [ARGS, COMPAT, &["--base-url", "http://127.0.0.1:9/v1", "--patience", "0"]].concat();
+    home.run(&args).expect_code(1).expect_text("the turn failed (unreached)");
+    assert!(!kinds(&home).contains(&"timer".to_owned()));
+    assert_eq!(home.journal(RUN)[1]["options"]["patience_ms"], 0);
 }
 
 #[test]

@@ -122,6 +122,7 @@ fn front_matter(front: &FrontMatter) -> Value {
     put(&mut object, "fallback", (!front.fallback.is_empty()).then(|| front.fallback.clone()));
     put(&mut object, "script", front.script.as_deref());
     put(&mut object, "max_steps", front.max_steps);
+    put(&mut object, "patience", front.patience);
     if !front.detectors.is_empty() {
         let detectors = front
             .detectors

@@ -47,6 +47,7 @@ pub struct FrontMatter {
     pub script: Option<String>,
     /// The most steps of a session. Ours.
     pub max_steps: Option<u64>,
+    pub patience: Option<u64>,
     /// The sensitivity of detectors, as far as the brief says so. Ours.
     pub detectors: IndexMap<Detector, Sensitivity>,
     /// Tool servers to connect.
@@ -70,10 +71,10 @@ pub struct FrontMatter {
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 24] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
-    "model", "fallback", "script", "max_steps", "detectors", "mcp_servers", "inherit_memory", "learned_profile", "cli",
-    "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
+    "model", "fallback", "script", "max_steps", "patience", "detectors", "mcp_servers", "inherit_memory",
+    "learned_profile", "cli", "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
 ];
 
 impl FrontMatter {
@@ -96,6 +97,7 @@ impl FrontMatter {
             fallback: texts(map, "fallback", problems).into_iter().map(|(entry, _)| entry).collect(),
             script: trimmed_text(map, "script", problems),
             max_steps: whole_number(map, "", "max_steps", problems),
+            patience: whole_number(map, "", "patience", problems),
             detectors: detectors(map, problems),
             mcp_servers: mcp_servers(map, problems),
             inherit_memory: only_true(map, "inherit_memory", problems),

@@ -48,6 +48,8 @@ pub struct Brief {
     pub script: Option<String>,
     /// The most steps of a session; never 0.
     pub max_steps: Option<u32>,
+    /// How many minutes a provider that fails is waited for.
+    pub patience_minutes: Option<u64>,
     /// The sensitivity of the detectors; the default for those that the brief does not name.
     pub detectors: Sensitivities,
     /// Tool servers to connect, in their order.
@@ -190,6 +192,7 @@ impl Brief {
             model: front.model.clone(),
             fallback: front.fallback.clone(),
             script: front.script.clone(),
+            patience_minutes: front.patience,
             max_steps: front.max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
             detectors: front.detectors.iter().map(|(detector, sensitivity)| (*detector, *sensitivity)).collect(),
             mcp_servers: front.mcp_servers.clone(),

@@ -48,6 +48,7 @@ authorized_costs: []
 # model: NAME
 # The most steps of a session.
 # max_steps: 30
+# patience: 30   # minutes to wait for a provider that is out of reach or busy
 
 # How eager each detector is: {sensitivities}
 # The detectors: {detectors}

@@ -98,7 +98,7 @@ fn a_brief_without_a_slip_has_no_problems() {
     check("authorized_costs:\n  - shell_exec # why\n\n  # and\n  - mcp_tool:git:*\n  - 'git_push'", &[]);
     check("roles: [planner, executor]\nbudgets:\n  max_tokens: 100\n  max_retries_per_subtask: \"2\"", &[]);
     check("cli:\n  mcp_forward: false\n  binary: codex\n  args: [--print, x]", &[]);
-    check("adapter: scripted\nscript: demo.script\nmodel: m\nmax_steps: 5", &[]);
+    check("adapter: scripted\nscript: demo.script\nmodel: m\nmax_steps: 5\npatience: 0", &[]);
     check("detectors:\n  banned_phrases: disabled\n  blocker: loose", &[]);
     check("scope: [src, 'docs/*.md']", &[]);
     check("scope:\n  files: [a]\n  folders:\n    - src\n  hosts: ['*.example.org']\n  services: []", &[]);

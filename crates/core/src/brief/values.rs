@@ -132,12 +132,16 @@ pub enum OptionValue {
     List(Vec<String>),
 }
 
-/// The tokens a crew may use if the brief does not say (the peer's number).
-pub const BUDGET_MAX_TOKENS: u64 = 50_000;
-/// The minutes a crew may take if the brief does not say (the peer's number).
-pub const BUDGET_MAX_WALL_CLOCK_MINUTES: u64 = 20;
-/// The tool calls one sub-task may make if the brief does not say (the peer's number).
-pub const BUDGET_MAX_TOOL_CALLS_PER_SUBTASK: u64 = 15;
+/// The tokens a crew may use if the brief does not say. Ten ordinary sub-tasks take a plan, and for each some ten turns of
+/// executor and judges; without a provider's cache a turn pays for some 15,000 tokens of input, which makes a million
+/// and a half. The peer's number, 50,000, ends a crew within its first sub-tasks.
+pub const BUDGET_MAX_TOKENS: u64 = 2_000_000;
+/// The minutes a crew may take if the brief does not say: twenty for each of ten ordinary sub-tasks, and some for the
+/// plan. The peer's number is 20 for all of it.
+pub const BUDGET_MAX_WALL_CLOCK_MINUTES: u64 = 240;
+/// The tool calls one sub-task may make over all its attempts if the brief does not say: reading around, some edits and
+/// the checks after each. The peer's number is 15.
+pub const BUDGET_MAX_TOOL_CALLS_PER_SUBTASK: u64 = 60;
 /// How often one sub-task may be tried again if the brief does not say (the peer's number).
 pub const BUDGET_MAX_RETRIES_PER_SUBTASK: u64 = 3;
 

@@ -87,25 +87,20 @@ impl Spending {
                 let (tokens, nano_dollars) = self.cost_ahead(agent, input, output);
                 self.reserved.insert(key(*slot), Reserved { agent, input, output, tokens, nano_dollars });
             }
-            Body::AgentReply { slot, usage, text, .. } => {
+            Body::AgentReply { slot, usage, text, thinking, .. } => {
                 self.turns += 1;
-                self.settle(&key(*slot), *usage, text.len() as u64 / 4);
+                self.settle(&key(*slot), *usage, (text.len() + thinking.len()) as u64 / 4);
             }
-            Body::AgentFailed { slot, kind, .. } => match kind {
+            Body::AgentFailed { slot, kind, received, .. } => match kind {
                 // The provider did not begin with it.
                 FailureKind::Unreached | FailureKind::Busy | FailureKind::TooLong | FailureKind::Permanent => {
                     self.reserved.remove(&key(*slot));
                 }
-                // It may have read all of it, and said something that nobody got.
-                FailureKind::Transient => {
-                    if let Some(held) = self.reserved.remove(&key(*slot)) {
-                        let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, 0);
-                        self.spend(tokens, nano_dollars);
-                    }
-                }
-                FailureKind::Cancelled => self.keep(&key(*slot)),
+                // It may have read all of it, and what had arrived was said.
+                FailureKind::Transient | FailureKind::Cancelled => self.settle_broken(&key(*slot), *received / 4),
             },
-            Body::Interrupted { slot, .. } => self.keep(&key(*slot)),
+            // Nobody knows what had arrived.
+            Body::Interrupted { slot, .. } => self.settle_broken(&key(*slot), 0),
             Body::ToolCall { .. } => self.calls += 1,
             Body::BudgetWarn { metric, role, phase, learned, .. }
                 if Whose::on_record(role.as_deref(), *phase, learned.as_deref()) == self.whose =>
@@ -241,11 +236,12 @@ impl Spending {
         self.spend(fresh.saturating_add(written).saturating_add(output), nano_dollars);
     }
 
-    /// What was reserved stays spent.
-    fn keep(&mut self, key: &Key) {
-        if let Some(held) = self.reserved.remove(key) {
-            self.spend(held.tokens, held.nano_dollars);
-        }
+    /// Puts what a turn without an end cost in place of what was reserved for it: all that was sent, and the tokens of
+    /// the reply that had arrived. A provider charges no more than that of an exchange that was given up.
+    fn settle_broken(&mut self, key: &Key, arrived: u64) {
+        let Some(held) = self.reserved.remove(key) else { return };
+        let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, arrived.min(held.output));
+        self.spend(tokens, nano_dollars);
     }
 
     fn spend(&mut self, tokens: u64, nano_dollars: u64) {

@@ -236,7 +236,9 @@ mod tests {
         let reply = |text: &str| Body::AgentReply {
             slot: Slot::first(What::Turn, 1),
             text: text.into(),
+            thinking: String::new(),
             calls: Vec::new(),
+            provider_data: None,
             usage: None,
             stop: crate::trace::Stop::EndTurn,
             duration_ms: 1,

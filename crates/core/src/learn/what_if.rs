@@ -20,7 +20,7 @@ use crate::gate::{Answer, Category, Decision, Grant};
 use crate::procedure::run::Run;
 use crate::procedure::{Part, Procedure};
 use crate::session::Session;
-use crate::session::detect::{self, Detector, Reading, Sensitivities, Sensitivity};
+use crate::session::detect::{self, Detector, Reading, Sensitivities, Sensitivity, Spoken};
 use crate::tool::ToolCall;
 use crate::trace::{Body, Event};
 use crate::view::cost::role_of;
@@ -240,8 +240,9 @@ impl WhatIf {
         let changed = changes.sensitivities(&none, &none);
         for (turn, text) in turns {
             self.report.turns += 1;
-            let before = detect::read_in_session(text, authorized, &none);
-            let after = detect::read_in_session(text, authorized, &changed);
+            let spoken = Spoken::of(text, "", false);
+            let before = detect::read_in_session(spoken, authorized, &none);
+            let after = detect::read_in_session(spoken, authorized, &changed);
             self.readings(
                 &Example { run: name.to_owned(), turn: Some(turn), ..Example::default() },
                 text,

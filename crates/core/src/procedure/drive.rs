@@ -151,16 +151,19 @@ impl Want {
     pub fn intent(&self) -> Entry {
         let slot = self.key.slot;
         let body = match &self.command {
-            Command::Turn { messages, tools, agent, input_tokens, output_max } => Body::AgentRequest {
-                slot,
-                messages: *messages,
-                tools: u32::try_from(tools.len()).unwrap_or(u32::MAX),
-                agent: *agent,
-                input_tokens: *input_tokens,
-                output_max: *output_max,
-                hash: None,
-            },
-            Command::Call { call, network } => Body::ToolCall {
+            Command::Turn { messages, tools, may_call, agent, input_tokens, output_max, limit_ms: _ } => {
+                Body::AgentRequest {
+                    slot,
+                    messages: *messages,
+                    tools: u32::try_from(tools.len()).unwrap_or(u32::MAX),
+                    no_calls: !may_call,
+                    agent: *agent,
+                    input_tokens: *input_tokens,
+                    output_max: *output_max,
+                    hash: None,
+                }
+            }
+            Command::Call { call, network, limit_ms: _ } => Body::ToolCall {
                 slot,
                 call_id: call.call_id.clone(),
                 name: call.name.clone(),

@@ -63,14 +63,18 @@ pub enum Command {
     Turn {
         /// The messages to send: the first and last number in the part's transcript.
         messages: (u32, u32),
-        /// The tools that are offered.
+        /// The tools that are described.
         tools: ToolSpecs,
+        /// Whether they may be called.
+        may_call: bool,
         /// Who is asked: the place in the run's options.
         agent: u32,
         /// About how many tokens are sent.
         input_tokens: u64,
         /// The most tokens of the reply.
         output_max: u32,
+        /// How long it may take before it is cancelled, in milliseconds, where a limit of minutes says so.
+        limit_ms: Option<u64>,
     },
     /// Carry out a call.
     Call {
@@ -78,6 +82,8 @@ pub enum Command {
         call: Arc<ToolCall>,
         /// Whether a command that it runs may use the network.
         network: bool,
+        /// How long it may take before it is cancelled, in milliseconds, where a limit of minutes says so.
+        limit_ms: Option<u64>,
     },
     /// Ask a guard hook about a call.
     Hook(Arc<HookCall>),

@@ -23,7 +23,7 @@ impl Session {
     /// That turn as it is read today.
     pub(crate) fn read_again(&self) -> Option<Reading> {
         let taken = self.state.taken()?;
-        Some(detect::read_in_session(&taken.text, &self.setup.authorized, &self.setup.sensitivities))
+        Some(detect::read_in_session(taken.spoken(), &self.setup.authorized, &self.setup.sensitivities))
     }
 
     /// A call of that turn.

@@ -8,6 +8,8 @@
 
 use std::fmt::{self, Write as _};
 
+use serde_json::Value;
+
 use crate::tool::ToolCall;
 use crate::trace::{Body, MessageRole, Usage};
 
@@ -33,7 +35,7 @@ pub(super) struct Context {
     weights: Vec<Weight>,
     /// The weight of those that are sent.
     sent: u64,
-    /// What the tools weigh where they are offered.
+    /// What the tools weigh, which are in every request.
     tools: u64,
     /// The first message that is still sent, besides the standing orders.
     first: usize,
@@ -81,11 +83,12 @@ impl Context {
                 self.push(kind, text.len() as u64);
             }
             Body::AgentRequest { tools, .. } => self.asked = self.weight(*tools > 0),
-            Body::AgentReply { text, calls, usage, .. } => {
+            Body::AgentReply { text, calls, provider_data, usage, .. } => {
                 if let Some(counted) = usage.and_then(input) {
                     self.counted = Some((self.asked.max(1), counted));
                 }
-                self.push(Kind::Agent, text.len() as u64 + calls.iter().map(bytes).sum::<u64>());
+                let data = provider_data.as_ref().map_or(0, |data| written(&data.parts));
+                self.push(Kind::Agent, text.len() as u64 + data + calls.iter().map(bytes).sum::<u64>());
             }
             Body::ToolResult { bytes, .. } => self.push(Kind::Result, *bytes),
             Body::ToolCancelled { partial_output, .. } => self.push(Kind::Result, partial_output.len() as u64),
@@ -119,23 +122,17 @@ impl Context {
     }
 
     /// About how many tokens a request has now.
-    pub(super) fn tokens(&self, tools: bool) -> u64 {
-        self.tokens_of(self.weight(tools))
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens_of(self.weight(true))
     }
 
     /// What would make room in a window of `window` tokens, of which a reply may take `output`; `state` bytes are
     /// said anew behind a cut. None if there is room, or if there is nothing to leave out.
-    pub(super) fn relief(
-        &self,
-        window: Option<u64>,
-        output: u32,
-        tools: bool,
-        state: &dyn Fn() -> u64,
-    ) -> Option<Relief> {
+    pub(super) fn relief(&self, window: Option<u64>, output: u32, state: &dyn Fn() -> u64) -> Option<Relief> {
         let free = |window: u64| window - u64::from(output).min(window / REPLY_SHARE);
         let most = window.map(free).into_iter().chain(self.seen).min()?;
         let (full, roomy) = (most / 100 * FULL_PER_CENT, most / 100 * ROOMY_PER_CENT);
-        let before = self.tokens(tools);
+        let before = self.tokens();
         if before <= full {
             return None;
         }
@@ -144,7 +141,7 @@ impl Context {
         match old {
             Some((messages, after)) if after <= full => Some(Relief::Fold { messages, before, after }),
             old => self
-                .cut(before, roomy, tools, self.tokens_of(state() / BYTES_PER_TOKEN))
+                .cut(before, roomy, self.tokens_of(state() / BYTES_PER_TOKEN))
                 .or_else(|| old.map(|(messages, after)| Relief::Fold { messages, before, after }))
                 .or_else(|| {
                     let (messages, after) = self.fold(latest..self.weights.len(), before, roomy)?;
@@ -168,8 +165,8 @@ impl Context {
     }
 
     /// The earliest cut that leaves no more than `roomy`, else the latest that leaves less than there is.
-    fn cut(&self, before: u64, roomy: u64, tools: bool, state: u64) -> Option<Relief> {
-        let mut left = self.weight(tools);
+    fn cut(&self, before: u64, roomy: u64, state: u64) -> Option<Relief> {
+        let mut left = self.weight(true);
         let mut best = None;
         for (index, weight) in self.weights.iter().enumerate().skip(self.first) {
             if weight.kind == Kind::User && index > self.first {
@@ -230,9 +227,14 @@ fn input(usage: Usage) -> Option<u64> {
 }
 
 fn bytes(call: &ToolCall) -> u64 {
-    let mut counted = Counted(call.name.len() as u64);
+    call.name.len() as u64 + written(&call.args)
+}
+
+/// How many bytes a value has as JSON.
+fn written(value: &Value) -> u64 {
+    let mut counted = Counted(0);
     // It takes whatever it is given.
-    let _ = write!(counted, "{}", call.args);
+    let _ = write!(counted, "{value}");
     counted.0
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
-use super::setup::{RETRIES_MAX, TOOL_ROUNDS_MAX, Task};
+use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
 use super::{Mode, prompts};
 use crate::budget::Metric;
@@ -120,6 +120,10 @@ impl Session {
         }
         if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
             return self.new_turn();
+        }
+        // The same request again would bring the same again.
+        if (1..=SILENCES_MAX).contains(&state.silences) && !state.held {
+            return self.say(MessageKind::Nudge, state.step, prompts::nothing_said());
         }
         if let Some(handed_off) = self.hand_off(taken) {
             return handed_off;
@@ -440,7 +444,7 @@ impl Session {
             };
             let slot = Slot { what: What::Call, number: call.number, attempt };
             let network = self.may_use_network(&call.call);
-            let command = Command::Call { call: call.call.clone(), network };
+            let command = Command::Call { call: call.call.clone(), network, limit_ms: self.time_left_ms() };
             Some(Want { key: Key { part: self.part.clone(), slot }, command })
         });
         Some(Next::Want(wants.collect()))
@@ -479,11 +483,17 @@ impl Session {
             return self.leave(PhaseName::Blocker, "max_steps");
         }
         let next = state.step + 1;
-        if self.mode() == Mode::Auto && !state.held {
+        let stop = match () {
+            () if state.held => Some(prompts::Stop::Cancelled),
+            () if state.silences > SILENCES_MAX => Some(prompts::Stop::Silent),
+            () if state.same_turns > SAME_TURNS_MAX => Some(prompts::Stop::Same),
+            () => None,
+        };
+        if self.mode() == Mode::Auto && stop.is_none() {
             return self.say(MessageKind::Continue, next, prompts::go_on(Mode::Auto, self.was_cut()));
         }
         match state.answer(QuestionKind::Step) {
-            None => self.ask(prompts::step(state.step, self.step_limit(), state.held)),
+            None => self.ask(prompts::step(state.step, self.step_limit(), stop)),
             Some((Choice::Done, _)) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
             Some((Choice::Say, text)) => {
                 let text = prompts::redirect(text.unwrap_or_default(), self.setup.scope_locked);

@@ -19,6 +19,9 @@ pub(super) const HANDED_OFF_AT_ONCE: &str = "handed off at once";
 /// The reason of a transition to the end because what should have been a handoff was none.
 pub(super) const HANDOFF_FAILED: &str = "no handoff";
 
+/// What is wrong with a handoff in a reply that was cut.
+const CUT: &str = "the reply reached its length limit and was cut: give the whole handoff, and say less around it";
+
 /// What the events say of a session's handoff.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HandedOff {
@@ -55,7 +58,7 @@ impl Session {
     /// Whether a turn without calls holds the handoff that the session is to end with.
     pub(super) fn holds_handoff(&self, taken: &Taken) -> bool {
         let Task::Piece(piece) = &self.setup.task else { return false };
-        taken.calls.is_empty() && fitting(piece, &taken.text).is_ok()
+        taken.calls.is_empty() && !taken.is_cut && fitting(piece, &taken.text).is_ok()
     }
 
     /// What follows from a turn for the session's handoff; `None` if there is none to be had from it.
@@ -82,6 +85,11 @@ impl Session {
                 return None;
             }
             Err(bad) => (None, bad.lines()),
+        };
+        // It may have been more, or other, had it ended by itself.
+        let (read, faults) = match read {
+            Some(_) if taken.is_cut => (None, vec![CUT.to_owned()]),
+            read => (read, faults),
         };
         Some(self.record(Body::HandoffRead {
             turn: self.state.turns,

@@ -10,7 +10,7 @@ use super::context::{self, Context};
 use super::detect;
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
-use super::setup::{Setup, Task};
+use super::setup::{SILENCES_MAX, Setup, Task};
 use super::state::{Asked, Stand, State, Taken, Word};
 use crate::budget::Spending;
 use crate::gate::Category;
@@ -231,7 +231,7 @@ impl Session {
         }
         let turn = self.state.turns;
         let reading = taken.reading.get_or_init(|| {
-            Arc::new(detect::read_in_session(&taken.text, &self.setup.authorized, &self.setup.sensitivities))
+            Arc::new(detect::read_in_session(taken.spoken(), &self.setup.authorized, &self.setup.sensitivities))
         });
         if let Some(consultation) = reading.consultations.get(taken.consulted) {
             return Some(self.record(Body::LearnedSensitivityConsulted {
@@ -328,6 +328,10 @@ impl Session {
         };
         self.read(taken)
             .or_else(|| self.reject_all(taken, Rejection::Phase))
+            .or_else(|| {
+                let is_silent = (1..=SILENCES_MAX).contains(&self.state.silences);
+                is_silent.then(|| self.say(MessageKind::Report, self.state.step, prompts::report()))
+            })
             .unwrap_or_else(|| self.leave(PhaseName::Done, "completion report delivered"))
     }
 }

@@ -100,6 +100,13 @@ pub(super) fn no_summary() -> String {
         .to_owned()
 }
 
+/// After a turn without a word and without a call.
+pub(super) fn nothing_said() -> String {
+    "Your last reply was empty. Go on with the work; when every deliverable is there, begin your reply with `## Phase 4`; \
+     if you can't go on, with `## Phase 2` and the reason."
+        .to_owned()
+}
+
 /// What the operator wants changed in the summary.
 pub(super) fn correction(text: &str) -> String {
     format!(
@@ -327,12 +334,24 @@ pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, la
     question(QuestionKind::Confirmation, text, Choice::Decline, options)
 }
 
+/// Why an agent does not simply go on with its next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The operator cancelled its turn.
+    Cancelled,
+    /// It replied with nothing, twice in a row.
+    Silent,
+    /// It said the same three times.
+    Same,
+}
+
 /// Go on with the next step?
-pub(super) fn step(done: u32, limit: u32, held: bool) -> Question {
-    let text = if held {
-        "You cancelled the agent's turn. What now?".to_owned()
-    } else {
-        format!("Step {done} of at most {limit} is done. Go on?")
+pub(super) fn step(done: u32, limit: u32, stop: Option<Stop>) -> Question {
+    let text = match stop {
+        Some(Stop::Cancelled) => "You cancelled the agent's turn. What now?".to_owned(),
+        Some(Stop::Silent) => "The agent replied with nothing, also when it was asked to go on. What now?".to_owned(),
+        Some(Stop::Same) => "The agent says the same for the third time and calls no tool. What now?".to_owned(),
+        None => format!("Step {done} of at most {limit} is done. Go on?"),
     };
     let options = vec![
         Offer::new(Choice::Continue, "ok", "the next step begins"),

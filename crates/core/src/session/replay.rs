@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::detect::Spoken;
 use crate::procedure::{Next, Procedure};
 use crate::trace::{Body, Entry, Event};
 
@@ -42,18 +43,20 @@ pub struct Report {
 pub fn replay<P: Procedure>(
     events: &[Event],
     mut procedure: P,
-    read: impl Fn(&Event, &str) -> Vec<(String, Value)>,
+    read: impl Fn(&Event, Spoken<'_>) -> Vec<(String, Value)>,
 ) -> Report {
     let mut report = Report::default();
-    let mut turn = TurnOnRecord::default();
+    let mut turn = TurnOnRecord { spoken: Spoken::of("", "", false), fired: Vec::new() };
     for event in events {
         match &event.body {
-            Body::AgentReply { text, .. } => turn = TurnOnRecord { text: text.clone(), fired: Vec::new() },
+            Body::AgentReply { text, thinking, calls, .. } => {
+                turn = TurnOnRecord { spoken: Spoken::of(text, thinking, !calls.is_empty()), fired: Vec::new() };
+            }
             Body::DetectorFired { detector, payload, .. } => turn.fired.push((detector.clone(), payload.clone())),
             Body::TurnRead { turn: number, .. } => {
                 report.decisions += 1;
                 report.turns += 1;
-                let today = read(event, &turn.text);
+                let today = read(event, turn.spoken);
                 if today != turn.fired {
                     report.drift.push(drift(event, Some(*number), fired(&turn.fired), fired(&today)));
                 }
@@ -74,9 +77,8 @@ pub fn replay<P: Procedure>(
     report
 }
 
-#[derive(Default)]
-struct TurnOnRecord {
-    text: String,
+struct TurnOnRecord<'a> {
+    spoken: Spoken<'a>,
     fired: Vec<(String, Value)>,
 }
 

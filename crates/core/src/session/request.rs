@@ -1,9 +1,8 @@
 //! Asking for a turn: who, with what room, after which wait, and within which limits.
 
-use std::sync::Arc;
-
 use super::context::Relief;
 use super::machine::Session;
+use super::retry::Patience;
 use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::{Metric, Room, Whose};
@@ -25,7 +24,9 @@ impl Session {
         let again = Slot { attempt: slot.attempt + 1, ..slot };
         let Some(failed) = &turn.failed else { return self.request(again) };
         let next = self.setup.agents.get(self.state.agent as usize + 1);
-        if failed.is_final(turn.failures, next.is_none()) {
+        let (ms, is_last) = (self.setup.patience_ms, next.is_none());
+        let patience = Patience { ms, is_last, limit_ms: self.time_left_ms() };
+        if failed.is_final(turn.failures, patience) {
             return match next {
                 Some(next) => self.record(Body::AgentChanged {
                     agent: self.state.agent + 1,
@@ -35,7 +36,7 @@ impl Session {
                 None => self.ask(prompts::agent_failed(&failed.message, turn.failures)),
             };
         }
-        let length_ms = failed.wait_ms(&self.part, slot, turn.failures);
+        let length_ms = failed.wait_ms(&self.part, slot, turn.failures, patience);
         if turn.waited || length_ms == 0 {
             return self.request(again);
         }
@@ -50,13 +51,13 @@ impl Session {
             return self.say(MessageKind::RuntimeState, self.state.step, self.runtime_state());
         }
         let state = || self.runtime_state().len() as u64;
-        if let Some(relief) = self.state.context.relief(agent.window, agent.output_max, self.offers_tools(), &state) {
+        if let Some(relief) = self.state.context.relief(agent.window, agent.output_max, &state) {
             return self.record(match relief {
                 Relief::Fold { messages, before, after } => Body::ContextFolded { messages, before, after },
                 Relief::Cut { first, before, after } => Body::ContextCut { first, before, after },
             });
         }
-        let input = self.state.context.tokens(self.offers_tools());
+        let input = self.state.context.tokens();
         let mut output = agent.output_max;
         for (whose, spending, budget) in [
             (Whose::Run, &self.state.spending, self.setup.budget),
@@ -115,19 +116,32 @@ impl Session {
         left.min_by_key(|(left, _)| *left).unwrap_or((u64::MAX, Whose::Run))
     }
 
+    /// How long anything may still be in flight, in milliseconds, by the limits of minutes; nothing if there are none.
+    pub(super) fn time_left_ms(&self) -> Option<u64> {
+        let metric = Metric::WallClock;
+        let left = self.limited().filter_map(|whose| {
+            let limit = self.limit(whose, metric)?;
+            Some(limit.saturating_sub(self.used(whose, metric)))
+        });
+        left.min()
+    }
+
     fn send(&self, slot: Slot, output_max: u32) -> Next {
-        let offers = self.offers_tools();
         let command = Command::Turn {
             messages: self.state.context.range(),
-            tools: if offers { self.setup.tools.clone() } else { Arc::from([]) },
+            tools: self.setup.tools.clone(),
+            may_call: self.may_call(),
             agent: self.agent().place,
-            input_tokens: self.state.context.tokens(offers),
+            input_tokens: self.state.context.tokens(),
             output_max,
+            limit_ms: self.time_left_ms(),
         };
         self.want(slot, command)
     }
 
-    fn offers_tools(&self) -> bool {
+    /// Whether the agent may call tools now. They are part of every request all the same: a provider refuses a history
+    /// with calls in it that offers none, and what changes at the head of a request makes its cache worthless.
+    fn may_call(&self) -> bool {
         self.state.phase() == Some(PhaseName::Execute)
     }
 

@@ -7,17 +7,16 @@ use crate::procedure::{Part, Slot};
 use crate::tool::content_hash;
 use crate::trace::FailureKind;
 
-/// How often a turn is asked for while the provider is busy and nobody else is there to ask: with the waits
-/// below about four minutes, which outlasts most overloads.
-pub const BUSY_ATTEMPTS_MAX: u32 = 8;
+/// How long a provider is waited for that can't be reached, is busy or breaks off, if nothing else is said and nobody
+/// is there who could be asked, in milliseconds: it outlasts most outages of a network and of a provider.
+pub const PATIENCE_ALONE_MS: u64 = 30 * 60 * 1_000;
+/// The same where somebody sits at the terminal: they would rather know.
+pub const PATIENCE_ATTENDED_MS: u64 = 2 * 60 * 1_000;
 /// The first wait, in milliseconds; each further one is twice as long. The official clients begin with half a
 /// second to a second.
 pub const WAIT_FIRST_MS: u64 = 1_000;
 /// The longest wait that is not asked for, in milliseconds.
 pub const WAIT_MAX_MS: u64 = 60_000;
-/// The longest wait that a provider may ask for, in milliseconds: what asks for more is the operator's, or
-/// another agent's.
-pub const WAIT_ASKED_MAX_MS: u64 = 10 * 60 * 1_000;
 
 /// How a turn failed the last time.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,28 +25,58 @@ pub(super) struct Failed {
     pub(super) message: String,
     pub(super) retry_after_ms: Option<u64>,
     pub(super) at: Timestamp,
+    /// When the first of the failures in a row was.
+    pub(super) since: Timestamp,
+}
+
+/// How a provider is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// How long in all, in milliseconds, from the first failure in a row.
+    pub(super) ms: u64,
+    /// Whether nobody is left to fall back on: only then is it waited for at length.
+    pub(super) is_last: bool,
+    /// How long the run's limit of minutes leaves, in milliseconds, if there is one.
+    pub(super) limit_ms: Option<u64>,
 }
 
 impl Failed {
-    /// Whether this agent is not asked again after `failures` failures in a row. `is_last`: nobody is left to fall
-    /// back on.
-    pub(super) fn is_final(&self, failures: u32, is_last: bool) -> bool {
-        let most = match self.kind {
-            FailureKind::Permanent => 0,
-            FailureKind::Busy if is_last => BUSY_ATTEMPTS_MAX,
+    /// Whether this agent is not asked again after `failures` failures in a row.
+    pub(super) fn is_final(&self, failures: u32, patience: Patience) -> bool {
+        let left = self.patience_left_ms(patience);
+        let asks_too_much = self.retry_after_ms.is_some_and(|asked| asked > left);
+        match self.kind {
+            FailureKind::Permanent => true,
+            // Out of reach, overloaded, rate-limited, broken off: one kind of waiting.
+            FailureKind::Busy | FailureKind::Transient | FailureKind::Unreached if patience.is_last => {
+                left == 0 || asks_too_much
+            }
             FailureKind::Busy
             | FailureKind::Transient
             | FailureKind::Unreached
             | FailureKind::TooLong
-            | FailureKind::Cancelled => TURN_ATTEMPTS_MAX,
-        };
-        failures >= most || self.retry_after_ms.is_some_and(|asked| asked > WAIT_ASKED_MAX_MS)
+            | FailureKind::Cancelled => failures >= TURN_ATTEMPTS_MAX || asks_too_much,
+        }
+    }
+
+    /// What is left of the patience since the first of these failures.
+    fn patience_left_ms(&self, patience: Patience) -> u64 {
+        let waited = self.at.as_millisecond().saturating_sub(self.since.as_millisecond());
+        patience.ms.saturating_sub(u64::try_from(waited).unwrap_or(0))
     }
 
     /// How long to wait before the next attempt, in milliseconds, after `failures` failures in a row. What the
     /// provider asks for is kept to; else the wait doubles. Neither is exact, so that many who were turned away
-    /// together don't come back together: the difference comes from where and when it failed.
-    pub(super) fn wait_ms(&self, part: &Part, slot: Slot, failures: u32) -> u64 {
+    /// together don't come back together: the difference comes from where and when it failed. No wait is longer than
+    /// the patience, so that the last attempt is at its end, or than what is left of a limit of minutes.
+    pub(super) fn wait_ms(&self, part: &Part, slot: Slot, failures: u32, patience: Patience) -> u64 {
+        let wait = self.unlimited_wait_ms(part, slot, failures);
+        // What a provider asks for at the very end is kept to.
+        let left = self.patience_left_ms(patience).max(self.retry_after_ms.unwrap_or(0));
+        wait.min(left).min(patience.limit_ms.unwrap_or(u64::MAX))
+    }
+
+    fn unlimited_wait_ms(&self, part: &Part, slot: Slot, failures: u32) -> u64 {
         // A request that was too long is another one now.
         if self.kind == FailureKind::TooLong {
             return 0;
@@ -75,8 +104,17 @@ mod tests {
     use super::*;
     use crate::procedure::What;
 
+    const PATIENCE: Patience = Patience { ms: PATIENCE_ALONE_MS, is_last: true, limit_ms: None };
+
     fn failed(kind: FailureKind, retry_after_ms: Option<u64>) -> Failed {
-        Failed { kind, message: String::new(), retry_after_ms, at: Timestamp::UNIX_EPOCH }
+        let (at, since) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        Failed { kind, message: String::new(), retry_after_ms, at, since }
+    }
+
+    /// The same after so many milliseconds of failures.
+    fn later(failed: &Failed, ms: u64) -> Failed {
+        let at = Timestamp::from_millisecond(i64::try_from(ms).expect("a small number")).expect("a time");
+        Failed { at, ..failed.clone() }
     }
 
     fn slot(attempt: u32) -> Slot {
@@ -89,7 +127,7 @@ mod tests {
         let mut different = std::collections::BTreeSet::new();
         for failures in 1..40 {
             let whole = (1_000 << (failures - 1).min(10)).min(60_000);
-            let wait = failed.wait_ms(&Part::root(), slot(failures), failures);
+            let wait = failed.wait_ms(&Part::root(), slot(failures), failures, PATIENCE);
             assert!((whole / 2..=whole).contains(&wait), "{failures}: {wait} of {whole}");
             different.insert(wait);
         }
@@ -98,28 +136,50 @@ mod tests {
 
     #[test]
     fn what_the_provider_asks_for_is_the_least() {
-        for asked in [0, 1, 7_000, WAIT_ASKED_MAX_MS] {
+        for asked in [0, 1, 7_000, 600_000] {
             let failed = failed(FailureKind::Busy, Some(asked));
             for attempt in 1..50 {
-                let wait = failed.wait_ms(&Part::root(), slot(attempt), attempt);
+                let wait = failed.wait_ms(&Part::root(), slot(attempt), attempt, PATIENCE);
                 assert!((asked..=asked + asked / 10).contains(&wait), "{wait} for {asked}");
             }
         }
     }
 
     #[test]
-    fn who_is_given_up_depends_on_who_is_left() {
-        for (kind, retry_after_ms, failures, is_last, expected) in [
-            (FailureKind::Transient, None, 2, true, false),
-            (FailureKind::Transient, None, 3, true, true),
-            (FailureKind::Busy, None, 7, true, false),
-            (FailureKind::Busy, None, 8, true, true),
-            (FailureKind::Busy, None, 3, false, true),
-            (FailureKind::Busy, Some(WAIT_ASKED_MAX_MS + 1), 1, true, true),
-            (FailureKind::Permanent, None, 0, true, true),
-            (FailureKind::TooLong, None, 2, true, false),
+    fn no_wait_is_longer_than_the_patience_or_the_limit_of_minutes() {
+        let failed = later(&failed(FailureKind::Unreached, None), PATIENCE_ALONE_MS - 5_000);
+        let wait = |patience| failed.wait_ms(&Part::root(), slot(9), 9, patience);
+        assert_eq!(wait(PATIENCE), 5_000);
+        assert_eq!(wait(Patience { limit_ms: Some(700), ..PATIENCE }), 700);
+        assert_eq!(wait(Patience { limit_ms: Some(0), ..PATIENCE }), 0);
+    }
+
+    #[test]
+    fn who_is_given_up_depends_on_who_is_left_and_on_time() {
+        let late = PATIENCE_ALONE_MS;
+        for (kind, retry_after_ms, failures, at, is_last, expected) in [
+            // Time alone counts where nobody is left.
+            (FailureKind::Transient, None, 99, late - 1, true, false),
+            (FailureKind::Unreached, None, 99, late - 1, true, false),
+            (FailureKind::Busy, None, 99, late - 1, true, false),
+            (FailureKind::Transient, None, 1, late, true, true),
+            (FailureKind::Unreached, None, 1, late, true, true),
+            (FailureKind::Busy, None, 1, late, true, true),
+            // Another agent is asked sooner.
+            (FailureKind::Busy, None, 2, 5_000, false, false),
+            (FailureKind::Busy, None, 3, 5_000, false, true),
+            (FailureKind::Unreached, None, 3, 5_000, false, true),
+            // What the provider asks for must fit.
+            (FailureKind::Busy, Some(late), 1, 0, true, false),
+            (FailureKind::Busy, Some(late + 1), 1, 0, true, true),
+            (FailureKind::Busy, Some(10_000), 1, late - 9_999, true, true),
+            (FailureKind::Permanent, None, 1, 0, true, true),
+            (FailureKind::TooLong, None, 2, late, true, false),
+            (FailureKind::TooLong, None, 3, 0, true, true),
         ] {
-            assert_eq!(failed(kind, retry_after_ms).is_final(failures, is_last), expected, "{kind:?} {failures}");
+            let failed = later(&failed(kind, retry_after_ms), at);
+            let patience = Patience { is_last, ..PATIENCE };
+            assert_eq!(failed.is_final(failures, patience), expected, "{kind:?} {failures} at {at}");
         }
     }
 }

@@ -17,6 +17,10 @@ use crate::tool::ToolSpecs;
 pub const MAX_STEPS_DEFAULT: u32 = 30;
 /// How many times in a row an agent that gave no confirmation summary is asked again (the peer's number).
 pub const NUDGES_MAX: u32 = 1;
+/// How often an agent that replied with nothing, or with thinking alone, is asked in words to go on before a person is.
+pub const SILENCES_MAX: u32 = 1;
+/// How often an agent may say the very same without a call before a person is asked.
+pub const SAME_TURNS_MAX: u32 = 2;
 /// How many turns with tool calls one step may hold (the peer's number).
 pub const TOOL_ROUNDS_MAX: u32 = 3;
 /// How often the same call may fail in a row before it is no longer made (the seed's retry cap). What the
@@ -112,6 +116,8 @@ pub struct Setup {
     pub agents: Vec<AgentLimits>,
     /// How long a question waits for its answer, in milliseconds; for ever if absent.
     pub answer_within_ms: Option<u64>,
+    /// How long a provider that fails is waited for before it is given up, in milliseconds.
+    pub patience_ms: u64,
     /// What the run may use.
     pub budget: Budget,
     /// What the session's role may use of it.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Mode;
 use super::context::Context;
 use super::custody::Tree;
-use super::detect::Reading;
+use super::detect::{Reading, Spoken};
 use super::hand_off::HandedOff;
 use super::past::Past;
 use super::permission::{Asking, Grants};
@@ -52,6 +52,12 @@ pub(super) struct State {
     pub(super) questions: u32,
     pub(super) asked: Option<Asked>,
     pub(super) nudges: u32,
+    /// How many turns in a row had neither a word nor a call.
+    pub(super) silences: u32,
+    /// How many turns in a row said the same, without a call.
+    pub(super) same_turns: u32,
+    /// What the last turn said.
+    pub(super) last_text: String,
     pub(super) step: u32,
     /// Turns with tool calls in the present step.
     pub(super) rounds: u32,
@@ -122,6 +128,8 @@ pub(super) struct Turn {
     pub(super) in_flight: bool,
     /// Attempts that failed for a passing reason since somebody last looked.
     pub(super) failures: u32,
+    /// When the first of them failed.
+    pub(super) failing_since: Option<Timestamp>,
     pub(super) failed: Option<Failed>,
     /// Whether the wait after the last failure is over.
     pub(super) waited: bool,
@@ -133,6 +141,7 @@ pub(super) struct Turn {
 #[derive(Debug, Clone)]
 pub(super) struct Taken {
     pub(super) text: String,
+    pub(super) thinking: String,
     /// Whether the reply ended at its length limit.
     pub(super) is_cut: bool,
     pub(super) calls: Vec<Call>,
@@ -146,6 +155,13 @@ pub(super) struct Taken {
     pub(super) phrases_told: bool,
     /// The operator's word on what the text announced.
     pub(super) act: Option<Word>,
+}
+
+impl Taken {
+    /// What the detectors read.
+    pub(super) fn spoken(&self) -> Spoken<'_> {
+        Spoken::of(&self.text, &self.thinking, !self.calls.is_empty())
+    }
 }
 
 /// The operator's word on something that was held.
@@ -295,14 +311,15 @@ impl State {
                 self.untrusted.append(&mut self.untrusted_next);
                 self.request(*slot);
             }
-            Body::AgentReply { slot, text, calls, stop, .. } => {
-                self.reply(*slot, text, calls, *stop == Stop::MaxTokens);
+            Body::AgentReply { slot, text, thinking, calls, stop, .. } => {
+                self.reply(*slot, (text, thinking), calls, *stop == Stop::MaxTokens);
             }
             Body::AgentFailed { kind, message, retry_after_ms, .. } => self.fail(Failed {
                 kind: *kind,
                 message: message.clone(),
                 retry_after_ms: *retry_after_ms,
                 at: event.at,
+                since: event.at,
             }),
             Body::AgentChanged { agent, .. } => {
                 self.agent = *agent;
@@ -573,6 +590,7 @@ impl State {
                     attempt: slot.attempt,
                     in_flight: true,
                     failures: 0,
+                    failing_since: None,
                     failed: None,
                     waited: false,
                     cancelled: false,
@@ -582,11 +600,19 @@ impl State {
         }
     }
 
-    fn reply(&mut self, slot: Slot, text: &str, calls: &[ToolCall], is_cut: bool) {
+    fn reply(&mut self, slot: Slot, (text, thinking): (&str, &str), calls: &[ToolCall], is_cut: bool) {
         self.messages += 1;
         if !calls.is_empty() {
             self.rounds += 1;
         }
+        let has_words = !text.trim().is_empty();
+        self.silences = if has_words || !calls.is_empty() { 0 } else { self.silences + 1 };
+        let is_same = has_words && text.trim() == self.last_text.trim();
+        self.same_turns = match calls.is_empty() {
+            true if is_same => self.same_turns + 1,
+            is_plain => u32::from(is_plain && has_words),
+        };
+        text.clone_into(&mut self.last_text);
         let first = self.calls + 1;
         self.calls += u32::try_from(calls.len()).unwrap_or(u32::MAX);
         if self.phase() == Some(PhaseName::Execute) {
@@ -604,6 +630,7 @@ impl State {
         });
         let taken = Taken {
             text: text.to_owned(),
+            thinking: thinking.to_owned(),
             is_cut,
             calls: calls.collect(),
             consulted: 0,
@@ -617,11 +644,12 @@ impl State {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.number == slot.number) {
             turn.in_flight = false;
             turn.failures = 0;
+            turn.failing_since = None;
             turn.taken = Some(taken);
         }
     }
 
-    fn fail(&mut self, failed: Failed) {
+    fn fail(&mut self, mut failed: Failed) {
         if failed.kind == FailureKind::TooLong {
             self.context.refused();
         }
@@ -634,6 +662,7 @@ impl State {
             FailureKind::Cancelled => {}
             FailureKind::Transient | FailureKind::Unreached | FailureKind::Busy | FailureKind::TooLong => {
                 turn.failures += 1;
+                failed.since = *turn.failing_since.get_or_insert(failed.at);
                 turn.failed = Some(failed);
             }
             FailureKind::Permanent => turn.failed = Some(failed),
@@ -644,6 +673,7 @@ impl State {
     fn forgive(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.failures = 0;
+            turn.failing_since = None;
             turn.failed = None;
             turn.waited = false;
         }

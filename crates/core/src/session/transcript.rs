@@ -1,6 +1,9 @@
 //! What was said in a part, in order: what a request sends and what a reader sees, from the events.
 
+use std::sync::Arc;
+
 use super::fence;
+use crate::provider_data::ProviderData;
 use crate::tool::ToolCall;
 use crate::trace::{Body, Event, MessageRole, PhaseName, Rejection, wire};
 use jiff::Timestamp;
@@ -43,8 +46,13 @@ pub enum Speaker {
     System,
     /// The runtime or the operator.
     User,
-    /// The agent, asking for these calls.
-    Agent(Vec<ToolCall>),
+    /// The agent.
+    Agent {
+        /// The calls that it asks for.
+        calls: Vec<ToolCall>,
+        /// What its provider wants to be given back.
+        provider_data: Option<Arc<ProviderData>>,
+    },
     /// A tool.
     Tool {
         /// The agent's own name for the call.
@@ -89,7 +97,7 @@ impl Transcript {
     /// How many of the agent's turns are left out of a request.
     #[must_use]
     pub fn turns_left_out(&self) -> usize {
-        let is_turn = |said: &&Said| matches!(said.speaker, Speaker::Agent(_));
+        let is_turn = |said: &&Said| matches!(said.speaker, Speaker::Agent { .. });
         self.messages[..self.first].iter().filter(is_turn).count()
     }
 
@@ -130,13 +138,14 @@ impl Transcript {
                 };
                 self.push(at, speaker, text);
             }
-            Body::AgentReply { text, calls, .. } => {
+            Body::AgentReply { text, calls, provider_data, .. } => {
                 for call in &calls {
                     self.calls += 1;
                     let source = fence::source(&call.name, self.calls, &call.args);
                     self.names.push((self.calls, call.call_id.clone(), call.name.clone(), source));
                 }
-                self.push(at, Speaker::Agent(calls), text);
+                let provider_data = provider_data.map(|data| Arc::new(*data));
+                self.push(at, Speaker::Agent { calls, provider_data }, text);
             }
             Body::ToolResult { slot, call_id, success, content, artifact, settled, code, .. } => {
                 // What a driver says of a call that it did not carry out is our own word.
@@ -224,8 +233,11 @@ fn hash_in(hasher: &mut blake3::Hasher, said: &Said, is_fenced: bool) {
     match &said.speaker {
         Speaker::System => field("system"),
         Speaker::User => field("user"),
-        Speaker::Agent(calls) => {
+        Speaker::Agent { calls, provider_data } => {
             field("agent");
+            if let Some(data) = provider_data {
+                field(&data.parts.to_string());
+            }
             for call in calls {
                 field(&call.call_id);
                 field(&call.name);

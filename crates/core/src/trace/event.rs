@@ -17,6 +17,7 @@ use crate::learn::profile::Applied;
 use crate::memory::{Contradiction, Record};
 use crate::moment;
 use crate::procedure::{Part, Slot};
+use crate::provider_data::ProviderData;
 use crate::session::Mode;
 pub use crate::tool::ToolCall as Call;
 use crate::tool::{FileChange, FileSeen};
@@ -154,8 +155,11 @@ pub enum Body {
         slot: Slot,
         /// The messages sent, as the first and last number in the part's transcript.
         messages: (u32, u32),
-        /// How many tools were offered.
+        /// How many tools were described.
         tools: u32,
+        /// Whether none of them could be called, as in every phase but the one of the work.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_calls: bool,
         /// Who was asked: the place in the run's options, where 0 is the adapter of the run and what follows are
         /// those to fall back on.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -176,9 +180,15 @@ pub enum Body {
         slot: Slot,
         /// What was said.
         text: String,
+        /// What the agent thought, as far as its provider shows it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thinking: String,
         /// The calls asked for, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
+        /// What the provider wants to be given back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_data: Option<Box<ProviderData>>,
         /// What it cost, where the provider said so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
@@ -198,6 +208,9 @@ pub enum Body {
         /// How long the provider asked to wait, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
+        /// How many bytes of the reply had arrived.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        received: u64,
     },
     /// Another agent takes the turns from here on, because the one before could not.
     AgentChanged {
@@ -587,7 +600,7 @@ pub enum Body {
         call_id: String,
         /// The tool.
         tool_name: String,
-        /// `operator_signal`, `timeout` or `runtime_shutdown`.
+        /// `operator_signal`, `timeout`, `runtime_shutdown`, or `limit` for the run's limit of minutes.
         cancellation_source: String,
         /// What it had said until then.
         partial_output: String,

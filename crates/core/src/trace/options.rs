@@ -86,6 +86,12 @@ pub struct RunOptions {
     /// How long a question waits for its answer, in milliseconds; for ever if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_ms: Option<u64>,
+    /// How long a provider that fails is waited for, in milliseconds, where the operator said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
+    /// Whether nobody sits at a terminal who could be asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
     /// What the run may use.
     #[serde(default, skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,

@@ -372,6 +372,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                 &[
                     slot(),
                     text("text"),
+                    text("thinking").or_absent(),
                     Field::needed("calls", Shape::Objects(CALL)).or_absent(),
                     Field::needed("usage", Shape::Object(USAGE)).or_absent(),
                     typed::<Stop>("stop"),
@@ -380,7 +381,15 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
             }
         }
         "agent_failed" => {
-            const { &[slot(), typed::<FailureKind>("kind"), text("message"), number("retry_after_ms").or_absent()] }
+            const {
+                &[
+                    slot(),
+                    typed::<FailureKind>("kind"),
+                    text("message"),
+                    number("retry_after_ms").or_absent(),
+                    number("received").or_absent(),
+                ]
+            }
         }
         "agent_changed" => const { &[number("agent"), text("name"), text("reason")] },
         "context_folded" => const { &[numbers("messages"), number("before"), number("after")] },

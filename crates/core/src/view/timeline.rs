@@ -220,6 +220,7 @@ impl Timeline {
                 text(&mut blocks, &f.word("kind"), f.text("text"), is_new);
             }
             "agent_reply" => {
+                text(&mut blocks, "thought", f.text("thinking"), false);
                 text(&mut blocks, "said", f.text("text"), true);
                 for call in f.objects("calls") {
                     let title = format!("asks for {}", call.word("name"));

@@ -27,6 +27,9 @@ pub struct TranscriptEntry {
     pub about: String,
     /// Where in the run; empty for the run itself and for the peer.
     pub part: String,
+    /// What was thought before it, as far as the provider shows it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub thinking: String,
     /// What.
     pub text: String,
     /// The calls that a turn asked for.
@@ -80,6 +83,7 @@ pub fn of(trace: &Trace<'_>) -> Transcript {
             at: line.at.as_deref().map(str::to_owned),
             about,
             part: line.part.to_string(),
+            thinking: f.text("thinking").unwrap_or_default().into_owned(),
             text: text.into_owned(),
             calls,
         });
@@ -136,6 +140,11 @@ fn entries_text(transcript: &Transcript) -> String {
             head += &format!("  @{}", entry.part);
         }
         text += &format!("\n{}\n", visible_line(&head));
+        let thinking = visible_text(&entry.thinking);
+        for line in thinking.trim().lines() {
+            text += format!("  (thinks) {line}").trim_end();
+            text.push('\n');
+        }
         let said = visible_text(&entry.text);
         let said = said.trim();
         if !said.is_empty() || entry.calls.is_empty() {

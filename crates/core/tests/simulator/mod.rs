@@ -17,7 +17,7 @@ use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
 use adjutant_core::session::detect::Sensitivities;
-use adjutant_core::session::{Mode, Session, Setup, Task};
+use adjutant_core::session::{Mode, PATIENCE_ALONE_MS, Session, Setup, Task};
 use adjutant_core::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Stop};
 use jiff::{SignedDuration, Timestamp};
@@ -50,6 +50,7 @@ pub fn setup() -> Setup {
         tools: Vec::new().into(),
         agents: Vec::new(),
         answer_within_ms: None,
+        patience_ms: PATIENCE_ALONE_MS,
         budget: Budget::default(),
         role_budget: Budget::default(),
         learned: None,
@@ -337,13 +338,26 @@ impl<P: Procedure> Simulation<'_, P> {
 
     fn append(&mut self, drive: &mut Drive<P>, entry: Entry) -> Result<(), Stopped> {
         drive.ledger().check(&entry).map_err(Violation::Breach)?;
-        let at = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(1000 * (self.journal.len() as i64));
+        let at = self.time_of(&entry);
         let seq = self.journal.last().map_or(0, |last| last.seq + 1);
         let event = entry.at(seq, at);
         self.journal.push(event.clone());
         drive.apply(&event);
         self.check_fold(drive)?;
         self.tick()
+    }
+
+    /// When an event comes: a second after the one before, and a wait ends when its length is over.
+    fn time_of(&self, entry: &Entry) -> Timestamp {
+        let next = self.journal.last().map_or(Timestamp::UNIX_EPOCH, |last| last.at + SignedDuration::from_secs(1));
+        let Body::Expired { slot: ended } = &entry.body else { return next };
+        let begun = self.journal.iter().rev().find_map(|event| match &event.body {
+            Body::Timer { slot, length_ms } if slot == ended && event.part == entry.part => {
+                Some((event.at, *length_ms))
+            }
+            _ => None,
+        });
+        begun.map_or(next, |(at, ms)| next.max(at + SignedDuration::from_millis(ms.try_into().expect("a short wait"))))
     }
 
     /// What a fresh procedure decides after folding the journal is what the living one decides.
@@ -414,7 +428,7 @@ impl<P: Procedure> Simulation<'_, P> {
                         masked: false,
                         resolved: Vec::new(),
                     });
-                    let command = Command::Call { call, network };
+                    let command = Command::Call { call, network, limit_ms: None };
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
@@ -496,18 +510,22 @@ impl<P: Procedure> Simulation<'_, P> {
         flying.done = Some(match &flying.command {
             Command::Turn { .. } => match self.said(key) {
                 Said::Turn { text, calls } => {
-                    Body::AgentReply { slot, text, calls, usage: None, stop: Stop::EndTurn, duration_ms: 0 }
+                    let (thinking, provider_data, stop) = (String::new(), None, Stop::EndTurn);
+                    Body::AgentReply { slot, text, thinking, calls, provider_data, usage: None, stop, duration_ms: 0 }
                 }
                 Said::Cut(text) => Body::AgentReply {
                     slot,
                     text,
+                    thinking: String::new(),
                     calls: Vec::new(),
+                    provider_data: None,
                     usage: None,
                     stop: Stop::MaxTokens,
                     duration_ms: 0,
                 },
                 Said::Fails(kind) => {
-                    Body::AgentFailed { slot, kind, message: "the script says so".to_owned(), retry_after_ms: None }
+                    let (message, retry_after_ms) = ("the script says so".to_owned(), None);
+                    Body::AgentFailed { slot, kind, message, retry_after_ms, received: 0 }
                 }
             },
             Command::Call { call, .. } => self.tool(key, &call.clone())?,
@@ -706,6 +724,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             kind: FailureKind::Cancelled,
             message: "cancelled".to_owned(),
             retry_after_ms: None,
+            received: 0,
         },
         Command::Call { call, .. } => Body::ToolCancelled {
             slot,

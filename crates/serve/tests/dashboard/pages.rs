@@ -35,6 +35,8 @@ fn hostile() -> Vec<Body> {
         Body::AgentReply {
             slot: turn,
             text: HOSTILE.into(),
+            thinking: String::new(),
+            provider_data: None,
             calls: vec![call],
             usage: None,
             stop: Stop::ToolUse,

@@ -1,6 +1,7 @@
 //! Every key of a configuration, and what it takes.
 
 use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use adjutant_core::gate::AfterUntrusted;
@@ -16,7 +17,7 @@ use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "shell_allow",
+    "max_turns", "patience", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "shell_allow",
     "shell_deny", "deny_read", "detectors", "adapters", "sandbox", "notify", "roles",
 ];
 
@@ -40,6 +41,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
             "max_tokens" => config.max_tokens = Some(key.whole(u64::MAX, "a number from 1 on")?),
             "max_minutes" => config.max_minutes = Some(key.whole(u64::MAX, "a number from 1 on")?),
             "max_turns" => config.max_turns = Some(key.whole(u64::MAX, "a number from 1 on")?),
+            "patience" => config.patience_minutes = Some(key.whole_within(0..=u64::MAX, "a number of minutes")?),
             "max_dollars" => {
                 let expected = "dollars above 0 with at most nine decimals, such as `2.50`";
                 config.max_nano_dollars = Some(key.decimal(price::sum, expected)?);
@@ -154,9 +156,18 @@ impl Key<'_, '_> {
 
     /// A whole number from 1 to `most`.
     pub(super) fn whole(&self, most: u64, expected: &'static str) -> Result<Setting<u64>, ConfigError> {
+        self.whole_within(1..=most, expected)
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole_within(
+        &self,
+        bounds: RangeInclusive<u64>,
+        expected: &'static str,
+    ) -> Result<Setting<u64>, ConfigError> {
         let integer = self.value.get_ref().as_integer();
         let whole = integer.and_then(|given| u64::from_str_radix(given.as_str(), given.radix()).ok());
-        let whole = whole.filter(|whole| (1..=most).contains(whole));
+        let whole = whole.filter(|whole| bounds.contains(whole));
         whole.map(|whole| self.set(whole)).ok_or_else(|| self.bad(expected))
     }
 

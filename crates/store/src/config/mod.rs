@@ -68,6 +68,8 @@ pub struct Config {
     pub max_tokens: Option<Setting<u64>>,
     /// How many minutes a run may take, from 1.
     pub max_minutes: Option<Setting<u64>>,
+    /// How many minutes a provider that fails is waited for.
+    pub patience_minutes: Option<Setting<u64>>,
     /// What a run may cost, in nano-dollars, from 1.
     pub max_nano_dollars: Option<Setting<u64>>,
     /// How many turns a run may take, from 1.
@@ -170,6 +172,7 @@ impl Config {
             fallback: self.fallback.or(other.fallback),
             max_tokens: self.max_tokens.or(other.max_tokens),
             max_minutes: self.max_minutes.or(other.max_minutes),
+            patience_minutes: self.patience_minutes.or(other.patience_minutes),
             max_nano_dollars: self.max_nano_dollars.or(other.max_nano_dollars),
             max_turns: self.max_turns.or(other.max_turns),
             after_untrusted: self.after_untrusted.or(other.after_untrusted),

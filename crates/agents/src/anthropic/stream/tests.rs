@@ -119,7 +119,15 @@ fn busy_stream() -> Vec<Value> {
 fn a_stream_with_everything_is_one_reply_wherever_its_bytes_are_cut() {
     let expected = Reply {
         text: "größer 🦀".to_owned(),
+        thinking: "hm".to_owned(),
         calls: vec![made("c1", "read", json!({ "path": "é" })), made("c2", "mcp.x", json!({ "n": 1 }))],
+        provider_data: Some(json!([
+            { "whole": { "type": "thinking", "thinking": "hm", "signature": "c2ln" } },
+            { "text": { "from": 0, "to": 13 } },
+            { "call": { "place": 0 } },
+            { "call": { "place": 1 } },
+            { "whole": { "type": "redacted_thinking", "data": "x" } },
+        ])),
         usage: Some(Usage {
             input_tokens: Some(10),
             cache_read_tokens: Some(20),

@@ -87,6 +87,14 @@ fn busy_stream() -> Vec<Value> {
 fn a_stream_with_everything_is_one_reply_wherever_its_bytes_are_cut() {
     let expected = Reply {
         text: "größer 🦀".to_owned(),
+        thinking: "hm".to_owned(),
+        provider_data: Some(json!([
+            { "whole": { "text": "hm", "thought": true, "thoughtSignature": "c2ln" } },
+            { "text": { "from": 0, "to": 13 } },
+            { "call": { "place": 0, "marks": { "thoughtSignature": "c2ln" } } },
+            { "call": { "place": 1, "marks": { "thoughtSignature": "c2ln" } } },
+            { "call": { "place": 2, "marks": { "thoughtSignature": "c2ln" } } },
+        ])),
         calls: vec![
             made("call_7_1", "read", json!({ "path": "é" })),
             made("fc-9", "mcp.x", json!({ "n": 1 })),

@@ -8,8 +8,8 @@ use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
 use super::server::{Ids, Server, Silence};
-use crate::api::has_words;
-use crate::api::wire_name;
+use crate::api::parts::{Marks, Piece, pieces};
+use crate::api::{has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
 /// How many letters and digits an id has where their number is given.
@@ -18,7 +18,6 @@ const SHORT_ID_CHARS: usize = 9;
 /// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
 pub(super) fn body(server: &Server, request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
     let mut body = json!({ "model": model, "stream": true });
-    body[server.limit] = json!(output_tokens_max);
     if server.asks_usage {
         body["stream_options"] = json!({ "include_usage": true });
     }
@@ -31,6 +30,11 @@ pub(super) fn body(server: &Server, request: &TurnRequest, model: &str, output_t
     let system = has_words(&request.system).then(|| said("system", &request.system));
     let messages = in_order(&request.messages).into_iter().filter_map(|message| self::message(server, message));
     body["messages"] = system.into_iter().chain(messages).collect();
+    // What may differ from turn to turn stands behind all that is the same.
+    body[server.limit] = json!(output_tokens_max);
+    if !request.tools.is_empty() && !request.may_call {
+        body["tool_choice"] = json!("none");
+    }
     body
 }
 
@@ -43,31 +47,53 @@ fn tool(spec: &ToolSpec) -> Value {
 fn message(server: &Server, message: &OutgoingMessage) -> Option<Value> {
     match &message.role {
         OutgoingRole::User => has_words(&message.text).then(|| said("user", &message.text)),
-        OutgoingRole::Assistant if message.calls.is_empty() => {
-            has_words(&message.text).then(|| said("assistant", &message.text))
-        }
-        OutgoingRole::Assistant => {
-            let call = |call: &ToolCall| {
-                json!({
-                    "id": call_id(server, &call.call_id),
-                    "type": "function",
-                    "function": { "name": wire_name(&call.name), "arguments": arguments(call) },
-                })
-            };
-            let content = match server.silence {
-                _ if has_words(&message.text) => json!(message.text),
-                Silence::Null => Value::Null,
-                Silence::Empty => json!(""),
-            };
-            let calls: Value = message.calls.iter().map(call).collect();
-            Some(json!({ "role": "assistant", "content": content, "tool_calls": calls }))
-        }
+        OutgoingRole::Assistant => turn(server, message),
         OutgoingRole::Tool { call_id: id, is_error, .. } => Some(json!({
             "role": "tool",
             "tool_call_id": call_id(server, id),
             "content": told(&message.text, *is_error),
         })),
     }
+}
+
+/// A turn of the agent's, with what the server wants back: fields of the message such as `reasoning_content`, and
+/// fields of its calls such as `extra_content`.
+fn turn(server: &Server, message: &OutgoingMessage) -> Option<Value> {
+    let (mut fields, mut calls) = (Marks::new(), Vec::new());
+    for piece in pieces(message) {
+        match piece {
+            // The message has one text.
+            Piece::Text(..) => {}
+            Piece::Call(made, marks) => {
+                let mut call = call(server, made);
+                call.extend(marks);
+                calls.push(Value::Object(call));
+            }
+            Piece::Whole(Value::Object(kept)) => fields.extend(kept),
+            Piece::Whole(_) => {}
+        }
+    }
+    let content = match server.silence {
+        _ if has_words(&message.text) => json!(message.text),
+        _ if calls.is_empty() => return None,
+        Silence::Null => Value::Null,
+        Silence::Empty => json!(""),
+    };
+    let mut turn = Marks::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
+    turn.extend(fields);
+    if !calls.is_empty() {
+        turn.insert("tool_calls".to_owned(), Value::Array(calls));
+    }
+    Some(Value::Object(turn))
+}
+
+fn call(server: &Server, made: &ToolCall) -> Marks {
+    let function = json!({ "name": wire_name(&made.name), "arguments": arguments(made) });
+    Marks::from_iter([
+        ("id".to_owned(), json!(call_id(server, &made.call_id))),
+        ("type".to_owned(), json!("function")),
+        ("function".to_owned(), function),
+    ])
 }
 
 fn said(role: &str, text: &str) -> Value {
@@ -90,6 +116,36 @@ mod tests {
 
     fn known(id: &str) -> &'static Server {
         server::pick(&format!("http://localhost/v1#{id}")).unwrap().server
+    }
+
+    #[test]
+    fn what_the_server_wants_back_comes_back_with_its_message_and_its_calls() {
+        let signed = json!({ "google": { "thought_signature": "s" } });
+        let kept = json!([
+            { "whole": { "reasoning_content": "hm" } },
+            { "call": { "place": 0, "marks": { "extra_content": signed } } },
+        ]);
+        let spoken = OutgoingMessage { provider_data: Some(kept), ..agent("", &[("c1", "read", json!({}))]) };
+        let alone = OutgoingMessage {
+            provider_data: Some(json!([{ "whole": { "reasoning_content": "all" } }])),
+            ..agent(" ", &[])
+        };
+        let request = TurnRequest { messages: vec![user("go"), spoken, alone], ..long_request() };
+        let expected = json!([
+            { "role": "system", "content": "orders" },
+            { "role": "user", "content": "go" },
+            { "role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [{
+                "id": "c1", "type": "function", "function": { "name": "read", "arguments": "{}" },
+                "extra_content": signed,
+            }] },
+        ]);
+        assert_eq!(body(&OPENAI, &request, "m", 1)["messages"], expected);
+    }
+
+    #[test]
+    fn a_turn_without_calls_says_so_and_has_its_tools() {
+        let body = body(&OPENAI, &TurnRequest { may_call: false, ..long_request() }, "m", 1);
+        assert_eq!((&body["tool_choice"], body["tools"].as_array().map(Vec::len)), (&json!("none"), Some(2)));
     }
 
     #[test]

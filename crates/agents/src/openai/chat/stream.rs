@@ -9,12 +9,19 @@ use std::collections::BTreeMap;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
+use crate::api::parts::{Marks, Parts};
 use crate::api::{Reading, Step, malformed_or};
 use crate::openai::usage::usage;
 use crate::sse;
 
 /// The mark of the end.
 const END: &str = "[DONE]";
+
+/// The fields that thinking comes in, see `choose`.
+const THINKING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// The texts of OpenRouter's parts of thinking that come in pieces, from its page on reasoning tokens.
+const DETAIL_TEXTS: [&str; 4] = ["text", "summary", "data", "signature"];
 
 /// Reasons to stop that mean that the server gave up: OpenRouter's, vLLM's and DeepSeek's.
 const GIVEN_UP: &[&str] = &["error", "abort", "insufficient_system_resource"];
@@ -32,7 +39,11 @@ pub(super) struct Fold {
     calls: Vec<Call>,
     usage: Option<Usage>,
     ending: Ending,
-    has_thought: bool,
+    thinking: String,
+    /// What the server wants back with the message: the field that its thinking came in, and OpenRouter's parts.
+    thinking_field: Option<&'static str>,
+    details: Vec<Value>,
+    extra: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -42,6 +53,8 @@ struct Call {
     name: String,
     /// The JSON of the arguments so far.
     json: String,
+    /// What the server wants back with the call.
+    marks: Marks,
 }
 
 /// What is known of the end.
@@ -65,7 +78,7 @@ impl Fold {
 
 impl Reading for Fold {
     fn has_content(&self) -> bool {
-        self.has_thought || !(self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
+        !(self.thinking.is_empty() && self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
     }
 
     fn is_whole(&self) -> bool {
@@ -99,7 +112,8 @@ impl Reading for Fold {
 
     fn finish(self: Box<Self>) -> Reply {
         let ids = self.ids();
-        let Self { names, text, refusal, calls, usage, ending, .. } = *self;
+        let provider_data = self.wanted_back();
+        let Self { names, text, refusal, thinking, calls, usage, ending, .. } = *self;
         let count = calls.len();
         let call = |(place, (call, id)): (usize, (Call, String))| {
             // The limit can fall before a call's first argument, which then looks like a call without any.
@@ -116,7 +130,7 @@ impl Reading for Fold {
             Ending::Open | Ending::Finished => Stop::ToolUse,
         };
         let between = if text.is_empty() || refusal.is_empty() { "" } else { "\n\n" };
-        Reply { text: text + between + &refusal, calls, usage, stop }
+        Reply { text: text + between + &refusal, thinking, calls, provider_data, usage, stop }
     }
 }
 
@@ -124,7 +138,17 @@ impl Fold {
     fn choose(&mut self, choice: &Value) -> Step {
         let delta = &choice["delta"];
         for piece in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.call(piece["index"].as_u64(), piece["id"].as_str().unwrap_or_default(), &piece["function"]);
+            let place =
+                self.call(piece["index"].as_u64(), piece["id"].as_str().unwrap_or_default(), &piece["function"]);
+            // Gemini's signature, as its page on compatibility has it.
+            if let (Some(call), Some(extra)) = (self.calls.get_mut(place), piece.get("extra_content")) {
+                call.marks.insert("extra_content".to_owned(), extra.clone());
+            }
+        }
+        let extra = delta.get("extra_content").filter(|extra| extra["google"]["thought_signature"].is_string());
+        self.extra = extra.cloned().or(self.extra.take());
+        for detail in delta["reasoning_details"].as_array().into_iter().flatten() {
+            self.detail(detail);
         }
         // The form before there were tools.
         if delta["function_call"].is_object() {
@@ -135,9 +159,12 @@ impl Fold {
         let refused = delta["refusal"].as_str().unwrap_or_default();
         self.refusal.push_str(refused);
         // DeepSeek's name for thinking, which llama.cpp and vLLM took over, and OpenRouter's and Ollama's.
-        let thought = ["reasoning_content", "reasoning"].iter().find_map(|name| delta[name].as_str());
-        let thought = thought.unwrap_or_default();
-        self.has_thought |= !thought.is_empty();
+        let thought = THINKING_FIELDS.into_iter().find_map(|name| Some((name, delta[name].as_str()?)));
+        let (field, thought) = thought.unwrap_or_default();
+        if !thought.is_empty() {
+            self.thinking_field = Some(field);
+            self.thinking.push_str(thought);
+        }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             if GIVEN_UP.contains(&reason) {
                 return Step::Unreadable(format!("the server gave up with the reason `{reason}`"));
@@ -154,26 +181,70 @@ impl Fold {
         }
     }
 
-    /// Takes in a piece of a call: the next of one that has begun, or the first of a new one.
-    fn call(&mut self, index: Option<u64>, id: &str, function: &Value) {
+    /// Takes in a piece of a call: the next of one that has begun, or the first of a new one. Its place is told.
+    fn call(&mut self, index: Option<u64>, id: &str, function: &Value) -> usize {
         let name = function["name"].as_str().unwrap_or_default();
         let json = match &function["arguments"] {
             Value::String(json) => json.clone(),
             Value::Null => String::new(),
             whole => whole.to_string(),
         };
-        let begun = self.calls.iter_mut().rev().find(|call| call.goes_on(index, id, name, &json));
+        let begun = self.calls.iter().rposition(|call| call.goes_on(index, id, name, &json));
         match begun {
-            Some(call) => {
+            Some(place) => {
+                let call = &mut self.calls[place];
                 call.json.push_str(&json);
                 for (known, new) in [(&mut call.id, id), (&mut call.name, name)] {
                     if known.is_empty() {
                         new.clone_into(known);
                     }
                 }
+                place
             }
-            None => self.calls.push(Call { index, id: id.to_owned(), name: name.to_owned(), json }),
+            None => {
+                let (id, name) = (id.to_owned(), name.to_owned());
+                self.calls.push(Call { index, id, name, json, marks: Marks::new() });
+                self.calls.len() - 1
+            }
         }
+    }
+
+    /// Takes in a part of OpenRouter's `reasoning_details`: the next piece of the one before, or a new one. Its texts
+    /// come in pieces, all else whole.
+    fn detail(&mut self, detail: &Value) {
+        let names = |detail: &Value| [detail["type"].clone(), detail["index"].clone(), detail["format"].clone()];
+        match self.details.last_mut() {
+            Some(Value::Object(last)) if names(&Value::Object(last.clone())) == names(detail) => {
+                for (name, value) in detail.as_object().into_iter().flatten() {
+                    match (last.get_mut(name), value) {
+                        (Some(Value::String(known)), Value::String(piece)) if DETAIL_TEXTS.contains(&name.as_str()) => {
+                            known.push_str(piece);
+                        }
+                        (Some(known), value) if !value.is_null() => known.clone_from(value),
+                        (Some(_), _) => {}
+                        (None, value) => _ = last.insert(name.clone(), value.clone()),
+                    }
+                }
+            }
+            Some(_) | None => self.details.push(detail.clone()),
+        }
+    }
+
+    /// The message's fields, then its calls. Where there are parts with signatures, the plain text says nothing more.
+    fn wanted_back(&self) -> Option<Value> {
+        let mut parts = Parts::default();
+        match self.thinking_field {
+            _ if !self.details.is_empty() => parts.whole(json!({ "reasoning_details": self.details })),
+            Some(field) => parts.whole(json!({ field: self.thinking })),
+            None => {}
+        }
+        if let Some(extra) = &self.extra {
+            parts.whole(json!({ "extra_content": extra }));
+        }
+        for (place, call) in self.calls.iter().enumerate() {
+            parts.call(place, call.marks.clone());
+        }
+        parts.kept()
     }
 
     /// The ids of the calls: their own, or where there is none, or the same twice, one made of their place.

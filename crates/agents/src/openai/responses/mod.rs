@@ -2,6 +2,7 @@
 //!
 //! Begin with [`Responses`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
 
+mod model;
 mod request;
 mod stream;
 

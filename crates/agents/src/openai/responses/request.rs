@@ -7,8 +7,9 @@ use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-use crate::api::has_words;
-use crate::api::wire_name;
+use super::model;
+use crate::api::parts::{Marks, Piece, pieces, without_loose_end};
+use crate::api::{has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
 /// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens, thinking
@@ -21,16 +22,23 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
         "model": model,
         "stream": true,
         "store": false,
-        "max_output_tokens": output_tokens_max,
         "prompt_cache_key": content_hash(request.system.as_bytes()),
     });
     if has_words(&request.system) {
         body["instructions"] = json!(request.system);
     }
+    if model::thinks(model) {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     body["input"] = in_order(&request.messages).into_iter().flat_map(items).collect();
+    // What may differ from turn to turn stands behind all that is the same.
+    body["max_output_tokens"] = json!(output_tokens_max);
+    if !request.tools.is_empty() && !request.may_call {
+        body["tool_choice"] = json!("none");
+    }
     body
 }
 
@@ -45,25 +53,18 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-/// The items of a message. They carry no id of the provider's: one that has an id is only taken together with
-/// the thinking that led to it, which is not kept.
+/// The items of a message. Thinking comes back as it came. What is said and called carries no id of the provider's:
+/// one that has an id is only taken together with the thinking that led to it, which may be another model's.
 fn items(message: &OutgoingMessage) -> Vec<Value> {
-    let said = |role: &str| {
-        let item = json!({ "type": "message", "role": role, "content": message.text });
-        has_words(&message.text).then_some(item)
-    };
     match &message.role {
-        OutgoingRole::User => said("user").into_iter().collect(),
+        OutgoingRole::User => said("user", &message.text, Marks::new()).into_iter().collect(),
         OutgoingRole::Assistant => {
-            let call = |call: &ToolCall| {
-                json!({
-                    "type": "function_call",
-                    "call_id": wire_name(&call.call_id),
-                    "name": wire_name(&call.name),
-                    "arguments": arguments(call),
-                })
+            let item = |piece| match piece {
+                Piece::Text(text, marks) => said("assistant", text, marks),
+                Piece::Call(made, _) => Some(call(made)),
+                Piece::Whole(item) => Some(item),
             };
-            said("assistant").into_iter().chain(message.calls.iter().map(call)).collect()
+            without_loose_end(pieces(message)).into_iter().filter_map(item).collect()
         }
         OutgoingRole::Tool { call_id, is_error, .. } => vec![json!({
             "type": "function_call_output",
@@ -73,10 +74,27 @@ fn items(message: &OutgoingMessage) -> Vec<Value> {
     }
 }
 
+fn said(role: &str, text: &str, marks: Marks) -> Option<Value> {
+    let mut item = json!({ "type": "message", "role": role, "content": text });
+    for (name, mark) in marks {
+        item[name] = mark;
+    }
+    has_words(text).then_some(item)
+}
+
+fn call(made: &ToolCall) -> Value {
+    json!({
+        "type": "function_call",
+        "call_id": wire_name(&made.call_id),
+        "name": wire_name(&made.name),
+        "arguments": arguments(made),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::openai::history::tests::{check_prefix, long_request, user};
+    use crate::openai::history::tests::{agent, check_prefix, long_request, user};
 
     #[test]
     fn a_whole_request_has_every_item_in_order() {
@@ -86,6 +104,7 @@ mod tests {
             "store": false,
             "max_output_tokens": 99,
             "prompt_cache_key": content_hash(b"orders"),
+            "include": ["reasoning.encrypted_content"],
             "instructions": "orders",
             "tools": [
                 { "type": "function", "name": "read", "description": "reads", "parameters": { "type": "object" },
@@ -105,6 +124,37 @@ mod tests {
             ],
         });
         assert_eq!(body(&long_request(), "gpt-x", 99), expected);
+    }
+
+    #[test]
+    fn thinking_and_phases_come_back_if_something_follows_them() {
+        let thought = |id: &str| json!({ "type": "reasoning", "id": id, "summary": [], "encrypted_content": "gAAA" });
+        let phase = json!({ "phase": "commentary" });
+        let kept = json!([
+            { "whole": thought("rs_1") }, { "text": { "from": 0, "to": 4, "marks": phase } },
+            { "whole": thought("rs_2") }, { "call": { "place": 0 } }, { "whole": thought("rs_3") },
+        ]);
+        let spoken = OutgoingMessage { provider_data: Some(kept), ..agent("said", &[("c1", "read", json!({}))]) };
+        let request = TurnRequest { messages: vec![user("go"), spoken], ..long_request() };
+        let expected = json!([
+            { "type": "message", "role": "user", "content": "go" },
+            thought("rs_1"),
+            { "type": "message", "role": "assistant", "content": "said", "phase": "commentary" },
+            thought("rs_2"),
+            { "type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}" },
+        ]);
+        assert_eq!(body(&request, "gpt-x", 1)["input"], expected);
+    }
+
+    #[test]
+    fn a_model_that_does_not_think_is_not_asked_for_it() {
+        assert_eq!(body(&long_request(), "gpt-4.1", 1).get("include"), None);
+    }
+
+    #[test]
+    fn a_turn_without_calls_says_so_and_has_its_tools() {
+        let body = body(&TurnRequest { may_call: false, ..long_request() }, "m", 1);
+        assert_eq!((&body["tool_choice"], body["tools"].as_array().map(Vec::len)), (&json!("none"), Some(2)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
+use crate::api::parts::{Marks, Parts};
 use crate::api::{Reading, Step, malformed_or};
 use crate::openai::usage::usage;
 use crate::sse;
@@ -33,14 +34,17 @@ pub(super) struct Fold {
 
 #[derive(Debug)]
 enum Item {
-    Text(String),
+    /// A message, and what the provider wants back with it.
+    Text(String, Marks),
     Call {
         id: String,
         name: String,
         /// The JSON of the arguments so far.
         json: String,
     },
-    /// Thinking, and whatever is not known here.
+    /// Thinking, as far as it has come.
+    Thinking(Value),
+    /// Whatever is not known here.
     Other,
 }
 
@@ -103,26 +107,37 @@ impl Reading for Fold {
 
     fn finish(self: Box<Self>) -> Reply {
         let Self { names, items, refusal, usage, stop, .. } = *self;
-        let mut texts = Vec::new();
-        let mut calls = Vec::new();
+        let (mut text, mut thinking) = (String::new(), String::new());
+        let (mut calls, mut parts) = (Vec::new(), Parts::default());
         let last = items.keys().next_back().copied();
         for (index, item) in items {
             match item {
-                Item::Text(text) if text.is_empty() => {}
-                Item::Text(text) => texts.push(text),
+                Item::Text(piece, _) if piece.is_empty() => {}
+                Item::Text(piece, marks) => {
+                    join(&mut text, &piece);
+                    parts.text(text.len() - piece.len()..text.len(), marks);
+                }
                 Item::Call { id, name, json } => {
                     // The limit can fall before a call's first argument, which then looks like a call
                     // without any.
                     let is_cut = stop == Some(Stop::MaxTokens) && last == Some(index) && json.is_empty();
                     let name = names.get(&name).cloned().unwrap_or(name);
+                    parts.call(calls.len(), Marks::new());
                     calls.push(malformed_or(id, name, &json, is_cut));
+                }
+                Item::Thinking(item) => {
+                    join(&mut thinking, &thoughts(&item));
+                    // Without its content it could only be found where it is stored, which is nowhere.
+                    if item["encrypted_content"].is_string() {
+                        parts.whole(item);
+                    }
                 }
                 Item::Other => {}
             }
         }
         let is_refused = !refusal.is_empty();
         if is_refused {
-            texts.push(refusal);
+            join(&mut text, &refusal);
         }
         let stop = match stop {
             _ if is_refused => Stop::Refusal,
@@ -130,7 +145,7 @@ impl Reading for Fold {
             None if calls.is_empty() => Stop::EndTurn,
             None => Stop::ToolUse,
         };
-        Reply { text: texts.join(BETWEEN), calls, usage, stop }
+        Reply { text, thinking, calls, provider_data: parts.kept(), usage, stop }
     }
 }
 
@@ -147,14 +162,15 @@ impl Fold {
                 }
                 match self.items.get_mut(&index) {
                     // It has been shown piece by piece.
-                    Some(Item::Text(known)) if !known.is_empty() => {
+                    Some(Item::Text(known, marks)) if !known.is_empty() => {
                         if !said.is_empty() {
                             *known = said;
                         }
+                        marks.extend(phase(item));
                         Step::Nothing
                     }
                     _ => {
-                        self.items.insert(index, Item::Text(String::new()));
+                        self.items.insert(index, Item::Text(String::new(), phase(item)));
                         self.say(index, &said)
                     }
                 }
@@ -162,6 +178,11 @@ impl Fold {
             Some("function_call") => {
                 let call = Item::Call { id: text("call_id"), name: text("name"), json: text("arguments") };
                 self.items.insert(index, call);
+                Step::Nothing
+            }
+            // It is whole when it comes for the second time; until then it may be empty.
+            Some("reasoning") => {
+                self.items.insert(index, Item::Thinking(item.clone()));
                 Step::Nothing
             }
             Some(_) | None => {
@@ -172,9 +193,11 @@ impl Fold {
     }
 
     fn say(&mut self, index: u64, piece: &str) -> Step {
-        match self.items.entry(index).or_insert_with(|| Item::Text(String::new())) {
-            Item::Text(text) => text.push_str(piece),
-            Item::Call { .. } | Item::Other => return unreadable("text of another item", "response.output_text.delta"),
+        match self.items.entry(index).or_insert_with(|| Item::Text(String::new(), Marks::new())) {
+            Item::Text(text, _) => text.push_str(piece),
+            Item::Call { .. } | Item::Thinking(_) | Item::Other => {
+                return unreadable("text of another item", "response.output_text.delta");
+            }
         }
         if piece.is_empty() {
             return Step::Nothing;
@@ -216,6 +239,30 @@ impl Fold {
         };
         Step::Done
     }
+}
+
+/// Adds a text to what was said before it.
+fn join(text: &mut String, piece: &str) {
+    if !(text.is_empty() || piece.is_empty()) {
+        text.push_str(BETWEEN);
+    }
+    text.push_str(piece);
+}
+
+/// Whether a message is said on the way or is the answer: models that say so get worse if it is not said back.
+fn phase(item: &Value) -> Marks {
+    let phase = item.get("phase").filter(|phase| phase.is_string());
+    phase.map(|phase| ("phase".to_owned(), phase.clone())).into_iter().collect()
+}
+
+/// What is shown of thinking: the text itself where the server gives it, else its summary.
+fn thoughts(item: &Value) -> String {
+    let shown = parts(item, "reasoning_text", "text");
+    if !shown.is_empty() {
+        return shown;
+    }
+    let summary = item["summary"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    summary.collect::<Vec<_>>().join(BETWEEN)
 }
 
 /// The texts of those parts of a message that are of this kind.

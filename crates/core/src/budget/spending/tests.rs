@@ -38,16 +38,26 @@ fn slot(number: u32) -> Slot {
 }
 
 fn request(number: u32, agent: u32, input_tokens: u64, output_max: u32) -> Body {
-    Body::AgentRequest { slot: slot(number), messages: (0, 0), tools: 0, agent, input_tokens, output_max, hash: None }
+    let (messages, no_calls) = ((0, 0), false);
+    Body::AgentRequest { slot: slot(number), messages, tools: 0, no_calls, agent, input_tokens, output_max, hash: None }
 }
 
 fn reply(number: u32, usage: Option<Usage>) -> Body {
     let text = "x".repeat(400);
-    Body::AgentReply { slot: slot(number), text, calls: Vec::new(), usage, stop: Stop::EndTurn, duration_ms: 0 }
+    Body::AgentReply {
+        slot: slot(number),
+        text,
+        thinking: String::new(),
+        calls: Vec::new(),
+        provider_data: None,
+        usage,
+        stop: Stop::EndTurn,
+        duration_ms: 0,
+    }
 }
 
 fn failed(number: u32, kind: FailureKind) -> Body {
-    Body::AgentFailed { slot: slot(number), kind, message: String::new(), retry_after_ms: None }
+    Body::AgentFailed { slot: slot(number), kind, message: String::new(), retry_after_ms: None, received: 0 }
 }
 
 fn budget_warn(metric: &str, used: u64, limit: u64) -> Body {

@@ -109,11 +109,40 @@ pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) 
     reading
 }
 
+/// One turn as a session reads it.
+#[derive(Debug, Clone, Copy)]
+pub struct Spoken<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The thinking, where it is shown and where calls follow it; else empty. Models of today announce between two
+    /// calls there what they used to say, while thinking before an answer weighs what is not done in the end.
+    pub between_calls: &'a str,
+}
+
+impl<'a> Spoken<'a> {
+    /// A reply with this text and thinking.
+    #[must_use]
+    pub fn of(text: &'a str, thinking: &'a str, has_calls: bool) -> Self {
+        Self { text, between_calls: if has_calls { thinking } else { "" } }
+    }
+}
+
 /// Reads one turn of a session: as [`read`], but that no detector which a session needs is ever left out. What was
-/// asked for is in the consultations all the same.
+/// asked for is in the consultations all the same. Whether the agent is blocked or announces something destructive is
+/// read in what it thinks between calls, too, if it doesn't say so.
 #[must_use]
-pub fn read_in_session(text: &str, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
-    let mut reading = read(text, authorized, &sensitivities.in_session());
+pub fn read_in_session(spoken: Spoken<'_>, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
+    let needed = sensitivities.in_session();
+    let mut reading = read(spoken.text, authorized, &needed);
+    if !spoken.between_calls.is_empty() {
+        let page = Page::new(spoken.between_calls);
+        if !reading.blocker.blocked {
+            reading.blocker = blocker::read(&page, needed.of(Detector::Blocker));
+        }
+        if !reading.destructive.destructive {
+            reading.destructive = destructive::read(&page, authorized, needed.of(Detector::Destructive));
+        }
+    }
     let consulted = sensitivities.set().map(|(detector, sensitivity)| Consultation {
         detector,
         sensitivity,

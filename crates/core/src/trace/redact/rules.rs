@@ -60,6 +60,8 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("blind_critic", Plain),
     ("plans_only", Plain),
     ("answer_within_ms", Plain),
+    ("patience_ms", Plain),
+    ("unattended", Plain),
     ("budget", MapOf(&Plain)),
     ("script", Text),
     ("after_untrusted", Plain),
@@ -156,6 +158,7 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
             ("slot", Plain),
             ("messages", Plain),
             ("tools", Plain),
+            ("no_calls", Plain),
             ("agent", Plain),
             ("input_tokens", Plain),
             ("output_max", Plain),
@@ -164,12 +167,16 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
         "agent_reply" => &[
             ("slot", Plain),
             ("text", Text),
+            ("thinking", Text),
             ("calls", Objects(CALL)),
+            ("provider_data", Gone),
             ("usage", MapOf(&Plain)),
             ("stop", Plain),
             ("duration_ms", Plain),
         ],
-        "agent_failed" => &[("slot", Plain), ("kind", Plain), ("message", Text), ("retry_after_ms", Plain)],
+        "agent_failed" => {
+            &[("slot", Plain), ("kind", Plain), ("message", Text), ("retry_after_ms", Plain), ("received", Plain)]
+        }
         "agent_changed" => &[("agent", Plain), ("name", Plain), ("reason", Text)],
         "context_folded" => &[("messages", Plain), ("before", Plain), ("after", Plain)],
         "context_cut" => &[("first", Plain), ("before", Plain), ("after", Plain)],

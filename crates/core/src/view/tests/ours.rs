@@ -46,6 +46,7 @@ fn request(number: u32) -> Body {
     Body::AgentRequest {
         slot,
         messages: (1, 2 * number),
+        no_calls: false,
         tools: 10,
         agent: 0,
         input_tokens: 0,
@@ -59,7 +60,17 @@ fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
     let usage =
         Usage { input_tokens: Some(100), cache_read_tokens: Some(900), output_tokens: Some(7), ..Usage::default() };
     let slot = format!("turn/{number}.1").parse().expect("a slot");
-    Body::AgentReply { slot, text: text.into(), calls, usage: Some(usage), stop, duration_ms: 250 }
+    let (thinking, provider_data) = (String::new(), None);
+    Body::AgentReply {
+        slot,
+        text: text.into(),
+        thinking,
+        calls,
+        provider_data,
+        usage: Some(usage),
+        stop,
+        duration_ms: 250,
+    }
 }
 
 fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
@@ -144,6 +155,7 @@ fn opening() -> Vec<Body> {
             slot: "turn/1.1".parse().expect("a slot"),
             kind: FailureKind::Transient,
             message: "overload".into(),
+            received: 0,
             retry_after_ms: None,
         },
         Body::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 },

@@ -103,6 +103,12 @@ fn busy_stream() -> Vec<Value> {
 fn busy_reply() -> Reply {
     Reply {
         text: "größer 🦀".to_owned(),
+        thinking: "hm".to_owned(),
+        provider_data: Some(json!([
+            { "whole": { "reasoning_content": "hm" } },
+            { "call": { "place": 0 } },
+            { "call": { "place": 1 } },
+        ])),
         calls: vec![made("c1", "read", json!({ "path": "é" })), made("c2", "mcp.x", json!({ "n": 1 }))],
         usage: Some(Usage {
             input_tokens: Some(10),
@@ -330,4 +336,31 @@ fn text_and_thinking_are_read_in_each_of_their_forms() {
 fn a_chunk_that_is_no_json_ends_the_reading() {
     let broken = read(b"data: {\"choices\": [\n\n", 0).1;
     assert_eq!(broken, Err(Step::Unreadable("a chunk is no JSON".to_owned())));
+}
+
+#[test]
+fn what_the_server_wants_back_is_kept() {
+    let detail = |detail: Value| delta(json!({ "reasoning": "x", "reasoning_details": [detail] }));
+    let text = |text: &str| json!({ "type": "reasoning.text", "index": 0, "format": "f", "text": text });
+    let signature = json!({ "type": "reasoning.text", "index": 0, "format": "f", "text": "", "signature": "c2ln" });
+    let encrypted = json!({ "type": "reasoning.encrypted", "index": 1, "format": "f", "data": "gAAA" });
+    let google = json!({ "google": { "thought_signature": "s" } });
+    let call = json!({
+        "index": 0, "id": "c1", "function": { "name": "read", "arguments": "{}" }, "extra_content": google,
+    });
+    let stream = [
+        detail(text("one ")),
+        detail(text("two")),
+        detail(signature),
+        detail(encrypted.clone()),
+        calls(call),
+        stops("x"),
+    ];
+    let reply = play(&stream).1.unwrap();
+    let whole = json!({ "type": "reasoning.text", "index": 0, "format": "f", "text": "one two", "signature": "c2ln" });
+    let expected = json!([
+        { "whole": { "reasoning_details": [whole, encrypted] } },
+        { "call": { "place": 0, "marks": { "extra_content": google } } },
+    ]);
+    assert_eq!((reply.thinking.as_str(), reply.provider_data), ("xxxx", Some(expected)));
 }

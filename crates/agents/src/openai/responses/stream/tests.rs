@@ -87,6 +87,12 @@ fn made(id: &str, name: &str, args: Value) -> ToolCall {
     }
 }
 
+/// Thinking, as it is when it is whole.
+fn reasoning() -> Value {
+    let summary = [json!({ "type": "summary_text", "text": "hm" })];
+    json!({ "type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAA" })
+}
+
 /// Thinking, two messages and two calls side by side, with everything between that a client must bear.
 fn busy_stream() -> Vec<Value> {
     vec![
@@ -94,14 +100,19 @@ fn busy_stream() -> Vec<Value> {
         json!({ "type": "response.in_progress", "response": {} }),
         begins(0, json!({ "type": "reasoning", "id": "rs_1", "summary": [] })),
         json!({ "type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "hm" }),
-        ends(0, json!({ "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": "hm" }] })),
+        ends(0, reasoning()),
         message(1),
         json!({ "type": "response.content_part.added", "output_index": 1, "part": { "type": "output_text" } }),
         says(1, "größer "),
         json!({ "type": "response.something_new", "output_index": 1, "delta": 3 }),
         says(1, "🦀"),
         json!({ "type": "response.output_text.done", "output_index": 1, "text": "größer 🦀" }),
-        ends(1, json!({ "type": "message", "content": [{ "type": "output_text", "text": "größer 🦀" }] })),
+        ends(
+            1,
+            json!({
+                "type": "message", "phase": "commentary", "content": [{ "type": "output_text", "text": "größer 🦀" }],
+            }),
+        ),
         call(2, "c1", "read"),
         call(3, "c2", "mcp_x_1"),
         argues(2, "{\"path\":"),
@@ -122,6 +133,14 @@ fn busy_stream() -> Vec<Value> {
 fn a_stream_with_everything_is_one_reply_wherever_its_bytes_are_cut() {
     let expected = Reply {
         text: "größer 🦀\n\nmore".to_owned(),
+        thinking: "hm".to_owned(),
+        provider_data: Some(json!([
+            { "whole": reasoning() },
+            { "text": { "from": 0, "to": 13, "marks": { "phase": "commentary" } } },
+            { "call": { "place": 0 } },
+            { "call": { "place": 1 } },
+            { "text": { "from": 15, "to": 19 } },
+        ])),
         calls: vec![made("c1", "read", json!({ "path": "é" })), made("c2", "mcp.x", json!({ "n": 1 }))],
         usage: Some(Usage {
             input_tokens: Some(10),
