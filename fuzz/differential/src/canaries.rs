@@ -8,7 +8,7 @@
 use std::fs;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -181,7 +181,8 @@ fn lost_files(ground: &Ground, kept: &Kept) -> Vec<String> {
 /// Whether what a file of the workdir held is at another place now.
 fn is_moved(ground: &Ground, changed: &[PathBuf], path: &str) -> bool {
     let original = ground.original(&format!("work/{path}"));
-    let is_other = |other: &&PathBuf| !other.ends_with(path) && !other.starts_with("work/.git");
+    let own = Path::new("work").join(path);
+    let is_other = |other: &&PathBuf| **other != own && !other.starts_with("work/.git");
     changed.iter().filter(is_other).any(|other| fs::read(ground.root().join(other)).is_ok_and(|now| now == original))
 }
 

@@ -109,11 +109,28 @@ impl Walk<'_> {
                 if let Some(project) = words.next() {
                     self.comes_from(project);
                 }
-            } else if text.starts_with("-o") {
-                self.change(&word.after("-o".len()), change, None);
+            } else if let Some(at) = clustered_output(call.name, text) {
+                let file = if at < text.len() { Some(word.after(at)) } else { words.next().cloned() };
+                if let Some(file) = file {
+                    self.change(&file, change, None);
+                }
             }
         }
     }
+}
+
+/// Where the output begins in an option that has it: `-of`, and `-sof` or `-so` of those that take several letters
+/// behind one dash.
+fn clustered_output(name: &str, option: &str) -> Option<usize> {
+    let flags = match name {
+        "as" => "DGJKLMRXZfghnqsvw",
+        "ld" => "EFMNSVXdginqrsvx",
+        "rustc" => "OVghv",
+        _ => "",
+    };
+    let letters = option.strip_prefix('-')?;
+    let place = letters.find(|letter: char| !flags.contains(letter))?;
+    letters[place..].starts_with('o').then_some("-".len() + place + "o".len())
 }
 
 /// Compilers that run what they are given: `ghc -e code`, `kotlinc -script x.kts`.

@@ -63,10 +63,13 @@ impl Walk<'_> {
             self.opaque("", "runs a command that can't be known");
             return None;
         };
-        let mut words: Vec<Word> = parts
-            .into_iter()
-            .map(|part| if part.contains('$') { Word::unknown_operand() } else { Word::plain(part) })
-            .collect();
+        // It puts variables in itself, and what begins with one may become an option.
+        let word = |part: String| match part.chars().next() {
+            _ if !part.contains('$') => Word::plain(part),
+            Some('$' | '-') => Word::unknown(),
+            _ => Word::unknown_operand(),
+        };
+        let mut words: Vec<Word> = parts.into_iter().map(word).collect();
         words.extend(call.words.get(from..).unwrap_or_default().iter().cloned());
         self.program("env", &words, call.input)
     }
