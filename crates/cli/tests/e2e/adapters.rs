@@ -4,11 +4,12 @@
 use std::fs;
 use std::process::Output;
 
+use adjutant_loopback::Format;
 use serde_json::{Value, json};
 
 use crate::anthropic::{KEY, work};
 use crate::home::{RUN, SUMMARY, TestHome, brief};
-use crate::loopback::serve;
+use crate::loopback::model;
 
 /// Runs the binary with these variables; its exit code, stdout and stderr.
 fn with(home: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
@@ -27,7 +28,8 @@ fn a_configured_adapter_takes_the_turns() {
         assert_eq!(body["max_tokens"], 1234, "{body}");
         work(head, body)
     };
-    let url = serve(checked);
+    let provider = model(Format::Messages, checked);
+    let url = provider.url();
     home.write(
         "home/config.toml",
         format!("[adapters.anthropic]\nmodel = 'claude-test'\nbase_url = '{url}'\noutput_tokens_max = 1234\n"),
@@ -59,8 +61,8 @@ fn a_configured_adapter_takes_the_turns() {
     // A flag wins over variable and configuration, a variable over configuration.
     fs::remove_file(home.path("work/out.txt")).expect("written");
     home.write("home/config.toml", "[adapters.anthropic]\nmodel = 'claude-test'\nbase_url = 'nowhere'\n");
-    let url = serve(work);
-    let with_flag = [&args[..], &["--new", "--base-url", &url]].concat();
+    let provider = model(Format::Messages, work);
+    let with_flag = [&args[..], &["--new", "--base-url", provider.url()]].concat();
     let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "nowhere")];
     let (code, stdout, stderr) = with(&home, &with_flag, &variables);
     assert_eq!(code, 0, "{stdout}{stderr}");
@@ -241,16 +243,17 @@ fn a_resumed_run_asks_where_it_asked_before_unless_it_is_told_otherwise() {
     let home = TestHome::new();
     home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
     home.write("go.json", json!(["go"]).to_string());
-    let (first, second) = (serve(work), serve(work));
+    let (first, second) = (model(Format::Messages, work), model(Format::Messages, work));
+    let (first, second) = (first.url(), second.url());
     let key = [("ANTHROPIC_API_KEY", KEY)];
-    let args = ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--base-url", &first];
+    let args = ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--base-url", first];
     let (code, _, stderr) = with(&home, &args, &key);
     assert_eq!(code, 4, "{stderr}");
-    assert_eq!(home.journal(RUN)[1]["options"]["base_url"], first.as_str());
+    assert_eq!(home.journal(RUN)[1]["options"]["base_url"], first);
     let (code, _, stderr) = with(&home, &["resume", RUN, "--base-url", "nowhere"], &key);
     assert_eq!(code, 2, "{stderr}");
-    let (code, stdout, stderr) = with(&home, &["resume", RUN, "--base-url", &second, "--answers", "../go.json"], &key);
+    let (code, stdout, stderr) = with(&home, &["resume", RUN, "--base-url", second, "--answers", "../go.json"], &key);
     assert_eq!(code, 0, "{stdout}{stderr}");
     let resumed = home.journal(RUN).into_iter().find(|event| event["type"] == "run_resume").expect("resumed");
-    assert_eq!(resumed["options"]["base_url"], second.as_str());
+    assert_eq!(resumed["options"]["base_url"], second);
 }

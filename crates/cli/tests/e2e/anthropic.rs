@@ -2,72 +2,49 @@
 //! confirmation to report, and what is said where the key is missing or wrong.
 
 use std::fs;
-use std::io::Write;
-use std::net::TcpListener;
 
+use adjutant_loopback::{Answer, Format, Provider, Reply};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
-use crate::loopback::{request, serve};
+use crate::loopback::{REFUSED_FOR_NOW, model, serve};
 
 pub const KEY: &str = "canary-4f1c9b7ae2d05836";
 pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
-/// A streamed reply: some text, and a call if there is one.
-fn reply(text: &str, call: Option<(&str, &str, Value)>) -> String {
-    let mut events = vec![
-        json!({ "type": "message_start", "message": { "usage": { "input_tokens": 5, "output_tokens": 1 } } }),
-        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
-        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } }),
-        json!({ "type": "content_block_stop", "index": 0 }),
-    ];
-    let stop = if call.is_some() { "tool_use" } else { "end_turn" };
-    if let Some((id, name, args)) = call {
-        let block = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
-        let delta = json!({ "type": "input_json_delta", "partial_json": args.to_string() });
-        events.push(json!({ "type": "content_block_start", "index": 1, "content_block": block }));
-        events.push(json!({ "type": "content_block_delta", "index": 1, "delta": delta }));
-        events.push(json!({ "type": "content_block_stop", "index": 1 }));
-    }
-    events.push(json!({ "type": "message_delta", "delta": { "stop_reason": stop }, "usage": { "output_tokens": 9 } }));
-    events.push(json!({ "type": "message_stop" }));
-    let events = events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
-    format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
-        events.collect::<String>()
-    )
-}
-
 /// Confirms, has a file written, and reports.
-pub fn work(head: &str, body: &Value) -> String {
+pub fn work(head: &str, body: &Value) -> Reply {
     assert!(head.contains(&format!("x-api-key: {KEY}\r\n")), "{head}");
     assert_eq!(body["model"], "claude-test");
     let messages = body["messages"].as_array().expect("messages");
     match messages.iter().filter(|message| message["role"] == "assistant").count() {
-        0 => reply(SUMMARY, None),
-        1 => reply("I write it.", Some(("toolu_1", "write_file", json!({ "path": "out.txt", "content": "größe\n" })))),
+        0 => Reply::says(SUMMARY),
+        1 => {
+            let file = json!({ "path": "out.txt", "content": "größe\n" });
+            Reply::says("I write it.").calls("toolu_1", "write_file", file)
+        }
         _ => {
             let blocks = messages.iter().flat_map(|message| message["content"].as_array().expect("blocks"));
             let results = blocks.filter(|block| block["type"] == "tool_result" && block["tool_use_id"] == "toolu_1");
             assert_eq!(results.count(), 1, "{body}");
-            reply(REPORT, None)
+            Reply::says(REPORT)
         }
     }
 }
 
 /// Confirms, asks for a command that nobody authorized, and reports once it is denied, which is told as the failure
 /// of the call.
-fn work_denied(_: &str, body: &Value) -> String {
+fn work_denied(_: &str, body: &Value) -> Reply {
     let messages = body["messages"].as_array().expect("messages");
     let blocks = messages.iter().flat_map(|message| message["content"].as_array().expect("blocks"));
     let results: Vec<_> = blocks.filter(|block| block["type"] == "tool_result").collect();
     match messages.iter().filter(|message| message["role"] == "assistant").count() {
-        0 => reply(SUMMARY, None),
-        1 => reply("A command.", Some(("toolu_1", "shell_exec", json!({ "cmd": "echo ran > ran.txt" })))),
+        0 => Reply::says(SUMMARY),
+        1 => Reply::says("A command.").calls("toolu_1", "shell_exec", json!({ "cmd": "echo ran > ran.txt" })),
         _ => {
             assert!(matches!(&results[..], [result] if result["is_error"] == true), "{body}");
-            reply(REPORT, None)
+            Reply::says(REPORT)
         }
     }
 }
@@ -100,7 +77,7 @@ pub fn without_key(home: &TestHome, said: &Said) {
 #[test]
 fn a_brief_is_run_to_its_report_by_a_model() {
     let home = TestHome::new();
-    let said = run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(work))]);
+    let said = run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", model(Format::Messages, work).url())]);
     without_key(&home, &said);
     said.expect_code(0).expect_text("anthropic (claude-test)").expect_text("run 2026-02-03-E2E: completed");
     assert_eq!(fs::read_to_string(home.path("work/out.txt")).expect("written"), "größe\n");
@@ -109,27 +86,17 @@ fn a_brief_is_run_to_its_report_by_a_model() {
 }
 
 /// Like `work`, but the first time that work is asked for the stream stops after its first words.
-fn serve_with_one_stall() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        let mut stalled = None;
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("a connection");
-            let (head, body) = request(&stream);
-            let answer = work(&head, &body);
-            let is_work = body["messages"].to_string().contains("This is phase 1");
-            if is_work && stalled.is_none() {
-                let whole = reply("I begin.\n", None);
-                let stop = whole.find("event: content_block_stop").expect("an end of the text");
-                stream.write_all(&whole.as_bytes()[..stop]).expect("the client reads");
-                stalled = Some(stream);
-            } else {
-                stream.write_all(answer.as_bytes()).expect("the client reads");
-            }
+fn with_one_stall() -> Provider {
+    let mut has_stalled = false;
+    Provider::start(Format::Messages, REFUSED_FOR_NOW, move |head, body| {
+        let reply = work(head, body);
+        let is_work = body["messages"].to_string().contains("This is phase 1");
+        if is_work && !has_stalled {
+            has_stalled = true;
+            return Answer::Stall(Reply::says("I begin.\n"));
         }
-    });
-    url
+        Answer::Reply(reply)
+    })
 }
 
 #[test]
@@ -138,8 +105,8 @@ fn an_interruption_and_a_kill_in_mid_stream_leave_a_run_that_goes_on() {
         let home = TestHome::new();
         home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
         home.write("go.json", r#"["go"]"#);
-        let url = serve_with_one_stall();
-        let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &*url)];
+        let provider = with_one_stall();
+        let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", provider.url())];
         let args =
             ["run", "../brief.md", "--adapter", "anthropic", "--model", "claude-test", "--answers", "../go.json"];
         let mut running = home.start_with(&args, &variables);
@@ -160,8 +127,8 @@ fn an_interruption_and_a_kill_in_mid_stream_leave_a_run_that_goes_on() {
 #[test]
 fn a_call_that_is_denied_comes_back_as_a_failure_and_the_work_goes_on() {
     let home = TestHome::new();
-    let said =
-        run_with(&home, &["go", "n"], &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(work_denied))]);
+    let provider = model(Format::Messages, work_denied);
+    let said = run_with(&home, &["go", "n"], &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", provider.url())]);
     said.expect_code(0).expect_text("run 2026-02-03-E2E: completed");
     assert!(!home.path("work/ran.txt").exists(), "a command ran that was denied");
 }

@@ -3,9 +3,9 @@
 
 use std::fs;
 
+use adjutant_loopback::{Format, Provider, Reply};
 use serde_json::{Value, json};
 
-use crate::example_over_apis::{messages, responses, serve};
 use crate::home::TestHome;
 
 const RUN: &str = "2026-01-15-CREW";
@@ -260,14 +260,14 @@ fn three_adapters_play_one_crew() {
     let home = TestHome::with_examples();
     let plan = "```json\n{\"kind\": \"plan\", \"subtasks\": [{\"id\": \"hello\", \"title\": \"Greet\", \"instruction\": \"Write hello.txt.\", \"acceptance_criteria\": [\"it is there\"]}]}\n```";
     let review = "```json\n{\"kind\": \"review\", \"subtask_id\": \"hello\", \"verdict\": \"pass\", \"rationale\": \"It is there.\"}\n```";
-    let looks = json!({"call_id": "c1", "name": "read_file", "args": {"path": "hello.txt"}});
-    let planner = serve(vec![messages(plan, &[])]);
-    let reviewer = serve(vec![responses("I look.", &[looks]), responses(review, &[])]);
+    let planner = Provider::new(Format::Messages, vec![Reply::says(plan)]);
+    let looks = Reply::says("I look.").calls("c1", "read_file", json!({"path": "hello.txt"}));
+    let reviewer = Provider::new(Format::Responses, vec![looks, Reply::says(review)]);
     let variables = [
         ("ANTHROPIC_API_KEY", "sk-ant-test"),
-        ("ANTHROPIC_BASE_URL", planner.as_str()),
+        ("ANTHROPIC_BASE_URL", planner.url()),
         ("OPENAI_API_KEY", "sk-test"),
-        ("OPENAI_BASE_URL", reviewer.as_str()),
+        ("OPENAI_BASE_URL", reviewer.url()),
     ];
     let more = ["--role-adapter", "planner=anthropic:m1", "--role-adapter", "reviewer=openai:m2"];
     let mut running = home.start_with(&[ARGS, &more[..]].concat(), &variables);
@@ -288,4 +288,5 @@ fn three_adapters_play_one_crew() {
     };
     assert_eq!((of("planner"), of("reviewer")), (vec![1], vec![2, 2]));
     assert!(of("executor").iter().all(|agent| *agent == 0));
+    assert_eq!([planner.refusals(), reviewer.refusals()].concat(), [""; 0]);
 }

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 
+use adjutant_loopback::{Flavor, Format};
 use serde_json::json;
 
 use crate::anthropic::KEY;
 use crate::home::{RUN, Running, SUMMARY, TestHome, brief};
-use crate::loopback::serve;
+use crate::loopback::model;
 use crate::openai::work_over_chat;
 
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
@@ -141,7 +142,7 @@ fn what_you_check_out_while_an_agent_thinks_is_said_before_its_call_is_made() {
     let home = TestHome::new();
     git(&home, "git init -q -b main . && git commit -q --allow-empty -m first");
     let (work, mut asked) = (home.path("work"), 0);
-    let url = serve(move |head, body| {
+    let provider = model(Format::Chat(Flavor::OpenAi), move |head, body| {
         asked += 1;
         if asked == 2 {
             let mut git = std::process::Command::new("git");
@@ -154,7 +155,7 @@ fn what_you_check_out_while_an_agent_thinks_is_said_before_its_call_is_made() {
     home.write("answers.json", json!(["go", "n"]).to_string());
     let args =
         ["run", "../brief.md", "--adapter", "openai-compat", "--model", "gpt-test", "--answers", "../answers.json"];
-    let variables = [("OPENAI_COMPAT_API_KEY", KEY), ("OPENAI_COMPAT_BASE_URL", &url)];
+    let variables = [("OPENAI_COMPAT_API_KEY", KEY), ("OPENAI_COMPAT_BASE_URL", provider.url())];
     assert!(home.adjutant(&args).envs(variables).output().expect("it starts").status.success());
     assert_eq!(changed(&home), [(json!(null), "main".to_owned(), "feature".to_owned())]);
     let journal = home.journal(RUN);

@@ -3,30 +3,14 @@
 
 use std::fs;
 
+use adjutant_loopback::{Format, Reply};
 use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
-use crate::loopback::serve;
+use crate::loopback::{model, serve};
 
 pub const KEY: &str = "canary-9e02b7714ac35d68";
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
-
-/// A streamed reply: some text, and calls of functions with their arguments.
-fn reply(text: &str, calls: &[(&str, Value)]) -> String {
-    let call = |(name, args): &(&str, Value)| json!({ "functionCall": { "name": name, "args": args } });
-    let parts = [vec![json!({ "text": text })], calls.iter().map(call).collect()].concat();
-    let events = parts
-        .into_iter()
-        .map(|part| json!({ "candidates": [{ "content": { "role": "model", "parts": [part] } }] }))
-        .chain([json!({
-            "candidates": [{ "finishReason": "STOP" }],
-            "usageMetadata": { "promptTokenCount": 50, "cachedContentTokenCount": 45, "candidatesTokenCount": 9 },
-        })]);
-    format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
-        events.map(|event| format!("data: {event}\r\n\r\n")).collect::<String>()
-    )
-}
 
 /// The parts of one kind in what was sent, in order.
 fn sent<'a>(body: &'a Value, kind: &str) -> Vec<&'a Value> {
@@ -35,15 +19,17 @@ fn sent<'a>(body: &'a Value, kind: &str) -> Vec<&'a Value> {
 }
 
 /// Confirms, has two files written side by side and a command run that nobody authorized, and reports.
-pub fn work(head: &str, body: &Value) -> String {
+pub fn work(head: &str, body: &Value) -> Reply {
     assert!(head.to_ascii_lowercase().contains(&format!("x-goog-api-key: {KEY}\r\n")), "{head}");
     assert!(head.starts_with("POST /v1beta/models/gemini-test:streamGenerateContent?alt=sse "), "{head}");
     let replies = body["contents"].as_array().expect("contents").iter().filter(|content| content["role"] == "model");
     match replies.count() {
-        0 => reply(SUMMARY, &[]),
+        0 => Reply::says(SUMMARY),
         1 => {
-            let write = |path: &str, content: &str| ("write_file", json!({ "path": path, "content": content }));
-            reply("I write them.", &[write("one.txt", "größe\n"), write("two.txt", "🦀\n")])
+            // Calls without ids, as this API may give them.
+            let file = |path: &str, content: &str| json!({ "path": path, "content": content });
+            let reply = Reply::says("I write them.").calls("", "write_file", file("one.txt", "größe\n"));
+            reply.calls("", "write_file", file("two.txt", "🦀\n"))
         }
         2 => {
             // Two calls of one function, without ids: the order says which result is whose.
@@ -51,12 +37,12 @@ pub fn work(head: &str, body: &Value) -> String {
             let told: Vec<&str> =
                 results.iter().map(|result| result["response"]["output"].as_str().expect("it worked")).collect();
             assert!(matches!(&told[..], [one, two] if one.contains("one.txt") && two.contains("two.txt")), "{told:?}");
-            reply("And a command.", &[("shell_exec", json!({ "cmd": "echo ran > ran.txt" }))])
+            Reply::says("And a command.").calls("", "shell_exec", json!({ "cmd": "echo ran > ran.txt" }))
         }
         _ => {
             let results = sent(body, "functionResponse");
             assert!(results.last().is_some_and(|result| result["response"]["error"].is_string()), "{results:?}");
-            reply(REPORT, &[])
+            Reply::says(REPORT)
         }
     }
 }
@@ -82,7 +68,8 @@ fn run(home: &TestHome, answers: &[&str], variables: &[(&str, &str)]) -> Said {
 #[test]
 fn a_brief_is_run_to_its_report_with_calls_side_by_side_and_one_denied() {
     let home = TestHome::new();
-    run(&home, &["go", "n"], &[("GEMINI_API_KEY", KEY), ("GOOGLE_GEMINI_BASE_URL", &serve(work))])
+    let provider = model(Format::Gemini, work);
+    run(&home, &["go", "n"], &[("GEMINI_API_KEY", KEY), ("GOOGLE_GEMINI_BASE_URL", provider.url())])
         .expect_code(0)
         .expect_text("gemini (gemini-test)")
         .expect_text("run 2026-02-03-E2E: completed");

@@ -3,11 +3,12 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
+use adjutant_loopback::Format;
 use serde_json::json;
 
 use crate::anthropic::{KEY, run, without_key, work};
 use crate::home::{RUN, TestHome, files};
-use crate::loopback::serve;
+use crate::loopback::{model, serve};
 
 fn key_file(home: &TestHome, text: &str, mode: u32) {
     let path = home.write("home/keys.toml", text);
@@ -18,7 +19,7 @@ fn key_file(home: &TestHome, text: &str, mode: u32) {
 fn a_key_from_the_key_file_runs_a_brief() {
     let home = TestHome::new();
     key_file(&home, &format!("anthropic = '{KEY}'\nopenay = 'x'"), 0o600);
-    let said = run(&home, &[("ANTHROPIC_BASE_URL", &serve(work))]);
+    let said = run(&home, &[("ANTHROPIC_BASE_URL", model(Format::Messages, work).url())]);
     fs::remove_file(home.path("home/keys.toml")).expect("removed");
     without_key(&home, &said);
     said.expect_code(0)
@@ -31,7 +32,8 @@ fn the_environment_wins_over_the_key_file() {
     let home = TestHome::new();
     key_file(&home, "anthropic = 'another'", 0o600);
     // The server refuses any other key.
-    run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &serve(work))]).expect_code(0);
+    run(&home, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", model(Format::Messages, work).url())])
+        .expect_code(0);
 }
 
 #[test]
@@ -96,9 +98,9 @@ fn an_address_with_a_password_is_refused_and_not_repeated() {
 fn a_run_goes_through_the_proxy_that_the_environment_names() {
     let home = TestHome::new();
     // The name resolves nowhere: only the proxy can have answered.
-    let proxy = serve(work);
-    let environment =
-        [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "http://api.invalid"), ("http_proxy", &proxy)];
+    let provider = model(Format::Messages, work);
+    let proxy = provider.url();
+    let environment = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "http://api.invalid"), ("http_proxy", proxy)];
     run(&home, &environment).expect_code(0);
     let home = TestHome::new();
     let socks = [("ANTHROPIC_API_KEY", KEY), ("http_proxy", "socks5://127.0.0.1:1")];

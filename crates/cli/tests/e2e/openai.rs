@@ -3,53 +3,62 @@
 
 use std::fs;
 
+use adjutant_loopback::{Flavor, Format, Reply};
 use serde_json::{Value, json};
 
 use crate::anthropic::{KEY, REPORT, without_key};
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief};
-use crate::loopback::serve;
+use crate::loopback::{model, serve};
 
 /// An adapter of one of the formats, and where it has its key and its address from.
 struct Adapter {
     id: &'static str,
     key: &'static str,
     base_url: &'static str,
-    work: fn(&str, &Value) -> String,
+    format: Format,
+    work: fn(&str, &Value) -> Reply,
 }
 
-const OPENAI: Adapter =
-    Adapter { id: "openai", key: "OPENAI_API_KEY", base_url: "OPENAI_BASE_URL", work: work_over_responses };
+const CHAT: Format = Format::Chat(Flavor::OpenAi);
+
+const OPENAI: Adapter = Adapter {
+    id: "openai",
+    key: "OPENAI_API_KEY",
+    base_url: "OPENAI_BASE_URL",
+    format: Format::Responses,
+    work: work_over_responses,
+};
 
 const COMPAT: Adapter = Adapter {
     id: "openai-compat",
     key: "OPENAI_COMPAT_API_KEY",
     base_url: "OPENAI_COMPAT_BASE_URL",
+    format: CHAT,
     work: work_over_chat,
 };
 
 const ADAPTERS: [Adapter; 4] = [
     OPENAI,
-    Adapter { id: "openai-chat", work: work_over_chat, ..OPENAI },
+    Adapter { id: "openai-chat", format: CHAT, work: work_over_chat, ..OPENAI },
     COMPAT,
-    Adapter { id: "grok", key: "XAI_API_KEY", base_url: "XAI_BASE_URL", work: work_over_chat },
+    Adapter { id: "grok", key: "XAI_API_KEY", base_url: "XAI_BASE_URL", ..COMPAT },
 ];
-
-fn stream(events: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{events}")
-}
 
 fn refuse(status: &str, error: &Value) -> String {
     let body = json!({ "error": error }).to_string();
     format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
 }
 
-/// The call that is asked for after so many replies, with the text before it.
-fn step(replies: usize) -> (&'static str, Option<(&'static str, &'static str, Value)>) {
+/// What the model says after so many replies.
+fn step(replies: usize) -> Reply {
     match replies {
-        0 => (SUMMARY, None),
-        1 => ("I write it.", Some(("call_a", "write_file", json!({ "path": "out.txt", "content": "größe\n" })))),
-        2 => ("And a command.", Some(("call_b", "shell_exec", json!({ "cmd": "echo ran > ran.txt" })))),
-        _ => (REPORT, None),
+        0 => Reply::says(SUMMARY),
+        1 => {
+            let file = json!({ "path": "out.txt", "content": "größe\n" });
+            Reply::says("I write it.").calls("call_a", "write_file", file)
+        }
+        2 => Reply::says("And a command.").calls("call_b", "shell_exec", json!({ "cmd": "echo ran > ran.txt" })),
+        _ => Reply::says(REPORT),
     }
 }
 
@@ -63,7 +72,7 @@ fn check_results(replies: usize, results: &[(&Value, &Value)]) {
     assert_eq!(told, expected[..replies.saturating_sub(1).min(2)], "{results:?}");
 }
 
-fn work_over_responses(head: &str, body: &Value) -> String {
+fn work_over_responses(head: &str, body: &Value) -> Reply {
     assert!(head.starts_with("POST /responses HTTP/1.1\r\n"), "{head}");
     assert!(head.contains(&format!("authorization: Bearer {KEY}\r\n")), "{head}");
     assert_eq!((&body["model"], &body["store"]), (&json!("gpt-test"), &json!(false)));
@@ -72,28 +81,10 @@ fn work_over_responses(head: &str, body: &Value) -> String {
     let replies = input.iter().filter(|item| item["role"] == "assistant").count();
     let outputs = input.iter().filter(|item| item["type"] == "function_call_output");
     check_results(replies, &outputs.map(|item| (&item["call_id"], &item["output"])).collect::<Vec<_>>());
-    let (text, call) = step(replies);
-    let mut events = vec![
-        json!({ "type": "response.created", "response": {} }),
-        json!({ "type": "response.output_item.added", "output_index": 0, "item": { "type": "message", "content": [] } }),
-        json!({ "type": "response.output_text.delta", "output_index": 0, "delta": text }),
-    ];
-    if let Some((id, name, args)) = call {
-        let item = json!({ "type": "function_call", "id": "fc_1", "call_id": id, "name": name, "arguments": "" });
-        let args = args.to_string();
-        events.extend([
-            json!({ "type": "response.output_item.added", "output_index": 1, "item": item }),
-            json!({ "type": "response.function_call_arguments.delta", "output_index": 1, "delta": args }),
-        ]);
-    }
-    events.push(json!({ "type": "response.completed", "response": { "usage": {
-        "input_tokens": 50, "input_tokens_details": { "cached_tokens": 45 }, "output_tokens": 9,
-    } } }));
-    let events = events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
-    stream(&events.collect::<String>())
+    step(replies)
 }
 
-pub fn work_over_chat(head: &str, body: &Value) -> String {
+pub fn work_over_chat(head: &str, body: &Value) -> Reply {
     assert!(head.starts_with("POST /chat/completions HTTP/1.1\r\n"), "{head}");
     assert!(head.contains(&format!("authorization: Bearer {KEY}\r\n")), "{head}");
     assert_eq!((&body["model"], &body["messages"][0]["role"]), (&json!("gpt-test"), &json!("system")));
@@ -101,24 +92,7 @@ pub fn work_over_chat(head: &str, body: &Value) -> String {
     let replies = messages.iter().filter(|message| message["role"] == "assistant").count();
     let results = messages.iter().filter(|message| message["role"] == "tool");
     check_results(replies, &results.map(|result| (&result["tool_call_id"], &result["content"])).collect::<Vec<_>>());
-    let (text, call) = step(replies);
-    let reason = if call.is_some() { "tool_calls" } else { "stop" };
-    let call = call.map(|(id, name, args)| {
-        json!({ "tool_calls": [
-            { "index": 0, "id": id, "type": "function", "function": { "name": name, "arguments": args.to_string() } },
-        ] })
-    });
-    let deltas = [json!({ "role": "assistant", "content": text })].into_iter().chain(call);
-    let chunks = deltas
-        .map(|delta| json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }))
-        .chain([
-            json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }),
-            json!({ "choices": [], "usage": {
-                "prompt_tokens": 50, "prompt_tokens_details": { "cached_tokens": 45 }, "completion_tokens": 9,
-            } }),
-        ])
-        .map(|chunk| format!("data: {chunk}\n\n"));
-    stream(&chunks.chain(["data: [DONE]\n\n".to_owned()]).collect::<String>())
+    step(replies)
 }
 
 fn run(home: &TestHome, adapter: &str, model: &[&str], variables: &[(&str, &str)]) -> Said {
@@ -142,7 +116,8 @@ const MODEL: [&str; 2] = ["--model", "gpt-test"];
 fn a_brief_is_run_to_its_report_over_either_format_with_one_call_denied() {
     for adapter in ADAPTERS {
         let home = TestHome::new();
-        let variables = [(adapter.key, KEY), (adapter.base_url, &serve(adapter.work))];
+        let provider = model(adapter.format, adapter.work);
+        let variables = [(adapter.key, KEY), (adapter.base_url, provider.url())];
         run(&home, adapter.id, &MODEL, &variables)
             .expect_code(0)
             .expect_text(&format!("{} (gpt-test)", adapter.id))

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use adjutant_loopback::Format;
 use serde_json::{Value, json};
 
 use crate::gemini;
@@ -15,9 +16,9 @@ const BRIEF: &str = "mode: auto\nauthorized_costs:\n  - filesystem_write";
 fn recorded() -> (TestHome, String) {
     let home = prepared(&["go", "n"]);
     let args = ["--adapter", "gemini", "--model", "gemini-test", "--record", "../run.jsonl"];
-    let url = crate::loopback::serve(gemini::work);
+    let provider = crate::loopback::model(Format::Gemini, gemini::work);
     let mut command = home.adjutant(&[&["run", "../brief.md", "--answers", "../answers.json"][..], &args].concat());
-    let output = command.env("GEMINI_API_KEY", gemini::KEY).env("GOOGLE_GEMINI_BASE_URL", url).output();
+    let output = command.env("GEMINI_API_KEY", gemini::KEY).env("GOOGLE_GEMINI_BASE_URL", provider.url()).output();
     let output = output.expect("it starts");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let recording = home.read("run.jsonl");
