@@ -1,11 +1,12 @@
 //! Chat Completions, of OpenAI and of everybody who is compatible with it.
 //!
 //! Begin with [`Chat`]; `server.rs` has what differs between servers, `request.rs` writes what is sent,
-//! `stream.rs` reads what comes.
+//! `stream.rs` reads what comes, `thinking.rs` what of its text is thinking.
 
 mod request;
 mod server;
 mod stream;
+mod thinking;
 
 use adjutant_ports::TurnRequest;
 use serde_json::Value;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
+use super::thinking::Splitter;
 use crate::api::parts::{Marks, Parts};
 use crate::api::{Reading, Step, malformed_or};
 use crate::openai::usage::usage;
@@ -33,7 +34,8 @@ pub(super) struct Fold {
     names: BTreeMap<String, String>,
     /// The number of the turn, for the ids of calls that have none.
     turn: u32,
-    text: String,
+    /// What is said, and what is thought within it.
+    content: Splitter,
     /// What the model said instead of an answer.
     refusal: String,
     calls: Vec<Call>,
@@ -72,13 +74,13 @@ enum Ending {
 impl Fold {
     /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
     pub(super) fn new(names: BTreeMap<String, String>, turn: u32) -> Self {
-        Self { names, turn, ..Self::default() }
+        Self { names, turn, content: Splitter::new(), ..Self::default() }
     }
 }
 
 impl Reading for Fold {
     fn has_content(&self) -> bool {
-        !(self.thinking.is_empty() && self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
+        !(self.thinking.is_empty() && self.content.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
     }
 
     fn is_whole(&self) -> bool {
@@ -113,7 +115,7 @@ impl Reading for Fold {
     fn finish(self: Box<Self>) -> Reply {
         let ids = self.ids();
         let provider_data = self.wanted_back();
-        let Self { names, text, refusal, thinking, calls, usage, ending, .. } = *self;
+        let Self { names, content, refusal, thinking, calls, usage, ending, .. } = *self;
         let count = calls.len();
         let call = |(place, (call, id)): (usize, (Call, String))| {
             // The limit can fall before a call's first argument, which then looks like a call without any.
@@ -129,6 +131,9 @@ impl Reading for Fold {
             Ending::Open | Ending::Finished if calls.is_empty() => Stop::EndTurn,
             Ending::Open | Ending::Finished => Stop::ToolUse,
         };
+        let content = content.finish();
+        let apart = if thinking.is_empty() || content.thought.is_empty() { "" } else { "\n\n" };
+        let (text, thinking) = (content.said, thinking + apart + &content.thought);
         let between = if text.is_empty() || refusal.is_empty() { "" } else { "\n\n" };
         Reply { text: text + between + &refusal, thinking, calls, provider_data, usage, stop }
     }
@@ -154,29 +159,34 @@ impl Fold {
         if delta["function_call"].is_object() {
             self.call(None, "", &delta["function_call"]);
         }
-        let said = said(&delta["content"]);
-        self.text.push_str(&said);
+        let mut content = self.content.push(&said(&delta["content"]));
         let refused = delta["refusal"].as_str().unwrap_or_default();
         self.refusal.push_str(refused);
         // DeepSeek's name for thinking, which llama.cpp and vLLM took over, and OpenRouter's and Ollama's.
         let thought = THINKING_FIELDS.into_iter().find_map(|name| Some((name, delta[name].as_str()?)));
-        let (field, thought) = thought.unwrap_or_default();
-        if !thought.is_empty() {
-            self.thinking_field = Some(field);
-            self.thinking.push_str(thought);
-        }
+        let thought = thought.map(|(field, thought)| {
+            if !thought.is_empty() {
+                self.thinking_field = Some(field);
+                self.thinking.push_str(thought);
+            }
+            thought
+        });
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             if GIVEN_UP.contains(&reason) {
                 return Step::Unreadable(format!("the server gave up with the reason `{reason}`"));
             }
             self.ending = ending(reason);
+            let held = self.content.flush();
+            content.said.push_str(&held.said);
+            content.thought.push_str(&held.thought);
             if self.ending == Ending::Stopped(Stop::Refusal) && self.refusal.is_empty() {
                 "its content filter ended the reply".clone_into(&mut self.refusal);
             }
         }
-        match said + refused {
+        let thought = thought.unwrap_or_default().to_owned() + &content.thought;
+        match content.said + refused {
             said if !said.is_empty() => Step::Show(Delta::Text(said)),
-            _ if !thought.is_empty() => Step::Show(Delta::Thinking(thought.to_owned())),
+            _ if !thought.is_empty() => Step::Show(Delta::Thinking(thought)),
             _ => Step::Nothing,
         }
     }

@@ -364,3 +364,30 @@ fn what_the_server_wants_back_is_kept() {
     ]);
     assert_eq!((reply.thinking.as_str(), reply.provider_data), ("xxxx", Some(expected)));
 }
+
+#[test]
+fn what_is_thought_within_the_text_is_no_part_of_the_reply_wherever_it_is_cut() {
+    let thought = |text: &str| Delta::Thinking(text.to_owned());
+    let said = |text: &str| Delta::Text(text.to_owned());
+    let chunks = [
+        says("\n<thi"),
+        says("nk>BLOCKER: "),
+        says("none. </thi"),
+        says("nk>\n\nI loo"),
+        says("k <"),
+        calls(json!({ "index": 0, "id": "c1", "function": { "name": "read", "arguments": "{}" } })),
+        stops("tool_calls"),
+    ];
+    let stream: String = chunks.iter().map(sent).collect::<String>() + OVER;
+    for cut in 0..=stream.len() {
+        let (shown, reply) = read(stream.as_bytes(), cut);
+        assert_eq!(shown, [thought("BLOCKER: "), thought("none. "), said("I loo"), said("k <")]);
+        let reply = reply.unwrap();
+        assert_eq!((reply.text.as_str(), reply.calls.len()), ("I look <", 1));
+        assert_eq!((reply.thinking.as_str(), reply.provider_data), ("BLOCKER: none. ", None));
+    }
+    // Cut at the limit of the reply, thinking is all that there is.
+    let (shown, reply) = play(&[says("<think>hm"), stops("length")]);
+    let reply = reply.unwrap();
+    assert_eq!((shown, reply.text.as_str(), reply.stop), (vec![thought("hm")], "", Stop::MaxTokens));
+}
