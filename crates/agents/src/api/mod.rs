@@ -8,6 +8,7 @@
 
 mod names;
 pub(crate) mod parts;
+mod surrogates;
 mod wire;
 
 use std::time::Duration;
@@ -22,6 +23,7 @@ use thiserror::Error;
 use crate::failure::{self, Failed};
 use crate::sse;
 pub use names::{changed_names, wire_name};
+use surrogates::Joining;
 pub use wire::{Reading, Step, Wire, malformed_or};
 
 /// How long nothing may come if nothing else is said. The APIs send something while they work, so two minutes
@@ -111,7 +113,7 @@ impl ApiAgent {
         }
         let mut reader = sse::Reader::default();
         let mut events = Vec::new();
-        let mut reading = self.wire.reading(turn);
+        let mut reading: Box<dyn Reading> = Box::new(Joining::new(self.wire.reading(turn)));
         let bytes_max = STREAM_BYTES_MIN + self.output_max(turn) as usize * STREAM_BYTES_PER_TOKEN;
         let mut bytes_read = 0;
         loop {

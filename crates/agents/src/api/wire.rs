@@ -4,6 +4,7 @@ use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, TurnRequest};
 use serde_json::{Value, json};
 
+use super::surrogates::whole_characters;
 use crate::sse;
 
 /// One wire format: how a turn is written, and who reads its answer.
@@ -62,14 +63,17 @@ pub enum Step {
 }
 
 /// The call as the runtime knows it. `json` is what came of its arguments; what can't be read as JSON comes
-/// back to the agent as such. `is_cut` says that the reply ended at its limit within this call, so that no
+/// back to the agent as such. Half a character in it is U+FFFD; servers also write no arguments as `null`, as `""` and
+/// as `{}""`, the last in two pieces. `is_cut` says that the reply ended at its limit within this call, so that no
 /// arguments at all are not the same as none needed.
 #[must_use]
 pub fn malformed_or(call_id: String, name: String, json: &str, is_cut: bool) -> ToolCall {
     let read = match json.trim() {
         "" if is_cut => Err("the reply was cut before the arguments came".to_owned()),
-        "" => Ok(json!({})),
-        _ => serde_json::from_str(json).map_err(|error| format!("{error}: {json}")),
+        "" | "null" | "\"\"" | "{}\"\"" => Ok(json!({})),
+        _ => serde_json::from_str(json)
+            .or_else(|error| serde_json::from_str(&whole_characters(json)).map_err(|_| error))
+            .map_err(|error| format!("{error}: {json}")),
     };
     let (args, malformed) = match read {
         Ok(args) => (args, None),

@@ -176,7 +176,11 @@ impl Fold {
                 }
             }
             Some("function_call") => {
-                let call = Item::Call { id: text("call_id"), name: text("name"), json: text("arguments") };
+                let mut json = text("arguments");
+                if let Some(Item::Call { json: known, .. }) = self.items.get_mut(&index).filter(|_| json.is_empty()) {
+                    json = std::mem::take(known);
+                }
+                let call = Item::Call { id: text("call_id"), name: text("name"), json };
                 self.items.insert(index, call);
                 Step::Nothing
             }
@@ -211,6 +215,8 @@ impl Fold {
     fn argue(&mut self, index: Option<u64>, data: &Value) -> Option<Step> {
         let Item::Call { json, .. } = self.items.get_mut(&index?)? else { return None };
         match data["arguments"].as_str() {
+            // Some servers leave them out where they have sent them piece by piece.
+            Some("") => {}
             Some(whole) => whole.clone_into(json),
             None => json.push_str(data["delta"].as_str()?),
         }
