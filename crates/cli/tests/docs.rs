@@ -369,6 +369,51 @@ fn links_between_pages_lead_somewhere() {
     assert!(followed > 10, "only {followed} links were found");
 }
 
+/// The blocks of a page that are in one of these languages, each with its language.
+fn blocks<'p>(page: &'p str, languages: &[&str]) -> Vec<(&'p str, &'p str)> {
+    let blocks = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    blocks.filter(|(language, _)| languages.contains(language)).collect()
+}
+
+#[test]
+fn every_example_of_a_brief_or_a_configuration_works_as_it_is_shown() {
+    const BODY: &str = "# Objective\nx\n# Deliverables\ny\n# Constraints\nz\n";
+    let place = Place::new();
+    let (mut briefs, mut configurations) = (0, 0);
+    for path in pages(&["README.md"]) {
+        let page = fs::read_to_string(&path).expect("text");
+        for (language, example) in blocks(&page, &["markdown", "yaml", "toml"]) {
+            let example = example.to_owned() + "\n";
+            let shown = format!("{}\n{example}", path.display());
+            match language {
+                // Answers to questions, the script of an agent, and the file of keys are something else.
+                "yaml" if example.starts_with("- ") || example.starts_with("turns:") => {}
+                "toml" if example.starts_with("anthropic = ") => {}
+                "toml" => {
+                    fs::create_dir_all(place.0.path().join("home")).expect("a folder");
+                    fs::write(place.0.path().join("home/config.toml"), &example).expect("written");
+                    let output = place.sh("adjutant roles");
+                    assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+                    configurations += 1;
+                }
+                _ => {
+                    let project = if example.contains("project:") { "" } else { "project: orchard\n" };
+                    let brief = match language {
+                        "markdown" => example,
+                        _ => format!("---\n{project}{example}---\n{BODY}"),
+                    };
+                    fs::write(place.0.path().join("brief.md"), &brief).expect("written");
+                    let found = place.sh("adjutant validate --json brief.md").stdout;
+                    let found: serde_json::Value = serde_json::from_slice(&found).expect("JSON");
+                    assert_eq!((&found["valid"], &found["issues"]), (&true.into(), &serde_json::json!([])), "{shown}");
+                    briefs += 1;
+                }
+            }
+        }
+    }
+    assert!(briefs >= 7 && configurations >= 8, "{briefs} briefs, {configurations} configurations");
+}
+
 #[test]
 fn the_lines_on_the_page_about_decide_are_what_the_program_answers() {
     let place = Place::new();

@@ -141,6 +141,27 @@ fn old_results_are_folded_in_what_is_sent_and_kept_in_the_journal() {
 }
 
 #[test]
+fn a_limit_that_cannot_be_read_ends_with_2_before_anything_is_asked() {
+    let cases: [(&str, &str, &[&str], &str); 9] = [
+        ("budgets: {max_turn: 1}", "", &[], "did you mean `max_turns`?"),
+        ("budgets: none", "", &[], "budgets"),
+        ("budgets:\n  max_turns: soon", "", &[], "budgets.max_turns"),
+        ("max_turns: 1", "", &[], "budgets: {max_turns: 1}"),
+        ("roles: [planner, executor]\nrole_budgets: {executor: {max_tokns: 1}}", "", &[], "did you mean `max_tokens`"),
+        ("roles: [planner, executor]\nrole_adapters: scripted", "", &[], "role_adapters"),
+        ("", "max_turn = 1\n", &[], "did you mean `max_turns`?"),
+        ("", "max_turns = 'soon'\n", &[], "max_turns"),
+        ("", "", &["--max-turn", "1"], "--max-turns"),
+    ];
+    for (fields, config, args, said) in cases {
+        let home = playing(fields, &json!([SUMMARY]));
+        home.write("home/config.toml", config);
+        home.run(&[ARGS, args].concat()).expect_code(2).expect_text(said);
+        assert!(!home.journal_path(RUN).exists(), "{fields}{config}{args:?}");
+    }
+}
+
+#[test]
 fn a_script_that_is_not_there_takes_over_from_nobody() {
     let home = TestHome::new();
     home.write("brief.md", "---\nproject: e2e\n---\n\n# Objective\n\nA.\n\n# Deliverables\n\nB.\n");

@@ -1,20 +1,21 @@
 //! What each field of the front matter accepts.
 //!
 //! In: nodes. Out: a [`FrontMatter`], in which a value of the wrong kind is as good as absent, as with
-//! the peer; but what is dropped is dropped with a warning that says how to write it. Whether what is
-//! left makes a valid brief is for `rules.rs` to say.
+//! the peer; but what is dropped is dropped with a warning that says how to write it. A limit that can't be read is
+//! an error: without it the run would go on for longer than was meant. Whether what is left makes a valid brief is
+//! for `rules.rs` to say.
 
 use indexmap::IndexMap;
 
 use super::list_fields::{authorized_costs, mcp_servers, texts};
-use super::node::{Map, Node, Value};
+use super::node::{Field, Map, Node, Value};
 use super::problem::{Problem, Problems};
 use super::role_fields;
 use super::scope_field::scope;
 use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, ROLE_BUDGET_FIELDS, RoleAdapter};
 use super::whitespace::trim;
 use crate::gate::ScopeWords;
-use crate::nearest::did_you_mean;
+use crate::nearest::{did_you_mean, nearest};
 use crate::session::Mode;
 use crate::session::detect::{Detector, Sensitivity};
 
@@ -80,7 +81,7 @@ const FIELDS: [&str; 24] = [
 impl FrontMatter {
     /// Reads the fields, with a warning for whatever is dropped.
     pub(super) fn of(map: &Map, problems: &mut Problems<'_>) -> Self {
-        warn_of_unknown(map, "", &FIELDS, problems);
+        unknown_fields(map, problems);
         let roles = role_fields::roles(map, problems);
         Self {
             // A project that is no text is an error of its own, told by the rule for projects.
@@ -96,8 +97,8 @@ impl FrontMatter {
             model: trimmed_text(map, "model", problems),
             fallback: texts(map, "fallback", problems).into_iter().map(|(entry, _)| entry).collect(),
             script: trimmed_text(map, "script", problems),
-            max_steps: whole_number(map, "", "max_steps", problems),
-            patience: whole_number(map, "", "patience", problems),
+            max_steps: limit(map, "", "max_steps", problems),
+            patience: limit(map, "", "patience", problems),
             detectors: detectors(map, problems),
             mcp_servers: mcp_servers(map, problems),
             inherit_memory: only_true(map, "inherit_memory", problems),
@@ -119,12 +120,50 @@ pub(super) fn dropped(field: &str, node: &Node, expected: &str, problems: &mut P
         .found(problems.text_at(node.at))
 }
 
+/// An error: a value of another kind, without which the run would not be the one that was meant.
+pub(super) fn unreadable(field: &str, node: &Node, expected: &str, problems: &Problems<'_>) -> Problem {
+    Problem::error(field, format!("this is {}, so it can't be read", node.kind()))
+        .expected(expected)
+        .found(problems.text_at(node.at))
+}
+
+/// The fields that limit a run or say who is in it.
+const BINDING: [&str; 4] = ["max_steps", "role_adapters", "budgets", "role_budgets"];
+
+/// A warning for each field that doesn't exist; an error where a limit was meant.
+fn unknown_fields(map: &Map, problems: &mut Problems<'_>) {
+    for (key, field) in map.iter().filter(|(key, _)| !FIELDS.contains(&key.as_str())) {
+        let unknown = if BUDGET_FIELDS.contains(&key.as_str()) {
+            Problem::error(key, "there is no such field: a limit stands under `budgets`")
+                .fix(format!("write `budgets: {{{key}: {}}}`", super::problem::shown(problems.text_at(field.node.at))))
+        } else if nearest(key, FIELDS).first().is_some_and(|nearest| BINDING.contains(nearest)) {
+            Problem::error(key, "there is no such field, so what it says would not hold")
+                .fix(did_you_mean(key, &FIELDS))
+        } else if !nearest(key, BUDGET_FIELDS).is_empty() && key.starts_with("max") {
+            Problem::error(key, "there is no such field: a limit stands under `budgets`")
+                .fix(did_you_mean(key, &BUDGET_FIELDS))
+        } else {
+            Problem::warning(key, "there is no such field, so it is ignored").fix(did_you_mean(key, &FIELDS))
+        };
+        problems.push(unknown, Some(field.key_at));
+    }
+}
+
+/// An error for each limit that doesn't exist.
+fn unknown_limits(map: &Map, parent: &str, known: &[&str], problems: &mut Problems<'_>) {
+    for (key, field) in map.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+        let unknown = Problem::error(format!("{parent}.{key}"), "there is no such limit")
+            .expected(format!("some of {}", known.join(", ")))
+            .fix(did_you_mean(key, known));
+        problems.push(unknown, Some(field.key_at));
+    }
+}
+
 pub(super) fn warn_of_unknown(map: &Map, parent: &str, known: &[&str], problems: &mut Problems<'_>) {
     for (key, field) in map {
         if !known.contains(&key.as_str()) {
-            let name = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
-            let unknown =
-                Problem::warning(name, "there is no such field, so it is ignored").fix(did_you_mean(key, known));
+            let unknown = Problem::warning(format!("{parent}.{key}"), "there is no such field, so it is ignored")
+                .fix(did_you_mean(key, known));
             problems.push(unknown, Some(field.key_at));
         }
     }
@@ -152,7 +191,7 @@ pub(super) fn text_in(map: &Map, parent: &str, key: &str, problems: &mut Problem
         let warning = match node.value {
             Value::Bool(_) | Value::Number(_) => dropped(&field, node, "text", problems)
                 .fix(format!("put it in quotes: `{key}: \"{}\"`", problems.text_at(node.at))),
-            Value::Text(_) | Value::Inline(..) | Value::List(_) | Value::Map(_) => {
+            Value::Text(_) | Value::Inline(..) | Value::List(_) | Value::Map(_) | Value::InlineMap(..) => {
                 dropped(&field, node, "text", problems)
             }
         };
@@ -291,14 +330,23 @@ fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Opti
 }
 
 fn budgets(map: &Map, problems: &mut Problems<'_>) -> Option<Budgets> {
-    let budgets = map_at(map, "budgets", problems)?;
-    warn_of_unknown(budgets, "budgets", &BUDGET_FIELDS, problems);
+    let budgets = limits_at(map, "budgets", "a map such as `{max_turns: 10}`", problems)?;
+    unknown_limits(budgets, "budgets", &BUDGET_FIELDS, problems);
     Some(budgets_in(budgets, "budgets", problems))
+}
+
+/// The keys under `field`; an error if it is given and is no map.
+fn limits_at<'a>(map: &'a Map, field: &str, expected: &str, problems: &mut Problems<'_>) -> Option<&'a Map> {
+    let node = &map.get(field)?.node;
+    if node.map().is_none() && !node.is_blank() {
+        problems.push(unreadable(field, node, expected, problems), Some(node.at));
+    }
+    node.map()
 }
 
 fn budgets_in(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Budgets {
     let [max_tokens, max_wall_clock_minutes, max_tool_calls_per_subtask, max_retries_per_subtask, max_turns, _] =
-        BUDGET_FIELDS.map(|key| if key == "max_dollars" { None } else { whole_number(map, parent, key, problems) });
+        BUDGET_FIELDS.map(|key| if key == "max_dollars" { None } else { limit(map, parent, key, problems) });
     Budgets {
         max_tokens,
         max_wall_clock_minutes,
@@ -312,64 +360,70 @@ fn budgets_in(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Budgets {
 /// A map from role to what it may use; what concerns sub-tasks is no role's.
 fn role_budgets(map: &Map, problems: &mut Problems<'_>) -> IndexMap<String, Budgets> {
     let mut budgets = IndexMap::new();
-    for (role, field) in map_at(map, "role_budgets", problems).into_iter().flatten() {
+    let roles = limits_at(map, "role_budgets", "a map such as `{executor: {max_turns: 10}}`", problems);
+    for (role, field) in roles.into_iter().flatten() {
         let path = format!("role_budgets.{role}");
         match field.node.map() {
             Some(entry) => {
-                warn_of_unknown(entry, &path, &ROLE_BUDGET_FIELDS, problems);
+                unknown_limits(entry, &path, &ROLE_BUDGET_FIELDS, problems);
                 budgets.insert(role.clone(), budgets_in(entry, &path, problems));
             }
             None => {
-                let warning = dropped(&path, &field.node, "a map such as `max_turns: 10`, indented", problems);
-                problems.push(warning, Some(field.node.at));
+                let unread = unreadable(&path, &field.node, "a map such as `{max_turns: 10}`", problems);
+                problems.push(unread, Some(field.node.at));
             }
         }
     }
     budgets
 }
 
-/// A sum in dollars, as nano-dollars; 0 is for the rules to refuse, anything else that is none is dropped.
+/// A sum in dollars, as nano-dollars; 0 is for the rules to refuse, anything else that is none is an error.
 fn dollars(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Option<u64> {
-    let node = &map.get("max_dollars")?.node;
-    if node.is_blank() {
-        return None;
-    }
-    let written = match &node.value {
+    let field = map.get("max_dollars")?;
+    let written = match &field.node.value {
         Value::Number(number) => number.to_string(),
         Value::Text(text) => text.clone(),
-        Value::Bool(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) => String::new(),
+        Value::Bool(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) | Value::InlineMap(..) => String::new(),
     };
     let is_nothing = !written.is_empty() && written.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     let sum = if is_nothing { Some(0) } else { crate::price::sum(&written) };
     if sum.is_none() {
-        let warning =
-            Problem::warning(format!("{parent}.max_dollars"), "this is no sum of dollars, so there is no limit")
-                .expected("a number above 0, such as `2.50`")
-                .found(problems.text_at(node.at));
-        problems.push(warning, Some(node.at));
+        let expected = "a number above 0, such as `2.50`";
+        bad_limit(format!("{parent}.max_dollars"), field, "this is no sum of dollars", expected, problems);
     }
     sum
 }
 
-/// A whole number of 0 or more, quoted or not; anything else is dropped.
-fn whole_number(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<u64> {
-    let node = &map.get(key)?.node;
-    if node.is_blank() {
-        return None;
-    }
-    let number = match &node.value {
+/// A whole number of 0 or more, quoted or not; 0 is for the rules to refuse, anything else is an error.
+fn limit(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<u64> {
+    let field = map.get(key)?;
+    let number = match &field.node.value {
         Value::Number(number) => u64::try_from(*number).ok(),
         Value::Text(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(text.parse().unwrap_or(u64::MAX))
         }
-        Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) => None,
+        Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) | Value::InlineMap(..) => {
+            None
+        }
     };
     if number.is_none() {
-        let field = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
-        let warning = Problem::warning(field, "this is not a whole number of 1 or more, so the default holds")
-            .expected("a whole number of 1 or more")
-            .found(problems.text_at(node.at));
-        problems.push(warning, Some(node.at));
+        let name = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
+        let expected = "a whole number of 1 or more";
+        bad_limit(name, field, "this is not a whole number of 1 or more", expected, problems);
     }
     number
+}
+
+/// An error for a limit that can't be read, also for one behind whose colon nothing stands.
+fn bad_limit(name: String, field: &Field, message: &str, expected: &str, problems: &mut Problems<'_>) {
+    let written = problems.text_at(field.node.at);
+    let (message, at) = match written {
+        "" => ("nothing stands behind this limit", field.key_at),
+        _ => (message, field.node.at),
+    };
+    let bad = Problem::error(name, message)
+        .expected(expected)
+        .found(written)
+        .fix("leave the line out to take the default".to_owned());
+    problems.push(bad, Some(at));
 }

@@ -2,7 +2,7 @@
 //!
 //! In: the lines between the markers. Out: a map of nodes, and what is wrong with each line. A line that
 //! can't be read is an error, and reading goes on behind it, so that one slip does not hide the next.
-//! Two levels of maps and lists, no recursion: what is nested deeper can't hurt.
+//! Two levels of maps and lists: what is nested deeper can't hurt.
 //!
 //! Begin with [`read_front_matter`]; single values are read in `scalar.rs`.
 
@@ -10,7 +10,7 @@ use indexmap::map::Entry;
 
 use super::node::{Field, Map, Node, Value};
 use super::problem::{At, Problem, Problems};
-use super::scalar::{Piece, scalar};
+use super::scalar::{Piece, is_key, scalar};
 use super::whitespace::{is_space, trim};
 
 /// What the lines of a front matter say.
@@ -52,8 +52,7 @@ impl<'a> Line<'a> {
     /// The key, and what stands behind its colon.
     fn key(&self) -> Option<(Piece<'a>, Piece<'a>)> {
         let (key, rest) = self.content.split_once(':')?;
-        let first_fits = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !first_fits || !key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        if !is_key(key) {
             return None;
         }
         let rest_start = self.content_start + key.len() + 1;

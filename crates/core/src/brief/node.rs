@@ -33,13 +33,15 @@ pub(super) enum Value {
     /// `[a, b]`, and as it is written.
     Inline(Vec<Node>, String),
     Map(Map),
+    /// `{a: 1, b: 2}`, and as it is written.
+    InlineMap(Map, String),
 }
 
 impl Node {
-    /// The text; for an inline list, which the peer takes for text, as it is written.
+    /// The text; for an inline list or map, which the peer takes for text, as it is written.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) | Value::Inline(_, text) => Some(text),
+            Value::Text(text) | Value::Inline(_, text) | Value::InlineMap(_, text) => Some(text),
             Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => None,
         }
     }
@@ -48,14 +50,14 @@ impl Node {
     pub(super) fn items(&self) -> Option<&[Node]> {
         match &self.value {
             Value::List(items) | Value::Inline(items, _) => Some(items),
-            Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Map(_) => None,
+            Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Map(_) | Value::InlineMap(..) => None,
         }
     }
 
-    /// Its keys, if it has any.
+    /// The keys of a map, however it is written.
     pub(super) fn map(&self) -> Option<&Map> {
         match &self.value {
-            Value::Map(map) => Some(map),
+            Value::Map(map) | Value::InlineMap(map, _) => Some(map),
             Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) => None,
         }
     }
@@ -72,7 +74,7 @@ impl Node {
             Value::Number(_) => "a number",
             Value::Text(_) => "text",
             Value::List(_) | Value::Inline(..) => "a list",
-            Value::Map(_) => "a map",
+            Value::Map(_) | Value::InlineMap(..) => "a map",
         }
     }
 }

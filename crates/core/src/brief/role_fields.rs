@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use super::fields::{dropped, item_text, text_in};
+use super::fields::{dropped, item_text, text_in, unreadable};
 use super::list_fields::{texts, texts_of};
 use super::node::{Map, Node, Value};
 use super::problem::{At, Problem, Problems};
@@ -26,7 +26,7 @@ pub(super) fn roles(map: &Map, problems: &mut Problems<'_>) -> RolesField {
         Value::List(_) | Value::Inline(..) => {
             Some(texts(map, "roles", problems).into_iter().map(|(id, _)| id).collect())
         }
-        Value::Map(roles) => {
+        Value::Map(roles) | Value::InlineMap(roles, _) => {
             adapters = adapters_of(roles, "roles", problems);
             Some(roles.keys().cloned().collect())
         }
@@ -56,8 +56,11 @@ pub(super) fn role_adapters(
         Some(entries) => adapters.extend(adapters_of(entries, "role_adapters", problems)),
         None if node.is_blank() => {}
         None => {
-            let warning = dropped("role_adapters", node, "a map from role to adapter", problems);
-            problems.push(warning, Some(node.at));
+            let unread = unreadable("role_adapters", node, "a map from role to adapter", problems);
+            problems.push(
+                unread.fix("write `ROLE: {adapter: NAME}` on a line for each role, indented".to_owned()),
+                Some(node.at),
+            );
         }
     }
     adapters
@@ -98,9 +101,9 @@ fn adapters_of(entries: &Map, parent: &str, problems: &mut Problems<'_>) -> Inde
                 adapters.insert(role.clone(), adapter(entry, &path, problems));
             }
             None => {
-                let fix = format!("write `adapter: {}` on a line below, indented", item_text(&field.node, problems));
-                let warning = dropped(&path, &field.node, "a map that holds `adapter`", problems).fix(fix);
-                problems.push(warning, Some(field.node.at));
+                let fix = format!("write `{role}: {{adapter: {}}}`", item_text(&field.node, problems));
+                let unread = unreadable(&path, &field.node, "a map that holds `adapter`", problems).fix(fix);
+                problems.push(unread, Some(field.node.at));
             }
         }
     }
@@ -125,7 +128,7 @@ fn option(node: &Node, problems: &Problems<'_>) -> Option<OptionValue> {
     match &node.value {
         Value::Bool(yes) => Some(OptionValue::Bool(*yes)),
         Value::Number(number) => Some(OptionValue::Integer(*number)),
-        Value::Text(text) => Some(OptionValue::Text(text.clone())),
+        Value::Text(text) | Value::InlineMap(_, text) => Some(OptionValue::Text(text.clone())),
         Value::List(items) | Value::Inline(items, _) => {
             Some(OptionValue::List(items.iter().map(|item| item_text(item, problems)).collect()))
         }

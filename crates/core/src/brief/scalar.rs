@@ -1,9 +1,9 @@
-//! Single values of the front matter, and inline lists of them.
+//! Single values of the front matter, and inline lists and maps of them.
 //!
 //! In: a piece of a line. Out: a node. Numbers, quotes and comments follow the peer's rules, not YAML's:
-//! there are no escapes, and a comment may begin within quotes.
+//! there are no escapes, and a comment may begin within quotes. Inline maps are ours; to the peer they are text.
 
-use super::node::{Node, Value};
+use super::node::{Field, Map, Node, Value};
 use super::problem::{At, Problem, Problems};
 use super::whitespace::{is_space, trim};
 
@@ -35,21 +35,95 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Reads one value: `true`, `false`, a number, quoted text without escapes, an inline list, or text.
+/// How deep inline maps may lie in each other: a map of roles, each with a map.
+const DEPTH_MAX: usize = 2;
+
+/// Reads one value: `true`, `false`, a number, quoted text without escapes, an inline list or map, or text.
 pub(super) fn scalar(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Node {
+    value(field, piece, DEPTH_MAX, problems)
+}
+
+fn value(field: &str, piece: Piece<'_>, depth: usize, problems: &mut Problems<'_>) -> Node {
     let text = piece.text;
-    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    let value = match inner {
-        Some(inner) => {
-            let inner = Piece { text: inner, start: piece.start + 1 };
-            Value::Inline(inline_items(field, inner, problems), text.to_owned())
-        }
-        None => single(field, piece, problems),
+    let within = |open, close| {
+        let inner = text.strip_prefix(open)?.strip_suffix(close)?;
+        Some(Piece { text: inner, start: piece.start + 1 })
+    };
+    let value = if let Some(inner) = within('[', ']') {
+        Value::Inline(inline_items(field, inner, problems), text.to_owned())
+    } else if let Some(map) = within('{', '}').and_then(|inner| inline_map(field, inner, depth, problems)) {
+        Value::InlineMap(map, text.to_owned())
+    } else {
+        single(field, piece, problems)
     };
     Node { at: piece.at(), value }
 }
 
-/// Reads one value that is no list.
+/// The keys between the braces of an inline map; `None` if that is something else. Commas within quotes and brackets do
+/// not divide. Of a key that is given twice the last one counts, with a warning.
+fn inline_map(field: &str, inner: Piece<'_>, depth: usize, problems: &mut Problems<'_>) -> Option<Map> {
+    let depth = depth.checked_sub(1)?;
+    let mut entries = Vec::new();
+    for piece in divided(inner) {
+        let (key, rest) = piece.text.split_once(':')?;
+        let value = Piece { text: rest, start: piece.start + key.len() + 1 }.trimmed();
+        let key = Piece { text: key, start: piece.start }.trimmed();
+        let name = unquoted(key.text).unwrap_or(key.text);
+        if !is_key(name) {
+            return None;
+        }
+        entries.push((key, name, value));
+    }
+    let mut map = Map::new();
+    for (key, name, piece) in entries {
+        let path = format!("{field}.{name}");
+        let node = value(&path, piece, depth, problems);
+        if map.insert(name.to_owned(), Field { key_at: key.at(), node }).is_some() {
+            let again = Problem::warning(path, "this key is given more than once; the last one counts")
+                .fix("keep one of them".to_owned());
+            problems.push(again, Some(key.at()));
+        }
+    }
+    Some(map)
+}
+
+/// Whether a text can be a key: letters, digits and `_`, not beginning with a digit.
+pub(super) fn is_key(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The pieces between those commas that stand in no quotes, brackets or braces, trimmed; a blank one behind the last
+/// comma is none.
+fn divided(inner: Piece<'_>) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut start, mut open, mut quote, mut begins) = (0, 0_usize, None, true);
+    let mut take = |from: usize, to: usize| {
+        pieces.push(Piece { text: &inner.text[from..to], start: inner.start + from }.trimmed());
+    };
+    for (at, c) in inner.text.char_indices() {
+        match (quote, c) {
+            (None, ',') if open == 0 => {
+                take(start, at);
+                start = at + 1;
+            }
+            // A quote in the middle of a word is an apostrophe.
+            (None, '"' | '\'') if begins => quote = Some(c),
+            (Some(quoted), c) if c == quoted => quote = None,
+            (None, '[' | '{') => open += 1,
+            (None, ']' | '}') => open = open.saturating_sub(1),
+            (None | Some(_), _) => {}
+        }
+        begins = matches!(c, ',' | ':' | '[' | '{') || (begins && is_space(c));
+    }
+    take(start, inner.text.len());
+    if pieces.last().is_some_and(|last| last.text.is_empty()) {
+        pieces.pop();
+    }
+    pieces
+}
+
+/// Reads one value that is no list and no map.
 fn single(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Value {
     let text = piece.text;
     if let Some(inner) = unquoted(text) {

@@ -207,14 +207,6 @@ fn what_the_peer_drops_silently_is_dropped_with_a_warning() {
         &["W 3:20 authorized_costs", "W 3:23 authorized_costs", "W 3:29 authorized_costs"],
     );
     check("authorized_costs:\n  -\n  - ' '", &["W 4:4 authorized_costs", "W 5:5 authorized_costs"]);
-    check(
-        "budgets:\n  max_tokens: -1\n  max_wall_clock_minutes: 1.5\n  max_retries_per_subtask: many",
-        &[
-            "W 4:15 budgets.max_tokens",
-            "W 5:27 budgets.max_wall_clock_minutes",
-            "W 6:28 budgets.max_retries_per_subtask",
-        ],
-    );
     check("workdir: 7", &["W 3:10 workdir"]);
     check("mcp_servers:\n  - git\n  - =x\n  - y=", &["W 4:5 mcp_servers", "W 5:5 mcp_servers", "W 6:5 mcp_servers"]);
     check("learned_profile: ../x", &["W 3:18 learned_profile"]);
@@ -269,16 +261,12 @@ fn a_value_that_is_dropped_counts_as_not_given() {
         costs,
         vec!["git_push".into(), "shell_exec".into()],
     );
-    check_value("budgets:\n  max_tokens: -1", |brief| brief.budgets.limits().tokens, BUDGET_MAX_TOKENS);
     for (written, nano_dollars) in [("2.50", 2_500_000_000), ("'3'", 3_000_000_000), ("4", 4_000_000_000)] {
         check_value(
             &format!("budgets:\n  max_dollars: {written}"),
             |brief| brief.budgets.max_dollars,
             Some(nano_dollars),
         );
-    }
-    for written in ["-1", "$5", "1e3", "[1]", "true"] {
-        check(&format!("budgets:\n  max_dollars: {written}"), &["W 4:16 budgets.max_dollars"]);
     }
     check_value("budgets:\n  max_turns: 12", |brief| brief.budgets.max_turns, Some(12));
     check_value(
@@ -487,7 +475,11 @@ fn who_plays_a_role_must_exist_and_be_allowed_to() {
     check(&format!("authorized_costs: [shell_exec]\n{roles}adapter: cli-bridge"), &["W 7:14 role_adapters"]);
     check("roles: [planner, executor]\nrole_adapters:\n  critic:\n    adapter: mock", &["E 5:3 role_adapters.critic"]);
     check("role_adapters:\n  executor:\n    adapter: mock", &["E 4:3 role_adapters.executor"]);
-    check("roles: [planner, executor]\nrole_adapters:\n  executor: mock", &["W 5:13 role_adapters.executor"]);
+    check("roles: [planner, executor]\nrole_adapters:\n  executor: mock", &["E 5:13 role_adapters.executor"]);
+    check("roles: [planner, executor]\nrole_adapters: mock", &["E 4:16 role_adapters"]);
+    check("roles: [planner, executor]\nrole_adapters: {executor: mock}", &["E 4:27 role_adapters.executor"]);
+    check("roles: [planner, executor]\nrole_adapter:\n  executor:\n    adapter: mock", &["E 4:1 role_adapter"]);
+    check("roles:\n  planner: mock\n  executor:\n    adapter: mock", &["E 4:12 roles.planner"]);
     check("adapter: cli-bridge", &["E 3:10 adapter"]);
     check("adapter: cli-bridge\nauthorized_costs: [shell_exec]", &[]);
 }
@@ -525,6 +517,90 @@ fn a_third_level_is_read_one_level_further_up() {
             "E 7:5 role_adapters.env.adapter",
         ],
     );
+}
+
+#[test]
+fn a_limit_that_cannot_be_read_is_an_error_wherever_it_stands() {
+    check(
+        "budgets:\n  max_tokens: -1\n  max_wall_clock_minutes: 1.5\n  max_retries_per_subtask: many\n  max_turns:",
+        &[
+            "E 4:15 budgets.max_tokens",
+            "E 5:27 budgets.max_wall_clock_minutes",
+            "E 6:28 budgets.max_retries_per_subtask",
+            "E 7:3 budgets.max_turns",
+        ],
+    );
+    for written in ["-1", "$5", "1e3", "[1]", "true"] {
+        check(&format!("budgets:\n  max_dollars: {written}"), &["E 4:16 budgets.max_dollars"]);
+    }
+    for written in ["many", "1.5", "-1", "[1]", "{a: 1}"] {
+        check(&format!("max_steps: {written}"), &["E 3:12 max_steps"]);
+    }
+    check("max_steps:", &["E 3:1 max_steps"]);
+    for written in ["max_turns 1", "[max_turns: 1]", "5", "{max_turns 1}", "{max_turns: 1", "{max turns: 1}"] {
+        check(&format!("budgets: {written}"), &["E 3:10 budgets"]);
+    }
+    check("budgets: {max_turns: soon, max_dollars: -1}", &["E 3:22 budgets.max_turns", "E 3:41 budgets.max_dollars"]);
+    check("budgets: {max_turns: 0}", &["E 3:22 budgets.max_turns"]);
+    let roles = "roles: [planner, executor]\nrole_budgets:";
+    check(&format!("{roles} 5"), &["E 4:15 role_budgets"]);
+    check(&format!("{roles}\n  executor: 5"), &["E 5:13 role_budgets.executor"]);
+    check(&format!("{roles}\n  executor: {{max_turn: 5}}"), &["E 5:14 role_budgets.executor.max_turn"]);
+    check(&format!("{roles} {{executor: {{max_turns: x}}}}"), &["E 4:38 role_budgets.executor.max_turns"]);
+    check(
+        &format!("{roles}\n  executor:\n    max_retries_per_subtask: 1"),
+        &["E 6:5 role_budgets.executor.max_retries_per_subtask"],
+    );
+}
+
+#[test]
+fn a_limit_that_is_misspelt_is_refused_with_the_right_name() {
+    for (fields, field, fix) in [
+        ("budgets:\n  max_turn: 5", "budgets.max_turn", "did you mean `max_turns`?"),
+        (
+            "budgets: {max_wallclock_minutes: 5}",
+            "budgets.max_wallclock_minutes",
+            "did you mean `max_wall_clock_minutes`?",
+        ),
+        ("budget: {max_turns: 5}", "budget", "did you mean `budgets`?"),
+        ("max_step: 5", "max_step", "did you mean `max_steps`?"),
+        ("max_turns: 5", "max_turns", "write `budgets: {max_turns: 5}`"),
+        ("max_dollar: 5", "max_dollar", "did you mean `max_dollars`?"),
+        ("role_budget: {executor: {max_turns: 5}}", "role_budget", "did you mean `role_budgets`?"),
+    ] {
+        let reading = with_fields(fields);
+        assert_eq!(reading.problems.len(), 1, "{fields}: {:?}", reading.problems);
+        let problem = &reading.problems[0];
+        assert_eq!((problem.severity, problem.field.as_str()), (Severity::Error, field), "{fields}");
+        assert!(problem.fix.as_deref().is_some_and(|found| found.starts_with(fix)), "{fields}: {:?}", problem.fix);
+    }
+}
+
+#[test]
+fn an_inline_map_is_a_map_where_one_is_meant_and_text_elsewhere() {
+    let turns = |brief: &Brief| brief.budgets.max_turns;
+    for written in
+        ["{max_turns: 1}", "{ max_turns : 1 , }", "{\"max_turns\": \"1\"}  # a note", "{max_tokens: 5,max_turns:1}"]
+    {
+        check(&format!("budgets: {written}"), &[]);
+        check_value(&format!("budgets: {written}"), turns, Some(1));
+    }
+    check("budgets: {}", &[]);
+    check("budgets: {max_turns: 1, max_turns: 2}", &["W 3:25 budgets.max_turns"]);
+    check_value("budgets: {max_turns: 1, max_turns: 2}", turns, Some(2));
+    check_value("budgets: {max_dollars: 2.50}", |brief| brief.budgets.max_dollars, Some(2_500_000_000));
+    let crew = "roles: {planner: {adapter: grok, args: [x, 'y, z']}, executor: {adapter: mock}}";
+    check(crew, &[]);
+    check_value(
+        crew,
+        |brief| brief.role_adapters[&RoleName::from(Role::Planner)].options.clone(),
+        [("args".to_owned(), OptionValue::List(vec!["x".to_owned(), "y, z".to_owned()]))].into(),
+    );
+    check_value("scope: {files: [a], folders: [src]}", |brief| brief.scope.covers_path("src/x"), true);
+    check_value("model: '{a: 1}'", |brief| brief.model.clone(), Some("{a: 1}".to_owned()));
+    check_value("model: {a: 1}", |brief| brief.model.clone(), Some("{a: 1}".to_owned()));
+    // Deeper than any field goes.
+    check("budgets: {a: {b: {c: 1}}}", &["E 3:11 budgets.a"]);
 }
 
 #[test]
@@ -726,6 +802,8 @@ fn line() -> impl Strategy<Value = String> {
         "      deep: er",
         "- *",
         "budgets:",
+        "budgets: {max_turns: 1, a: {b: [c, 'd}",
+        "budgets: {max_turns: {x: {y: 1}}}",
         "  max_tokens: 0",
         "  max_tokens: \"5\"",
         "role_adapters:",
