@@ -19,6 +19,7 @@ use adjutant_core::learn::applying::{self, Taken};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::price;
 use adjutant_core::role::{Role, RoleName};
+use adjutant_core::session::transcript::RESULT_BYTES_MAX_DEFAULT;
 use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_host::http::Proxies;
@@ -143,6 +144,8 @@ pub struct Settings {
     pub after_untrusted: Sourced<AfterUntrusted>,
     pub untrusted_tools: Option<Sourced<Vec<String>>>,
     pub plain_results: Sourced<bool>,
+    /// How many bytes of a tool's result are sent to an agent.
+    pub result_bytes_max: Sourced<u64>,
     pub hooks: Vec<config::Setting<GuardHook>>,
     pub programs: Vec<config::Setting<ProgramEntry>>,
     /// Rules about single commands that allow what isn't known: the home's, then the project's.
@@ -418,6 +421,11 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
         untrusted_tools: first([configured(config.untrusted_tools.as_ref())]),
         plain_results: first([configured(config.plain_results.as_ref()), Some((false, "the default".to_owned()))])
             .expect("the last candidate is there"),
+        result_bytes_max: first([
+            configured(config.result_bytes_max.as_ref()),
+            Some((RESULT_BYTES_MAX_DEFAULT, "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
         hooks: config.hooks.clone(),
         programs: config.programs.clone(),
         shell_allow: config.shell_allow.clone(),
@@ -512,6 +520,7 @@ impl Settings {
             after_untrusted: Some(self.after_untrusted.value).filter(|after| *after != AfterUntrusted::default()),
             untrusted_tools: self.untrusted_tools.as_ref().map(|tools| tools.value.clone()).unwrap_or_default(),
             plain_results: self.plain_results.value,
+            result_bytes_max: Some(self.result_bytes_max.value),
             hooks: self.hooks.iter().map(|hook| hook.value.clone()).collect(),
             programs: self.programs.iter().map(|program| program.value.clone()).collect(),
             shell_allow: self.shell_allow.iter().map(|rule| rule.value.clone()).collect(),

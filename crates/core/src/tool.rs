@@ -128,6 +128,20 @@ pub struct FileSeen {
     /// How many of its bytes were shown as others, because they are no text or a secret; at least so many.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replaced: u64,
+    /// The lines that were shown, where those were not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<SeenPart>,
+}
+
+/// Lines of a file that were shown. Where the last comes before the first, none was shown as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenPart {
+    /// The first, from 1.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// How many lines the file has.
+    pub lines: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

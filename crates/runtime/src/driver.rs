@@ -72,6 +72,8 @@ pub struct Driver<'j, P> {
     known_files: KnownFiles,
     /// The run's id, once its beginning is on record.
     run_id: Option<String>,
+    /// How many bytes of a result are sent, as the run began; all if absent.
+    result_bytes_max: Option<u64>,
     /// How many turns were taken in the run.
     turns: usize,
     standing: Standing,
@@ -145,6 +147,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             parked: BTreeSet::new(),
             known_files: KnownFiles::default(),
             run_id: None,
+            result_bytes_max: None,
             turns: 0,
             // Somebody else may have been at work since its last driver.
             standing: if events.is_empty() { Standing::AtWork } else { Standing::Still },
@@ -383,6 +386,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
         if let Body::RunStart(start) = &event.body {
             self.run_id = Some(start.run_id.to_string());
+            self.result_bytes_max = start.options.result_bytes_max;
         }
         self.turns += usize::from(matches!(event.body, Body::AgentReply { .. }));
         self.known_files.apply(&event);
@@ -393,6 +397,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     Results::Fenced => Transcript::fenced(),
                     Results::Plain => Transcript::default(),
                 };
+                let transcript = transcript.with_results_up_to(self.result_bytes_max);
                 self.transcripts.entry(event.part.clone()).or_insert(transcript).apply(event);
             }
         }

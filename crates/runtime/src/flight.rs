@@ -264,7 +264,7 @@ pub(crate) fn result(
         code: output.code,
         exit_code: output.meta.exit_code,
         settled: false,
-        seen: output.meta.seen.map(|seen| *seen),
+        seen: output.meta.seen,
     })
 }
 

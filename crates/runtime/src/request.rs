@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use adjutant_core::procedure::Key;
 use adjutant_core::session::fence::fenced;
-use adjutant_core::session::transcript::{Said, Speaker, Transcript, folded};
+use adjutant_core::session::transcript::{Said, Speaker, Transcript, folded, shortened};
 use adjutant_core::tool::{ToolCall, ToolSpecs};
 use adjutant_ports::{Agent, OutgoingMessage, OutgoingRole, TurnRequest};
 
@@ -35,7 +35,9 @@ pub(crate) fn build(
     let mut system = String::new();
     let mut messages = Vec::new();
     for said in transcript.into_iter().flat_map(Transcript::sent) {
-        match outgoing(said, transcript.is_some_and(Transcript::is_fenced), agent, kept) {
+        let (is_fenced, bytes_max) =
+            (transcript.is_some_and(Transcript::is_fenced), transcript.and_then(Transcript::result_bytes_max));
+        match outgoing(said, (is_fenced, bytes_max), agent, kept) {
             Some(message) => messages.push(message),
             None => {
                 if !system.is_empty() {
@@ -63,7 +65,7 @@ pub(crate) fn build(
 /// One message as it is sent; `None` if it is the system's.
 fn outgoing(
     said: &Said,
-    is_fenced: bool,
+    (is_fenced, bytes_max): (bool, Option<u64>),
     agent: &dyn Agent,
     kept: &dyn Fn(&str) -> Option<Vec<u8>>,
 ) -> Option<OutgoingMessage> {
@@ -85,7 +87,11 @@ fn outgoing(
         }
         _ => said.text.clone(),
     };
-    let text = if said.is_folded { folded(&text) } else { text };
+    let text = match (&said.speaker, bytes_max) {
+        _ if said.is_folded => folded(&text),
+        (Speaker::Tool { name, .. }, Some(bytes_max)) => shortened(name, &text, bytes_max).unwrap_or(text),
+        (Speaker::Tool { .. } | Speaker::System | Speaker::User | Speaker::Agent(_), _) => text,
+    };
     let text = match &said.speaker {
         Speaker::Tool { source: Some(source), .. } if is_fenced && !text.is_empty() => fenced(source, &text),
         _ => text,

@@ -53,6 +53,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         role: None,
         task: Task::Brief,
         tools,
+        result_bytes_max: options.result_bytes_max,
         agents: (0..).zip(&options.agents()).take(1 + options.fallback.len()).map(limits).collect(),
         answer_within_ms: options.answer_within_ms,
         patience_ms: options.patience_ms.unwrap_or(if options.unattended {

@@ -14,6 +14,12 @@ use serde_json::Value;
 pub(crate) struct ReadFile {
     /// Path of the file, relative to the working directory.
     pub(crate) path: String,
+    /// The first line to return, from 1.
+    #[serde(default)]
+    pub(crate) offset: Option<Positive>,
+    /// How many lines to return; all if absent.
+    #[serde(default)]
+    pub(crate) limit: Option<Positive>,
     /// The most bytes to return; 1000000 if absent.
     #[serde(default)]
     pub(crate) max_bytes: Option<Size>,

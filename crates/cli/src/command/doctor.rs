@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use adjutant_core::brief::Brief;
 use adjutant_core::price;
+use adjutant_core::session::transcript::RESULT_BYTES_MAX_DEFAULT;
 use adjutant_core::view::visible_text;
 use adjutant_host::sandbox::Mode;
 use adjutant_host::text_file;
@@ -180,6 +181,10 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
     }
     if settings.plain_results.value {
         rows.push(setting("plain_results", "true", &settings.plain_results.from));
+    }
+    let bytes = &settings.result_bytes_max;
+    if bytes.value != RESULT_BYTES_MAX_DEFAULT {
+        rows.push(setting("result_bytes_max", &bytes.value.to_string(), &bytes.from));
     }
     for (number, hook) in (1..).zip(&settings.hooks) {
         rows.push(setting(&format!("hooks.{number}"), &hook.value.command.join(" "), &hook.from.to_string()));

@@ -141,6 +141,51 @@ fn old_results_are_folded_in_what_is_sent_and_kept_in_the_journal() {
 }
 
 #[test]
+fn of_a_long_result_its_ends_are_sent_and_all_of_it_is_on_record() {
+    let call = |tool: &str, args: Value| json!({"text": "On with it.", "calls": [{"tool": tool, "args": args}]});
+    let turns = json!([
+        SUMMARY,
+        call("read_file", json!({"path": "long"})),
+        call("write_file", json!({"path": "long", "content": "short"})),
+        call("read_file", json!({"path": "long", "offset": 250, "limit": 2})),
+        {"repeat": 2, "text": REPORT},
+    ]);
+    let home = playing("authorized_costs: [filesystem_write]", &turns);
+    let lines: String = (1..=500).map(|line| format!("This is line {line}.\n")).collect();
+    home.write("work/long", &lines);
+    home.write("home/config.toml", "result_bytes_max = 2000\n");
+    let recording = home.path("sent.ndjson").display().to_string();
+    home.run(&[ARGS, &["--record", &recording]].concat()).expect_code(0);
+    let sent = home.read("sent.ndjson");
+    for (line, is_sent) in [(1, true), (40, true), (100, false), (250, true), (251, true), (252, false), (499, true)] {
+        assert_eq!(sent.contains(&format!("This is line {line}.")), is_sent, "line {line}");
+    }
+    let note = "bytes are left out, from line ";
+    assert!(sent.contains(note) && sent.contains("[lines 250-251 of 500; go on with offset 252]"), "{sent}");
+    let journal = home.journal(RUN);
+    let results: Vec<&Value> = journal.iter().filter(|event| event["type"] == "tool_result").collect();
+    assert_eq!(results[0]["content"], lines);
+    assert_eq!(results[1]["code"], "NOT_SEEN");
+    assert_eq!(results[2]["seen"]["part"], json!({"first": 250, "last": 251, "lines": 500}));
+    assert_eq!(home.read("work/long"), lines);
+    home.run(&["replay", RUN]).expect_code(0);
+}
+
+#[test]
+fn how_much_of_a_result_is_sent_is_what_it_was_when_the_run_began() {
+    let read = json!({"text": "On with it.", "calls": [{"tool": "read_file", "args": {"path": "long"}}]});
+    let cut = json!({"when": {"contains": "bytes are left out"}, "text": REPORT, "repeat": 2});
+    let home = playing("budgets: {max_turns: 2}", &json!([SUMMARY, read, cut]));
+    home.write("work/long", "a line of a long file\n".repeat(4000));
+    home.run(ARGS).expect_code(5);
+    let journal = home.journal(RUN);
+    let start = journal.iter().find(|event| event["type"] == "run_start").expect("a beginning");
+    assert_eq!(start["options"]["result_bytes_max"], 51_200);
+    home.write("home/config.toml", "result_bytes_max = 1000000\n");
+    home.run(&["resume", RUN, "--extend", "9"]).expect_code(0);
+}
+
+#[test]
 fn a_limit_that_cannot_be_read_ends_with_2_before_anything_is_asked() {
     let cases: [(&str, &str, &[&str], &str); 9] = [
         ("budgets: {max_turn: 1}", "", &[], "did you mean `max_turns`?"),

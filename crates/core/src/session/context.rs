@@ -10,6 +10,7 @@ use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
+use super::transcript::SHORTENED_NOTE_BYTES;
 use crate::tool::ToolCall;
 use crate::trace::{Body, MessageRole, Usage};
 
@@ -37,6 +38,8 @@ pub(super) struct Context {
     sent: u64,
     /// What the tools weigh, which are in every request.
     tools: u64,
+    /// How many bytes of a result are sent; all if absent.
+    result_bytes_max: Option<u64>,
     /// The first message that is still sent, besides the standing orders.
     first: usize,
     /// The weight of the last request, and what the provider counted for a request of some weight.
@@ -71,8 +74,8 @@ pub(super) enum Relief {
 }
 
 impl Context {
-    pub(super) fn new(tools: u64) -> Self {
-        Self { tools, ..Self::default() }
+    pub(super) fn new(tools: u64, result_bytes_max: Option<u64>) -> Self {
+        Self { tools, result_bytes_max, ..Self::default() }
     }
 
     /// Takes note of an event of the session's part.
@@ -90,9 +93,9 @@ impl Context {
                 let data = provider_data.as_ref().map_or(0, |data| written(&data.parts));
                 self.push(Kind::Agent, text.len() as u64 + data + calls.iter().map(bytes).sum::<u64>());
             }
-            Body::ToolResult { bytes, .. } => self.push(Kind::Result, *bytes),
-            Body::ToolCancelled { partial_output, .. } => self.push(Kind::Result, partial_output.len() as u64),
-            Body::ToolRejected { content, .. } => self.push(Kind::Result, content.len() as u64),
+            Body::ToolResult { bytes, .. } => self.push_result(*bytes),
+            Body::ToolCancelled { partial_output, .. } => self.push_result(partial_output.len() as u64),
+            Body::ToolRejected { content, .. } => self.push_result(content.len() as u64),
             Body::ContextFolded { messages, .. } => {
                 for message in messages {
                     if let Some(weight) = self.weights.get_mut(*message as usize) {
@@ -185,6 +188,12 @@ impl Context {
         best.map(|(first, after)| Relief::Cut { first: u32::try_from(first).unwrap_or(u32::MAX), before, after })
     }
 
+    /// Of a result that is too long no more is sent than its two ends.
+    fn push_result(&mut self, bytes: u64) {
+        let most = self.result_bytes_max.filter(|most| bytes > *most);
+        self.push(Kind::Result, most.map_or(bytes, |most| most + SHORTENED_NOTE_BYTES));
+    }
+
     fn push(&mut self, kind: Kind, bytes: u64) {
         let tokens = bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS;
         self.weights.push(Weight { tokens, kind });
@@ -251,4 +260,35 @@ impl fmt::Write for Counted {
 /// About how many tokens `bytes` of text have.
 pub(super) const fn guess(bytes: u64) -> u64 {
     bytes / BYTES_PER_TOKEN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::procedure::{Slot, What};
+
+    #[test]
+    fn a_result_weighs_what_is_sent_of_it() {
+        let weight = |bytes: u64, most: Option<u64>| {
+            let mut context = Context::new(0, most);
+            context.apply(&Body::ToolResult {
+                slot: Slot::first(What::Call, 1),
+                call_id: String::new(),
+                success: true,
+                duration_ms: 0,
+                bytes,
+                content: None,
+                artifact: None,
+                code: None,
+                exit_code: None,
+                settled: false,
+                seen: None,
+            });
+            context.tokens(false)
+        };
+        let tokens = |bytes: u64| bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS;
+        assert_eq!(weight(1_000_000, None), tokens(1_000_000));
+        assert_eq!(weight(1000, Some(1000)), tokens(1000));
+        assert_eq!(weight(1_000_000, Some(1000)), tokens(1000 + SHORTENED_NOTE_BYTES));
+    }
 }

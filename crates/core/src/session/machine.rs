@@ -83,7 +83,7 @@ impl Session {
     pub fn new(setup: Arc<Setup>, part: Part) -> Self {
         let tools =
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
-        let context = Context::new(context::guess(tools as u64));
+        let context = Context::new(context::guess(tools as u64), setup.result_bytes_max);
         let approved_for_run = setup.approved.clone();
         let state = State {
             mode: setup.mode,

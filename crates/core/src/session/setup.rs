@@ -112,6 +112,8 @@ pub struct Setup {
     pub task: Task,
     /// The tools there are.
     pub tools: ToolSpecs,
+    /// How many bytes of a tool's result are sent to an agent; all if absent.
+    pub result_bytes_max: Option<u64>,
     /// Who can be asked for turns, in this order; never empty.
     pub agents: Vec<AgentLimits>,
     /// How long a question waits for its answer, in milliseconds; for ever if absent.

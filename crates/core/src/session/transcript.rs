@@ -22,6 +22,7 @@ pub struct Transcript {
     /// How many of the messages the hasher has seen: whoever asks for no hash pays for none.
     hashed: usize,
     is_fenced: bool,
+    result_bytes_max: Option<u64>,
 }
 
 /// One message.
@@ -79,6 +80,19 @@ impl Transcript {
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         self.is_fenced
+    }
+
+    /// The same transcript with results of which no more is sent than so many bytes ([`shortened`]); whole ones if
+    /// absent.
+    #[must_use]
+    pub fn with_results_up_to(self, bytes_max: Option<u64>) -> Self {
+        Self { result_bytes_max: bytes_max, ..self }
+    }
+
+    /// How many bytes of a result are sent; all if absent.
+    #[must_use]
+    pub fn result_bytes_max(&self) -> Option<u64> {
+        self.result_bytes_max
     }
 
     /// The messages.
@@ -224,6 +238,44 @@ pub fn folded(content: &str) -> String {
     )
 }
 
+/// The most bytes of a result that are sent if the operator says nothing: about 13,000 tokens, a tenth of the smallest
+/// window that a hosted model has today.
+pub const RESULT_BYTES_MAX_DEFAULT: u64 = 50 * 1024;
+
+/// The length of what [`shortened`] says, at most.
+pub(super) const SHORTENED_NOTE_BYTES: u64 = 400;
+
+/// What is sent of a result of `tool` that has more than `bytes_max` bytes: its beginning and its end, each at most half
+/// of that and of whole lines where that costs little, and between them how much is left out and how to get at it.
+/// `None` for a result that is not longer.
+#[must_use]
+pub fn shortened(tool: &str, content: &str, bytes_max: u64) -> Option<String> {
+    let half = usize::try_from(bytes_max / 2).unwrap_or(usize::MAX);
+    if content.len() as u64 <= bytes_max {
+        return None;
+    }
+    let head = &content[..content.floor_char_boundary(half)];
+    let head = head.rfind('\n').filter(|end| *end >= head.len() / 4 * 3).map_or(head, |end| &head[..=end]);
+    let (before, tail) = content.split_at(content.ceil_char_boundary(content.len() - half));
+    let begun = if before.ends_with('\n') { None } else { tail.find('\n') };
+    let tail = begun.filter(|end| *end <= tail.len() / 4).map_or(tail, |end| &tail[end + 1..]);
+    let how = match tool {
+        "read_file" => {
+            "Read the lines between with read_file: `offset` is the first line that you want, `limit` how many"
+        }
+        "shell_exec" => {
+            "To see what is between, run a command that says less, or send its output to a file and read that by lines"
+        }
+        "list_dir" => "To see what is between, list a folder further down, or use `glob`",
+        "http_fetch" => "To see what is between, ask for a part, if the server has parts",
+        _ => "To see what is between, call the tool again for less",
+    };
+    let (begun, line) = if head.ends_with('\n') { ("", head.matches('\n').count()) } else { ("\n", 0) };
+    let lines = if line > 0 { format!(", from line {} of this result on", line + 1) } else { String::new() };
+    let left_out = content.len() - head.len() - tail.len();
+    Some(format!("{head}{begun}(Here {left_out} of {} bytes are left out{lines}. {how}.)\n{tail}", content.len()))
+}
+
 /// Takes a message into a hash, each field with its length, so that no two transcripts read the same.
 fn hash_in(hasher: &mut blake3::Hasher, said: &Said, is_fenced: bool) {
     let mut field = |text: &str| {
@@ -255,4 +307,33 @@ fn hash_in(hasher: &mut blake3::Hasher, said: &Said, is_fenced: bool) {
     }
     field(if said.is_folded { "folded" } else { "" });
     field(&said.text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_result_its_ends_are_sent_with_what_is_left_out() {
+        let lines: String = (1..=100).map(|line| format!("line {line:3}\n")).collect();
+        let sent = shortened("read_file", &lines, 90).unwrap();
+        let expected = "line   1\nline   2\nline   3\nline   4\nline   5\n(Here 810 of 900 bytes are left out, from line 6 \
+                        of this result on. Read the lines between with read_file: `offset` is the first line that you \
+                        want, `limit` how many.)\nline  96\nline  97\nline  98\nline  99\nline 100\n";
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn what_is_sent_has_a_bound_and_no_character_is_cut() {
+        for content in ["x".repeat(1000), "é".repeat(500), "🦀\n".repeat(200), "\n".repeat(1000)] {
+            for bytes_max in [0, 1, 2, 3, 7, 100, 333, 999] {
+                for tool in ["read_file", "shell_exec", "list_dir", "http_fetch", "other"] {
+                    let sent = shortened(tool, &content, bytes_max).unwrap();
+                    assert!(sent.len() as u64 <= bytes_max + SHORTENED_NOTE_BYTES, "{bytes_max}: {sent}");
+                    assert!(sent.contains("bytes are left out"), "{sent}");
+                }
+            }
+            assert_eq!(shortened("read_file", &content, content.len() as u64), None);
+        }
+    }
 }

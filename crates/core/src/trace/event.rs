@@ -590,7 +590,7 @@ pub enum Body {
         settled: bool,
         /// The file that was read, as it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seen: Option<FileSeen>,
+        seen: Option<Box<FileSeen>>,
     },
     /// A call was cancelled (outcome).
     ToolCancelled {

@@ -107,6 +107,9 @@ pub struct RunOptions {
     /// Whether results are sent to agents as they are, without a fence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_results: bool,
+    /// How many bytes of a tool's result are sent to an agent; all if absent, as in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes_max: Option<u64>,
     /// The guard hooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<GuardHook>,

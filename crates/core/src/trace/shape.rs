@@ -125,7 +125,14 @@ const USAGE: &[Field] = &[
     number("output_tokens").or_absent(),
     number("reasoning_tokens").or_absent(),
 ];
-const SEEN: &[Field] = &[text("path"), text("hash"), number("replaced").or_absent()];
+const SEEN: &[Field] = &[
+    text("path"),
+    text("hash"),
+    number("replaced").or_absent(),
+    Field::needed("part", Shape::Object(SEEN_PART)).or_absent(),
+];
+
+const SEEN_PART: &[Field] = &[number("first"), number("last"), number("lines")];
 const RESOLVED: &[Field] = &[text("path"), text("place"), text("known_as").or_absent()];
 const CALL: &[Field] = &[
     text("call_id"),

@@ -48,6 +48,7 @@ pub fn setup() -> Setup {
         role: None,
         task: Task::Brief,
         tools: Vec::new().into(),
+        result_bytes_max: None,
         agents: Vec::new(),
         answer_within_ms: None,
         patience_ms: PATIENCE_ALONE_MS,

@@ -17,8 +17,8 @@ use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "patience", "after_untrusted", "untrusted_tools", "plain_results", "hooks", "programs", "shell_allow",
-    "shell_deny", "deny_read", "detectors", "adapters", "sandbox", "notify", "roles",
+    "max_turns", "patience", "after_untrusted", "untrusted_tools", "plain_results", "result_bytes_max", "hooks",
+    "programs", "shell_allow", "shell_deny", "deny_read", "detectors", "adapters", "sandbox", "notify", "roles",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -56,6 +56,9 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
             "after_untrusted" => config.after_untrusted = Some(key.after_untrusted()?),
             "untrusted_tools" => config.untrusted_tools = Some(key.texts("a list of tools")?),
             "plain_results" => config.plain_results = Some(key.switch()?),
+            "result_bytes_max" => {
+                config.result_bytes_max = Some(key.whole(u64::MAX, "a number of bytes from 1 on")?);
+            }
             "hooks" => config.hooks = hooks::read(&key)?,
             "programs" if file.whose == Whose::Projects => {
                 return Err(ConfigError::NotOfAProject {

@@ -80,6 +80,8 @@ pub struct Config {
     pub untrusted_tools: Option<Setting<Vec<String>>>,
     /// Whether results are sent to agents without a fence.
     pub plain_results: Option<Setting<bool>>,
+    /// How many bytes of a tool's result are sent to an agent, from 1.
+    pub result_bytes_max: Option<Setting<u64>>,
     /// Guard hooks: the home's, then the project's.
     pub hooks: Vec<Setting<GuardHook>>,
     /// What programs do, in addition to the builtin table: the home's only, with examples that hold.
@@ -178,6 +180,7 @@ impl Config {
             after_untrusted: self.after_untrusted.or(other.after_untrusted),
             untrusted_tools: self.untrusted_tools.or(other.untrusted_tools),
             plain_results: self.plain_results.or(other.plain_results),
+            result_bytes_max: self.result_bytes_max.or(other.result_bytes_max),
             hooks,
             shell_allow,
             shell_deny,

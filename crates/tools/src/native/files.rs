@@ -1,6 +1,8 @@
 //! `read_file` and `write_file`.
 
-use adjutant_core::tool::{ContentHasher, FileChange, FileSeen, ResolvedPath, ToolMeta, ToolOutput, content_hash};
+use adjutant_core::tool::{
+    ContentHasher, FileChange, FileSeen, ResolvedPath, SeenPart, ToolMeta, ToolOutput, content_hash,
+};
 use adjutant_host::workdir::{Contents, Kind, WorkPath};
 use adjutant_ports::Prepared;
 
@@ -15,44 +17,108 @@ const READ_BYTES_MAX: u64 = 16_000_000;
 const HASHED_BYTES_MAX: u64 = 256 << 20;
 
 impl Inner {
-    /// Reads a file's first bytes. A cut by our own limits is marked in the content, and so are bytes that are no text;
-    /// a cut that the agent asked for is exactly what it asked for, and only `meta.truncated` says so.
+    /// Reads a file, or lines of it. A cut by our own limits is marked in the content, and so are bytes that are no text;
+    /// a cut in bytes that the agent asked for is exactly what it asked for, and only `meta.truncated` says so. Where it
+    /// asked for lines, a last line says which these are, of how many, and how to go on.
     pub(super) fn read_file(&self, args: &ReadFile, resolved: &[ResolvedPath]) -> Result<ToolOutput, ToolOutput> {
         let path = self.judged_place(&args.path, resolved).map_err(|error| error.result())?;
         let asked = args.max_bytes.map(|size| size.0);
         let bytes_max = asked.unwrap_or(READ_BYTES_DEFAULT).min(READ_BYTES_MAX);
+        if args.offset.is_some() || args.limit.is_some() {
+            let first = args.offset.map_or(1, |offset| offset.0);
+            let last = args.limit.map_or(u64::MAX, |limit| first.saturating_add(limit.0 - 1));
+            return self.read_lines(&path, Lines::new(first, last, bytes_max));
+        }
         let contents = self.workdir.read(&path, bytes_max).map_err(|error| refused(&error))?;
         let read = contents.bytes.len() as u64;
         let truncated = read < contents.total;
+        let whole = self.whole(&path, &contents);
+        let shown = contents.bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let mut content = String::from_utf8_lossy(&contents.bytes).into_owned();
         if truncated && asked.is_none_or(|asked| asked > READ_BYTES_MAX) {
-            content.push_str(&format!("\n[truncated: {read} of {} bytes]", contents.total));
+            let lines = match &whole {
+                Some((_, lines)) if shown > 0 => format!("; go on with offset {} of {lines} lines", shown + 1),
+                Some(_) | None => String::new(),
+            };
+            content.push_str(&format!("\n[truncated: {read} of {} bytes{lines}]", contents.total));
         }
         let replaced = replaced(&contents.bytes, truncated);
-        if replaced > 0 {
-            let bytes = if replaced == 1 { "byte of the file is" } else { "bytes of the file are" };
-            content.push_str(&format!(
-                "\n[{replaced} {bytes} not UTF-8, shown as \u{fffd}: change the file with apply_patch, which keeps what \
-                 it doesn't touch; write_file won't replace it as a whole]"
-            ));
-        }
-        let seen = self.whole_hash(&path, &contents).map(|hash| FileSeen { path: path.to_string(), hash, replaced });
+        content.push_str(&replaced_note(replaced));
+        let seen = whole.map(|(hash, lines)| FileSeen {
+            path: path.to_string(),
+            hash,
+            replaced,
+            part: truncated.then_some(SeenPart { first: 1, last: shown, lines }),
+        });
         let seen = seen.map(Box::new);
         let meta = ToolMeta { bytes: Some(read), truncated: Some(truncated), seen, ..ToolMeta::default() };
         Ok(ToolOutput { meta, ..ToolOutput::worked(content) })
     }
 
-    /// The hash of the whole file of which `contents` were read; none if it can't be read through or is very large.
-    fn whole_hash(&self, path: &WorkPath, contents: &Contents) -> Option<String> {
+    /// Reads lines of a file, all of which is looked at: it is told how many lines there are.
+    fn read_lines(&self, path: &WorkPath, mut lines: Lines) -> Result<ToolOutput, ToolOutput> {
+        let total = self.workdir.read(path, 0).map_err(|error| refused(&error))?.total;
+        if total > HASHED_BYTES_MAX {
+            return Err(ToolOutput::failed(
+                "TOO_LARGE",
+                format!(
+                    "`{path}` has {total} bytes, and lines are counted up to {HASHED_BYTES_MAX}: read it without \
+                     `offset` and `limit`, or take a part of it with a command"
+                ),
+            ));
+        }
+        let mut hasher = ContentHasher::default();
+        let mut take = |piece: &[u8]| {
+            hasher.update(piece);
+            lines.take(piece);
+        };
+        self.workdir.read_through(path, &mut take).map_err(|error| refused(&error))?;
+        let count = lines.count();
+        let Lines { first, shown, bytes, is_cut, .. } = lines;
+        let last = shown.min(count);
+        let replaced = replaced(&bytes, is_cut);
+        let mut content = String::from_utf8_lossy(&bytes).into_owned();
+        content.push_str(&replaced_note(replaced));
+        if !content.is_empty() && !content.ends_with('\n') {
+            content.push('\n');
+        }
+        let on = if last < count { format!("; go on with offset {}", last + 1) } else { String::new() };
+        content.push_str(&match (is_cut, last < first) {
+            (true, true) => format!("[truncated: {} bytes of line {first}, of {count} lines]", bytes.len()),
+            (true, false) => format!("[truncated: lines {first}-{last} of {count}{on}]"),
+            (false, true) => format!("[no such line: the file has {count} lines]"),
+            (false, false) => format!("[lines {first}-{last} of {count}{on}]"),
+        });
+        let is_whole = first == 1 && last == count && !is_cut;
+        let part = (!is_whole).then_some(SeenPart { first, last, lines: count });
+        let seen = FileSeen { path: path.to_string(), hash: hasher.finish(), replaced, part };
+        let meta = ToolMeta {
+            bytes: Some(bytes.len() as u64),
+            truncated: Some(is_cut),
+            seen: Some(Box::new(seen)),
+            ..ToolMeta::default()
+        };
+        Ok(ToolOutput { meta, ..ToolOutput::worked(content) })
+    }
+
+    /// The hash of the whole file of which `contents` were read, and how many lines it has; none if it can't be read
+    /// through or is very large.
+    fn whole(&self, path: &WorkPath, contents: &Contents) -> Option<(String, u64)> {
+        let mut lines = Lines::new(u64::MAX, u64::MAX, 0);
         if contents.bytes.len() as u64 == contents.total {
-            return Some(content_hash(&contents.bytes));
+            lines.take(&contents.bytes);
+            return Some((content_hash(&contents.bytes), lines.count()));
         }
         if contents.total > HASHED_BYTES_MAX {
             return None;
         }
         let mut hasher = ContentHasher::default();
-        self.workdir.read_through(path, &mut |piece| hasher.update(piece)).ok()?;
-        Some(hasher.finish())
+        let mut take = |piece: &[u8]| {
+            hasher.update(piece);
+            lines.take(piece);
+        };
+        self.workdir.read_through(path, &mut take).ok()?;
+        Some((hasher.finish(), lines.count()))
     }
 
     /// What a `write_file` would make of its file.
@@ -105,6 +171,93 @@ impl Inner {
     }
 }
 
+/// Takes lines out of a file that comes in pieces, and counts all of them.
+struct Lines {
+    first: u64,
+    last: u64,
+    bytes_max: usize,
+    /// The bytes of the lines that were asked for, whole lines unless one alone is too long.
+    bytes: Vec<u8>,
+    /// The last line of them that is there as a whole; before the first, none.
+    shown: u64,
+    /// Whether lines that were asked for, or a part of one, are not there.
+    is_cut: bool,
+    /// How many lines have ended.
+    ended: u64,
+    /// Whether something follows the end of the last.
+    is_open: bool,
+    /// Where the line that has not ended begins in `bytes`.
+    begun: usize,
+}
+
+impl Lines {
+    fn new(first: u64, last: u64, bytes_max: u64) -> Self {
+        Self {
+            first,
+            last,
+            bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
+            bytes: Vec::new(),
+            shown: first.saturating_sub(1),
+            is_cut: false,
+            ended: 0,
+            is_open: false,
+            begun: 0,
+        }
+    }
+
+    fn take(&mut self, piece: &[u8]) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let number = self.ended + 1;
+            if (self.first..=self.last).contains(&number) && !self.is_cut {
+                self.keep(part);
+            }
+            self.is_open = !part.ends_with(b"\n");
+            if !self.is_open {
+                self.ended += 1;
+                if number >= self.first && number <= self.last && !self.is_cut {
+                    self.shown = number;
+                    self.begun = self.bytes.len();
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        let room = self.bytes_max - self.bytes.len().min(self.bytes_max);
+        if part.len() <= room {
+            self.bytes.extend_from_slice(part);
+            return;
+        }
+        self.is_cut = true;
+        if self.begun > 0 {
+            self.bytes.truncate(self.begun);
+        } else {
+            self.bytes.extend_from_slice(&part[..room]);
+        }
+    }
+
+    /// How many lines there are. The last may lack its end; it is shown as a whole then, too.
+    fn count(&mut self) -> u64 {
+        let count = self.ended + u64::from(self.is_open);
+        if self.is_open && (self.first..=self.last).contains(&count) && !self.is_cut {
+            self.shown = count;
+        }
+        count
+    }
+}
+
+/// What is said behind the content of bytes that are no text.
+fn replaced_note(replaced: u64) -> String {
+    if replaced == 0 {
+        return String::new();
+    }
+    let bytes = if replaced == 1 { "byte of the file is" } else { "bytes of the file are" };
+    format!(
+        "\n[{replaced} {bytes} not UTF-8, shown as \u{fffd}: change the file with apply_patch, which keeps what it \
+         doesn't touch; write_file won't replace it as a whole]"
+    )
+}
+
 /// How many bytes are not UTF-8. A character that the end of what was read cuts in two is none of them.
 fn replaced(bytes: &[u8], is_cut: bool) -> u64 {
     let mut chunks = bytes.utf8_chunks().peekable();
@@ -130,6 +283,20 @@ fn check_known(prepared: &Prepared) -> Result<(), ToolOutput> {
                 format!(
                     "`{path}` is not what it was when you last read or wrote it: something else changed it. Nothing was \
                      written. Read it again, then write it."
+                ),
+            ));
+        }
+        if let Some(part) = seen.part {
+            let lines = match part {
+                SeenPart { first, last, lines } if first <= last => format!("lines {first} to {last} of {lines}"),
+                SeenPart { .. } => "its two ends".to_owned(),
+            };
+            return Err(ToolOutput::failed(
+                "NOT_SEEN",
+                format!(
+                    "you did not see all of `{path}`, only a part ({lines}). Writing it as a whole would lose the rest. \
+                     Nothing was written. Read the rest with `offset` and `limit`, change the file with apply_patch, or \
+                     delete it first if its content is not needed."
                 ),
             ));
         }

@@ -58,11 +58,58 @@ fn a_file_cut_by_our_limit_says_so_in_its_content() {
     let place = Place::with(&[("big", &"x".repeat(1_000_010)), ("bytes", "ab")]);
     let output = place.call("read_file", json!({"path": "big"}));
     assert!(output.content.ends_with("x\n[truncated: 1000000 of 1000010 bytes]"));
+    fs::write(place.path("lines"), "one more line\n".repeat(100_000)).unwrap();
+    let lines = place.call("read_file", json!({"path": "lines"})).content;
+    assert!(lines.ends_with("\n[truncated: 1000000 of 1400000 bytes; go on with offset 71429 of 100000 lines]"));
     assert_eq!((output.meta.bytes, output.meta.truncated), (Some(1_000_000), Some(true)));
     fs::write(place.path("bytes"), b"a\xffb").unwrap();
     let bytes = place.call("read_file", json!({"path": "bytes"})).content;
     assert!(bytes.starts_with("a\u{fffd}b\n[1 byte of the file is not UTF-8"), "{bytes}");
     assert_eq!(place.call("read_file", json!({"path": "bytes", "max_bytes": 0})).content, "");
+}
+
+#[test]
+fn lines_of_a_file_are_read_with_how_many_there_are() {
+    let place = Place::with(&[
+        ("f", "one\ntwo\r\n\nfour\nfive"),
+        ("ended", "one\ntwo\n"),
+        ("empty", ""),
+        ("long", &"x".repeat(50)),
+    ]);
+    let check = |path: &str, args: serde_json::Value, content: &str, part: Option<(u64, u64, u64)>| {
+        let mut all = json!({ "path": path });
+        all.as_object_mut().unwrap().extend(args.as_object().unwrap().clone());
+        let output = place.call("read_file", all.clone());
+        assert_eq!(output.content, content, "{all}");
+        let seen = output.meta.seen.unwrap();
+        assert_eq!(seen.part.map(|part| (part.first, part.last, part.lines)), part, "{all}");
+    };
+    check("f", json!({"offset": 2, "limit": 2}), "two\r\n\n[lines 2-3 of 5; go on with offset 4]", Some((2, 3, 5)));
+    check("f", json!({"offset": 4}), "four\nfive\n[lines 4-5 of 5]", Some((4, 5, 5)));
+    check("f", json!({"limit": 1}), "one\n[lines 1-1 of 5; go on with offset 2]", Some((1, 1, 5)));
+    check("f", json!({"limit": 5}), "one\ntwo\r\n\nfour\nfive\n[lines 1-5 of 5]", None);
+    check("f", json!({"offset": 6}), "[no such line: the file has 5 lines]", Some((6, 5, 5)));
+    check("ended", json!({"offset": 2}), "two\n[lines 2-2 of 2]", Some((2, 2, 2)));
+    check("ended", json!({"offset": 1, "limit": 9}), "one\ntwo\n[lines 1-2 of 2]", None);
+    check("empty", json!({"offset": 1}), "[no such line: the file has 0 lines]", None);
+    check(
+        "f",
+        json!({"offset": 1, "max_bytes": 6}),
+        "one\n[truncated: lines 1-1 of 5; go on with offset 2]",
+        Some((1, 1, 5)),
+    );
+    check(
+        "long",
+        json!({"offset": 1, "max_bytes": 6}),
+        "xxxxxx\n[truncated: 6 bytes of line 1, of 1 lines]",
+        Some((1, 0, 1)),
+    );
+    check("ended", json!({"max_bytes": 5}), "one\nt", Some((1, 1, 2)));
+    for bad in [json!({"offset": 0}), json!({"limit": -1}), json!({"offset": "x"})] {
+        let mut args = json!({"path": "f"});
+        args.as_object_mut().unwrap().extend(bad.as_object().unwrap().clone());
+        assert_eq!(place.call("read_file", args).code.as_deref(), Some("INVALID_ARGS"), "{bad}");
+    }
 }
 
 #[test]

@@ -67,6 +67,7 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("after_untrusted", Plain),
     ("untrusted_tools", Plain),
     ("plain_results", Plain),
+    ("result_bytes_max", Plain),
     ("hooks", Gone),
     ("programs", Gone),
     ("shell_allow", Gone),
@@ -280,7 +281,7 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
             ("code", Plain),
             ("exit_code", Plain),
             ("settled", Plain),
-            ("seen", Object(&[("path", Text), ("hash", Plain), ("replaced", Plain)])),
+            ("seen", Object(&[("path", Text), ("hash", Plain), ("replaced", Plain), ("part", MapOf(&Plain))])),
         ],
         "tool_cancelled" => &[
             ("slot", Plain),
