@@ -118,7 +118,7 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
     let cases = [
         (answer("401 Unauthorized", "", &error("authentication_error")), FailureKind::Permanent, "ANTHROPIC_API_KEY"),
         (answer("404 Not Found", "", &error("not_found_error")), FailureKind::Permanent, "--model"),
-        (answer("400 Bad Request", "", &error("invalid_request_error")), FailureKind::Permanent, "server's words"),
+        (answer("400 Bad Request", "", &error("invalid_request_error")), FailureKind::Rejected, "server's words"),
         (answer("529 Overloaded", "retry-after: 7\r\n", &error("overloaded_error")), FailureKind::Busy, "7.0 s"),
         (answer("502 Bad Gateway", "", "<html>"), FailureKind::Transient, "status 502"),
         (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), FailureKind::Permanent, "status 302"),

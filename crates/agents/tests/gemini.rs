@@ -126,7 +126,7 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (answer("404 Not Found", "", &error(404, "NOT_FOUND", json!([]))), FailureKind::Permanent, "--model"),
         (
             answer("400 Bad Request", "", &error(400, "INVALID_ARGUMENT", json!([]))),
-            FailureKind::Permanent,
+            FailureKind::Rejected,
             "server's words",
         ),
         (

@@ -236,7 +236,7 @@ async fn an_answer_that_is_no_whole_reply_is_judged_by_its_status_and_words() {
                 "wrong: (the key) (status 401); check the key in OPENAI_API_KEY",
             ),
             (answer("404 Not Found", "", &error("model_not_found", "no")), FailureKind::Permanent, "--model"),
-            (answer("400 Bad Request", "", &error("x", "in its words")), FailureKind::Permanent, "in its words"),
+            (answer("400 Bad Request", "", &error("x", "in its words")), FailureKind::Rejected, "in its words"),
             (answer("400 Bad Request", "", &error("context_length_exceeded", "no")), FailureKind::TooLong, "no"),
             (
                 answer("429 Too Many", "retry-after: 7\r\n", &error("rate_limit_exceeded", "no")),
@@ -359,7 +359,7 @@ async fn a_compatible_server_is_asked_in_its_way_and_named_in_failures() {
     for (named, key, said) in [("", "", "the server: no"), ("#llama.cpp", KEY, "llama.cpp: no")] {
         let settings = settings(&format!("{url}/v1{named}"), key);
         let agent = api_agent(openai::COMPAT_ADAPTER_ID, settings).unwrap().expect("it is one");
-        check_failure(take(&agent).await.1, FailureKind::Permanent, said);
+        check_failure(take(&agent).await.1, FailureKind::Rejected, said);
     }
     let requests = serving.await.unwrap();
     // Without a key there is no header for one.

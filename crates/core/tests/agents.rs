@@ -331,6 +331,54 @@ fn a_window_that_nobody_knows_is_found_out_by_the_refusal() {
     assert_eq!(count(&ended, "timer"), 0, "a shorter request is no second attempt at the same one");
 }
 
+/// The requests for the turn of this number: their tokens, and the longest reply.
+fn requests_for(run: &Ended, number: u32) -> Vec<(u64, u32)> {
+    let asked = run.journal.iter().filter_map(|event| match event.body {
+        Body::AgentRequest { input_tokens, output_max, slot, .. } if slot.number == number => {
+            Some((input_tokens, output_max))
+        }
+        _ => None,
+    });
+    asked.collect()
+}
+
+#[test]
+fn a_reply_that_may_not_be_so_long_is_asked_for_half_as_long_and_nothing_is_left_out() {
+    let mut script = reading(3, 2_000);
+    script.insert(6, Said::Fails(FailureKind::ReplyTooLong));
+    script.insert(7, Said::Fails(FailureKind::ReplyTooLong));
+    let ended = run(&setup(), &World { files: long(20_000), ..world(&script, &[GO]) });
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let asked = requests_for(&ended, 7);
+    let outputs: Vec<u32> = asked.iter().map(|(_, output)| *output).collect();
+    assert_eq!(outputs, [OUTPUT_TOKENS_MAX, OUTPUT_TOKENS_MAX / 2, OUTPUT_TOKENS_MAX / 4]);
+    assert!(asked.iter().all(|(tokens, _)| *tokens == asked[0].0), "the same is sent: {asked:?}");
+    assert_eq!(count(&ended, "context_folded") + count(&ended, "context_cut") + count(&ended, "timer"), 0);
+    let later = requests_for(&ended, 8);
+    assert_eq!(later.first().map(|(_, output)| *output), Some(OUTPUT_TOKENS_MAX / 4), "what was found out holds");
+}
+
+#[test]
+fn a_long_request_that_is_rejected_is_tried_once_more_after_room_was_made_and_a_short_one_is_not() {
+    let rejected_at = |turns: std::ops::RangeInclusive<usize>, bytes: usize| {
+        let mut script = reading(3, 2_000);
+        for turn in turns {
+            script.insert(turn, Said::Fails(FailureKind::Rejected));
+        }
+        run(&setup(), &World { files: long(bytes), ..world(&script, &[GO]) })
+    };
+    let ended = rejected_at(6..=6, 40_000);
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let asked = requests_for(&ended, 7);
+    assert!(asked.len() == 2 && asked[1].0 < asked[0].0 * 3 / 4, "{asked:?}");
+    let twice = rejected_at(6..=7, 40_000);
+    assert_eq!(twice.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+    assert_eq!(requests_for(&twice, 7).len(), 2);
+    let short = rejected_at(6..=6, 400);
+    assert_eq!(short.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Failure));
+    assert_eq!((requests_for(&short, 7).len(), count(&short, "context_folded")), (1, 0));
+}
+
 fn limited(budget: Budget) -> Setup {
     Setup { budget, ..setup() }
 }
@@ -370,6 +418,8 @@ fn nothing_of_it_is_refilled_or_lost_by_a_kill_anywhere() {
     script.insert(1, Said::Fails(FailureKind::Busy));
     script.insert(4, Said::Fails(FailureKind::Permanent));
     script.insert(7, Said::Fails(FailureKind::TooLong));
+    script.insert(9, Said::Fails(FailureKind::ReplyTooLong));
+    script.insert(11, Said::Fails(FailureKind::Rejected));
     let limits = AgentLimits { window: Some(8_000), output_max: 1_000, ..agent("a") };
     let agents = vec![limits.clone(), AgentLimits { place: 1, name: "b".to_owned(), ..limits }];
     let budget = Budget { max_turns: Some(6), ..Budget::default() };

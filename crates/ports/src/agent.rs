@@ -134,12 +134,15 @@ pub struct AgentFailure {
     pub message: String,
     /// How long the provider asks to wait before another attempt; whoever waits sets the limit.
     pub retry_after: Option<Duration>,
+    /// The most tokens that a reply may have, where a request for more failed and the provider said so.
+    pub output_max: Option<u32>,
 }
 
 impl AgentFailure {
     /// The turn ended because it was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
-        Self { kind: FailureKind::Cancelled, message: "the turn was cancelled".to_owned(), retry_after: None }
+        let message = "the turn was cancelled".to_owned();
+        Self { kind: FailureKind::Cancelled, message, retry_after: None, output_max: None }
     }
 }

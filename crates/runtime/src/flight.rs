@@ -203,10 +203,10 @@ pub(crate) fn reply(
 ) -> (Body, Vec<(usize, ToolCall)>) {
     let mut reply = match result {
         Ok(reply) => reply,
-        Err(AgentFailure { kind, message, retry_after }) => {
+        Err(AgentFailure { kind, message, retry_after, output_max }) => {
             let retry_after_ms = retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
             let message = masks.mask(&message);
-            return (Body::AgentFailed { slot, kind, message, retry_after_ms, received }, Vec::new());
+            return (Body::AgentFailed { slot, kind, message, retry_after_ms, received, output_max }, Vec::new());
         }
     };
     let mut unmasked = Vec::new();

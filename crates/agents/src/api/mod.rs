@@ -207,6 +207,7 @@ impl ApiAgent {
                 retry_after: None,
             },
         }
+                output_max: None,
     }
 
     fn broken(&self, had_content: bool, why: &str) -> AgentFailure {

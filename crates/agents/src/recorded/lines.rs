@@ -106,6 +106,8 @@ pub(super) enum End {
         message: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_max: Option<u32>,
     },
 }
 

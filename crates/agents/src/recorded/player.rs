@@ -47,6 +47,7 @@ impl RecordedAgent {
             kind: FailureKind::Permanent,
             message: format!("the recording `{}` {why}", self.name),
             retry_after: None,
+            output_max: None,
         })?;
         for shown in exchange.line.shown.clone() {
             deltas(match shown {
@@ -58,8 +59,9 @@ impl RecordedAgent {
             End::Reply { text, thinking, calls, provider_data, usage, stop } => {
                 Ok(Reply { text, thinking, calls, provider_data, usage, stop })
             }
-            End::Failure { kind, message, retry_after_ms } => {
-                Err(AgentFailure { kind, message, retry_after: retry_after_ms.map(Duration::from_millis) })
+            End::Failure { kind, message, retry_after_ms, output_max } => {
+                let retry_after = retry_after_ms.map(Duration::from_millis);
+                Err(AgentFailure { kind, message, retry_after, output_max })
             }
         }
     }

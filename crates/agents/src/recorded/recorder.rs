@@ -171,10 +171,11 @@ impl Recording {
                 stop: *stop,
             },
             Err(AgentFailure { kind: FailureKind::Cancelled, .. }) => return,
-            Err(AgentFailure { kind, message, retry_after }) => End::Failure {
+            Err(AgentFailure { kind, message, retry_after, output_max }) => End::Failure {
                 kind: *kind,
                 message: self.masks.text(message),
                 retry_after_ms: retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
+                output_max: *output_max,
             },
         };
         let shown = shown.into_iter().map(|shown| match shown {

@@ -36,8 +36,10 @@ impl Agent for Echo {
     ) -> Pending<'a, Result<Reply, AgentFailure>> {
         Box::pin(async move {
             let asked = request.messages.last().map(|message| message.text.clone()).unwrap_or_default();
-            let failure =
-                |kind| Err(AgentFailure { kind, message: OWN.to_owned(), retry_after: Some(Duration::from_millis(7)) });
+            let failure = |kind| {
+                let retry_after = Some(Duration::from_millis(7));
+                Err(AgentFailure { kind, message: OWN.to_owned(), retry_after, output_max: Some(9) })
+            };
             match asked.as_str() {
                 "fail" => return failure(FailureKind::Busy),
                 "cancel" => return failure(FailureKind::Cancelled),

@@ -75,6 +75,7 @@ impl ScriptedAgent {
                 kind: fail.kind,
                 message: fail.message.clone(),
                 retry_after: Some(Duration::from_millis(fail.after_ms)),
+                output_max: fail.output_max,
             });
         }
         for piece in turn.stream.pieces(&turn.text) {

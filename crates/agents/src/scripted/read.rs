@@ -128,7 +128,7 @@ const CALL_KEYS: &[&str] = &["id", "tool", "args", "malformed"];
 const PEER_CALL_KEYS: &[&str] = &["id", "name", "arguments"];
 const WHEN_KEYS: &[&str] = &["contains", "matches", "turn", "tool_result"];
 const TOOL_RESULT_KEYS: &[&str] = &["tool", "success"];
-const FAIL_KEYS: &[&str] = &["kind", "message", "times", "after_ms"];
+const FAIL_KEYS: &[&str] = &["kind", "message", "times", "after_ms", "output_max"];
 const USAGE_KEYS: &[&str] =
     &["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"];
 
@@ -349,11 +349,16 @@ impl Reader<'_> {
         let mut message = None;
         let mut times = None;
         let mut after_ms = 0;
+        let mut output_max = None;
         self.each_entry(node, "`fail`", FAIL_KEYS, |key, value| {
             match key {
                 "kind" => kind = Some(self.one_of(key, value, FAILURES)?),
                 "message" => message = Some(self.text(key, value)?),
                 "after_ms" => after_ms = self.whole(key, value, 0..=AFTER_MS_MAX)?,
+                "output_max" => {
+                    let most = self.whole(key, value, 1..=u64::from(u32::MAX))?;
+                    output_max = Some(u32::try_from(most).unwrap_or(u32::MAX));
+                }
                 _times => {
                     let count = self.whole(key, value, 1..=u64::from(u32::MAX))?;
                     times = Some(u32::try_from(count).unwrap_or(u32::MAX));
@@ -363,7 +368,7 @@ impl Reader<'_> {
         })?;
         let kind = kind.ok_or_else(|| self.missing(node, "`fail`", "`kind`"))?;
         let message = message.ok_or_else(|| self.missing(node, "`fail`", "`message`"))?;
-        Ok(Fail { kind, message, times, after_ms })
+        Ok(Fail { kind, message, times, after_ms, output_max })
     }
 
     fn repeat(&self, key: &str, node: &Node) -> Result<Repeat, ScriptError> {
@@ -477,6 +482,8 @@ const FAILURES: &[(&str, FailureKind)] = &[
     ("unreached", FailureKind::Unreached),
     ("busy", FailureKind::Busy),
     ("too_long", FailureKind::TooLong),
+    ("reply_too_long", FailureKind::ReplyTooLong),
+    ("rejected", FailureKind::Rejected),
     ("permanent", FailureKind::Permanent),
 ];
 

@@ -82,6 +82,8 @@ pub(super) struct Fail {
     pub(super) times: Option<u32>,
     /// How long it asks to wait before the next attempt; a script has nothing to wait for by itself.
     pub(super) after_ms: u64,
+    /// The most tokens that it says a reply may have.
+    pub(super) output_max: Option<u32>,
 }
 
 /// How often a turn is taken before the next one comes.

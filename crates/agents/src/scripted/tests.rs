@@ -207,7 +207,12 @@ async fn a_failure_strikes_the_attempts_it_was_written_for() {
     for attempt in 1..=2 {
         let (reply, pieces) = answer(&agent, &at(attempt, vec![said("go")])).await;
         let retry_after = Some(Duration::ZERO);
-        let expected = AgentFailure { kind: FailureKind::Transient, message: "overloaded".to_owned(), retry_after };
+        let expected = AgentFailure {
+            kind: FailureKind::Transient,
+            message: "overloaded".to_owned(),
+            retry_after,
+            output_max: None,
+        };
         assert_eq!((reply, pieces), (Err(expected), Vec::new()));
     }
     let (reply, _) = answer(&agent, &at(3, vec![said("go")])).await;

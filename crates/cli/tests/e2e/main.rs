@@ -33,6 +33,7 @@ mod openai;
 mod readme;
 mod recorded;
 mod sandbox;
+mod refused;
 mod say;
 mod terminal;
 mod trace;

@@ -93,7 +93,12 @@ impl Spending {
             }
             Body::AgentFailed { slot, kind, received, .. } => match kind {
                 // The provider did not begin with it.
-                FailureKind::Unreached | FailureKind::Busy | FailureKind::TooLong | FailureKind::Permanent => {
+                FailureKind::Unreached
+                | FailureKind::Busy
+                | FailureKind::TooLong
+                | FailureKind::ReplyTooLong
+                | FailureKind::Rejected
+                | FailureKind::Permanent => {
                     self.reserved.remove(&key(*slot));
                 }
                 // It may have read all of it, and what had arrived was said.

@@ -29,6 +29,12 @@ const FULL_PER_CENT: u64 = 80;
 const ROOMY_PER_CENT: u64 = 50;
 /// The part of a window that is kept free for the reply, at most: one in so many.
 const REPLY_SHARE: u64 = 4;
+/// The window where nobody knows it and nothing has shown it: few models that call tools have less, and a server
+/// on the own machine is often given no more.
+const WINDOW_GUESS: u64 = 32_768;
+/// How full a window must be, in per cent, for a rejection without a known reason to be about its length. A session
+/// keeps its requests well below a window that it knows, so that half of it is near.
+const NEAR_PER_CENT: u64 = 50;
 
 /// What was said, by weight.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +53,8 @@ pub(super) struct Context {
     counted: Option<(u64, u64)>,
     /// The window as a provider's refusal showed it.
     seen: Option<u64>,
+    /// The same after a rejection that may have been about the length; an answer to a shorter request confirms it.
+    doubted: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +95,9 @@ impl Context {
             }
             Body::AgentRequest { tools, .. } => self.asked = self.weight(*tools > 0),
             Body::AgentReply { text, calls, provider_data, usage, .. } => {
+                if let Some(doubted) = self.doubted.take() {
+                    self.seen = Some(self.seen.map_or(doubted, |seen| seen.min(doubted)));
+                }
                 if let Some(counted) = usage.and_then(input) {
                     self.counted = Some((self.asked.max(1), counted));
                 }
@@ -114,8 +125,29 @@ impl Context {
 
     /// Takes note that the last request was too long.
     pub(super) fn refused(&mut self) {
-        let shorter = self.tokens_of(self.asked) / 4 * 3;
+        let shorter = self.shorter();
         self.seen = Some(self.seen.map_or(shorter, |seen| seen.min(shorter)));
+    }
+
+    /// Takes note that the last request may have been too long.
+    pub(super) fn doubt(&mut self) {
+        self.doubted = Some(self.shorter());
+    }
+
+    /// Takes note that it was not, or that another agent is asked now.
+    pub(super) fn trust(&mut self) {
+        self.doubted = None;
+    }
+
+    /// What is surely less than the last request.
+    fn shorter(&self) -> u64 {
+        self.tokens_of(self.asked) / 4 * 3
+    }
+
+    /// Whether the last request came near the window, as far as that is known.
+    pub(super) fn is_near(&self, window: Option<u64>) -> bool {
+        let most = window.into_iter().chain(self.seen).min().unwrap_or(WINDOW_GUESS);
+        self.tokens_of(self.asked) >= most / 100 * NEAR_PER_CENT
     }
 
     /// The numbers of the first and the last message that are sent besides the standing orders.
@@ -133,7 +165,7 @@ impl Context {
     /// said anew behind a cut. None if there is room, or if there is nothing to leave out.
     pub(super) fn relief(&self, window: Option<u64>, output: u32, state: &dyn Fn() -> u64) -> Option<Relief> {
         let free = |window: u64| window - u64::from(output).min(window / REPLY_SHARE);
-        let most = window.map(free).into_iter().chain(self.seen).min()?;
+        let most = window.map(free).into_iter().chain(self.seen).chain(self.doubted).min()?;
         let (full, roomy) = (most / 100 * FULL_PER_CENT, most / 100 * ROOMY_PER_CENT);
         let before = self.tokens();
         if before <= full {

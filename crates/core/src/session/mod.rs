@@ -34,7 +34,7 @@ pub mod transcript;
 pub use learned::LearnedLimits;
 pub use machine::Session;
 pub use mode::Mode;
-pub use retry::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, WAIT_FIRST_MS, WAIT_MAX_MS};
+pub use retry::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, REPLY_ATTEMPTS_MAX, WAIT_FIRST_MS, WAIT_MAX_MS};
 pub use setup::{
     AgentLimits, HANDOFF_RETRIES_MAX, MAX_STEPS_DEFAULT, NUDGES_MAX, OUTPUT_TOKENS_MAX, Piece, RETRIES_MAX, Setup,
     TOOL_ROUNDS_MAX, TURN_ATTEMPTS_MAX, Task,

@@ -25,7 +25,8 @@ impl Session {
         let Some(failed) = &turn.failed else { return self.request(again) };
         let next = self.setup.agents.get(self.state.agent as usize + 1);
         let (ms, is_last) = (self.setup.patience_ms, next.is_none());
-        let patience = Patience { ms, is_last, limit_ms: self.time_left_ms() };
+        let may_shrink = turn.rejections == 1 && self.state.context.is_near(self.agent().window);
+        let patience = Patience { ms, is_last, may_shrink, limit_ms: self.time_left_ms() };
         if failed.is_final(turn.failures, patience) {
             return match next {
                 Some(next) => self.record(Body::AgentChanged {
@@ -149,7 +150,9 @@ impl Session {
     fn agent(&self) -> AgentLimits {
         let (place, name) = (self.state.agent, String::new());
         let unknown = AgentLimits { place, name, window: None, output_max: OUTPUT_TOKENS_MAX };
-        self.setup.agents.get(self.state.agent as usize).cloned().unwrap_or(unknown)
+        let mut limits = self.setup.agents.get(self.state.agent as usize).cloned().unwrap_or(unknown);
+        limits.output_max = self.state.reply_max(limits.output_max);
+        limits
     }
 
     fn runtime_state(&self) -> String {

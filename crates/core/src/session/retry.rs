@@ -18,6 +18,10 @@ pub const WAIT_FIRST_MS: u64 = 1_000;
 /// The longest wait that is not asked for, in milliseconds.
 pub const WAIT_MAX_MS: u64 = 60_000;
 
+/// How often a turn is asked for whose reply may not be so long, where the provider doesn't say how long it may
+/// be: halved each time, the usual allowance of 16,384 tokens gets down to 1,024.
+pub const REPLY_ATTEMPTS_MAX: u32 = 5;
+
 /// How a turn failed the last time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failed {
@@ -29,13 +33,15 @@ pub(super) struct Failed {
     pub(super) since: Timestamp,
 }
 
-/// How a provider is waited for.
+/// How a provider is waited for, or asked for something else.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     /// How long in all, in milliseconds, from the first failure in a row.
     pub(super) ms: u64,
     /// Whether nobody is left to fall back on: only then is it waited for at length.
     pub(super) is_last: bool,
+    /// Whether the request may have been too long, and was not yet made shorter for that.
+    pub(super) may_shrink: bool,
     /// How long the run's limit of minutes leaves, in milliseconds, if there is one.
     pub(super) limit_ms: Option<u64>,
 }
@@ -47,6 +53,8 @@ impl Failed {
         let asks_too_much = self.retry_after_ms.is_some_and(|asked| asked > left);
         match self.kind {
             FailureKind::Permanent => true,
+            FailureKind::Rejected => !patience.may_shrink,
+            FailureKind::ReplyTooLong => failures >= REPLY_ATTEMPTS_MAX,
             // Out of reach, overloaded, rate-limited, broken off: one kind of waiting.
             FailureKind::Busy | FailureKind::Transient | FailureKind::Unreached if patience.is_last => {
                 left == 0 || asks_too_much
@@ -77,8 +85,8 @@ impl Failed {
     }
 
     fn unlimited_wait_ms(&self, part: &Part, slot: Slot, failures: u32) -> u64 {
-        // A request that was too long is another one now.
-        if self.kind == FailureKind::TooLong {
+        // The next request is another one: shorter, or for a shorter reply.
+        if matches!(self.kind, FailureKind::TooLong | FailureKind::ReplyTooLong | FailureKind::Rejected) {
             return 0;
         }
         let spread = spread(&format!("{part} {slot} {}", self.at.as_millisecond()));
@@ -104,7 +112,7 @@ mod tests {
     use super::*;
     use crate::procedure::What;
 
-    const PATIENCE: Patience = Patience { ms: PATIENCE_ALONE_MS, is_last: true, limit_ms: None };
+    const PATIENCE: Patience = Patience { ms: PATIENCE_ALONE_MS, is_last: true, may_shrink: false, limit_ms: None };
 
     fn failed(kind: FailureKind, retry_after_ms: Option<u64>) -> Failed {
         let (at, since) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
@@ -176,10 +184,15 @@ mod tests {
             (FailureKind::Permanent, None, 1, 0, true, true),
             (FailureKind::TooLong, None, 2, late, true, false),
             (FailureKind::TooLong, None, 3, 0, true, true),
+            (FailureKind::ReplyTooLong, None, 4, 0, false, false),
+            (FailureKind::ReplyTooLong, None, 5, 0, true, true),
+            (FailureKind::Rejected, None, 1, 0, true, true),
         ] {
             let failed = later(&failed(kind, retry_after_ms), at);
             let patience = Patience { is_last, ..PATIENCE };
             assert_eq!(failed.is_final(failures, patience), expected, "{kind:?} {failures} at {at}");
         }
+        let may_shrink = Patience { may_shrink: true, ..PATIENCE };
+        assert!(!failed(FailureKind::Rejected, None).is_final(5, may_shrink), "a shorter request is another one");
     }
 }

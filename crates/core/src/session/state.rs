@@ -88,6 +88,10 @@ pub(super) struct State {
     /// The wait that is on, before another attempt at a turn.
     pub(super) wait: Option<Slot>,
     pub(super) context: Context,
+    /// The longest reply that was last asked for, and what agents turned out to give at most, by their place in the
+    /// setup.
+    pub(super) asked_output: u32,
+    pub(super) reply_limits: BTreeMap<u32, u32>,
     /// Messages were left out and the runtime state is not yet said behind them.
     pub(super) owes_state: bool,
     pub(super) past: Past,
@@ -130,6 +134,8 @@ pub(super) struct Turn {
     pub(super) failures: u32,
     /// When the first of them failed.
     pub(super) failing_since: Option<Timestamp>,
+    /// Those of them that were rejected for a reason that nobody knows.
+    pub(super) rejections: u32,
     pub(super) failed: Option<Failed>,
     /// Whether the wait after the last failure is over.
     pub(super) waited: bool,
@@ -307,20 +313,26 @@ impl State {
                 self.past.hear(*kind, text);
                 self.say(*role, *kind, *step);
             }
-            Body::AgentRequest { slot, .. } => {
+            Body::AgentRequest { slot, output_max, .. } => {
+                self.asked_output = *output_max;
                 self.untrusted.append(&mut self.untrusted_next);
                 self.request(*slot);
             }
             Body::AgentReply { slot, text, thinking, calls, stop, .. } => {
                 self.reply(*slot, (text, thinking), calls, *stop == Stop::MaxTokens);
             }
-            Body::AgentFailed { kind, message, retry_after_ms, .. } => self.fail(Failed {
-                kind: *kind,
-                message: message.clone(),
-                retry_after_ms: *retry_after_ms,
-                at: event.at,
-                since: event.at,
-            }),
+            Body::AgentFailed { kind, message, retry_after_ms, output_max, .. } => {
+                if *kind == FailureKind::ReplyTooLong {
+                    self.shorten_replies(*output_max);
+                }
+                self.fail(Failed {
+                    kind: *kind,
+                    message: message.clone(),
+                    retry_after_ms: *retry_after_ms,
+                    at: event.at,
+                    since: event.at,
+                });
+            }
             Body::AgentChanged { agent, .. } => {
                 self.agent = *agent;
                 self.forgive();
@@ -591,6 +603,7 @@ impl State {
                     in_flight: true,
                     failures: 0,
                     failing_since: None,
+                    rejections: 0,
                     failed: None,
                     waited: false,
                     cancelled: false,
@@ -650,8 +663,15 @@ impl State {
     }
 
     fn fail(&mut self, mut failed: Failed) {
-        if failed.kind == FailureKind::TooLong {
-            self.context.refused();
+        match failed.kind {
+            FailureKind::TooLong => self.context.refused(),
+            FailureKind::Rejected => self.context.doubt(),
+            FailureKind::Transient
+            | FailureKind::Unreached
+            | FailureKind::Busy
+            | FailureKind::ReplyTooLong
+            | FailureKind::Permanent
+            | FailureKind::Cancelled => {}
         }
         let Some(turn) = &mut self.turn else { return };
         turn.in_flight = false;
@@ -660,20 +680,41 @@ impl State {
             // another attempt is simply due.
             FailureKind::Cancelled if turn.cancelled => self.held = true,
             FailureKind::Cancelled => {}
-            FailureKind::Transient | FailureKind::Unreached | FailureKind::Busy | FailureKind::TooLong => {
+            FailureKind::Transient
+            | FailureKind::Unreached
+            | FailureKind::Busy
+            | FailureKind::TooLong
+            | FailureKind::ReplyTooLong
+            | FailureKind::Rejected => {
                 turn.failures += 1;
                 failed.since = *turn.failing_since.get_or_insert(failed.at);
+                turn.rejections += u32::from(failed.kind == FailureKind::Rejected);
                 turn.failed = Some(failed);
             }
             FailureKind::Permanent => turn.failed = Some(failed),
         }
     }
 
+    /// The present agent gives no replies as long as the last one that was asked for: at most `most` tokens, or
+    /// half of it, where nobody says.
+    fn shorten_replies(&mut self, most: Option<u32>) {
+        let half = self.asked_output / 2;
+        let most = most.filter(|most| *most < self.asked_output).unwrap_or(half).max(1);
+        self.reply_limits.insert(self.agent, most);
+    }
+
+    /// The longest reply to ask the present agent for, which may have `most` tokens as far as the setup says.
+    pub(super) fn reply_max(&self, most: u32) -> u32 {
+        self.reply_limits.get(&self.agent).map_or(most, |limit| most.min(*limit))
+    }
+
     /// What failed is tried again as if for the first time.
     fn forgive(&mut self) {
+        self.context.trust();
         if let Some(turn) = &mut self.turn {
             turn.failures = 0;
             turn.failing_since = None;
+            turn.rejections = 0;
             turn.failed = None;
             turn.waited = false;
         }

@@ -211,6 +211,9 @@ pub enum Body {
         /// How many bytes of the reply had arrived.
         #[serde(default, skip_serializing_if = "is_zero")]
         received: u64,
+        /// The most tokens that a reply may have, where the provider said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_max: Option<u32>,
     },
     /// Another agent takes the turns from here on, because the one before could not.
     AgentChanged {
@@ -991,6 +994,11 @@ pub enum FailureKind {
     Busy,
     /// The request is longer than the model's window: a shorter one may work.
     TooLong,
+    /// The request asks for a longer reply than the model gives: one that asks for less may work.
+    ReplyTooLong,
+    /// The provider rejects the request and says nothing known of why: if it is a long one, a shorter one may
+    /// work.
+    Rejected,
     /// Another attempt will not work: a missing key, an unknown model, a malformed script.
     Permanent,
     /// The turn was cancelled.

@@ -395,6 +395,7 @@ pub(super) fn fields_of(kind: &str) -> Option<&'static [Field]> {
                     text("message"),
                     number("retry_after_ms").or_absent(),
                     number("received").or_absent(),
+                    number("output_max").or_absent(),
                 ]
             }
         }

@@ -261,7 +261,8 @@ fn ours(line: &TraceLine<'_>) -> Option<Said> {
         }
         "agent_failed" => {
             let after = f.number("retry_after_ms").map(|wait| format!("retry_after={wait}ms")).unwrap_or_default();
-            ("agent_fail", joined(&[&w("slot"), &w("kind"), &after, &w("message")]))
+            let most = f.number("output_max").map(|most| format!("output_max={most}")).unwrap_or_default();
+            ("agent_fail", joined(&[&w("slot"), &w("kind"), &after, &most, &w("message")]))
         }
         "agent_changed" => ("agent_change", format!("{}  {}  ({})", n("agent"), w("name"), w("reason"))),
         "context_folded" => {

@@ -526,7 +526,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 },
                 Said::Fails(kind) => {
                     let (message, retry_after_ms) = ("the script says so".to_owned(), None);
-                    Body::AgentFailed { slot, kind, message, retry_after_ms, received: 0 }
+                    Body::AgentFailed { slot, kind, message, retry_after_ms, received: 0, output_max: None }
                 }
             },
             Command::Call { call, .. } => self.tool(key, &call.clone())?,
@@ -726,6 +726,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             message: "cancelled".to_owned(),
             retry_after_ms: None,
             received: 0,
+            output_max: None,
         },
         Command::Call { call, .. } => Body::ToolCancelled {
             slot,

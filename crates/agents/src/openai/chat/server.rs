@@ -69,7 +69,7 @@ pub(super) const OPENAI: Server = Server {
 };
 
 /// xAI's API reference; an empty text beside calls is refused by its gateways (vercel/ai, pull request 14888). Its
-/// counts are read in `usage.rs`, its errors, of which the text is the error itself, in `failure.rs`.
+/// counts are read in `usage.rs`, its errors, of which the text is the error itself, in `failure/`.
 pub(super) const XAI: Server =
     Server { id: "xai", name: "xAI", base_url: Some(super::super::GROK_BASE_URL), hosts: &["api.x.ai"], ..OPENAI };
 

@@ -57,7 +57,8 @@ fn reply(number: u32, usage: Option<Usage>) -> Body {
 }
 
 fn failed(number: u32, kind: FailureKind) -> Body {
-    Body::AgentFailed { slot: slot(number), kind, message: String::new(), retry_after_ms: None, received: 0 }
+    let (message, retry_after_ms, output_max) = (String::new(), None, None);
+    Body::AgentFailed { slot: slot(number), kind, message, retry_after_ms, output_max, received: 0 }
 }
 
 fn budget_warn(metric: &str, used: u64, limit: u64) -> Body {
@@ -107,6 +108,8 @@ fn a_failure_costs_what_it_may_have_cost() {
         (FailureKind::Unreached, 0),
         (FailureKind::Busy, 0),
         (FailureKind::TooLong, 0),
+        (FailureKind::ReplyTooLong, 0),
+        (FailureKind::Rejected, 0),
         (FailureKind::Permanent, 0),
         (FailureKind::Transient, 1_000),
         (FailureKind::Cancelled, 1_200),

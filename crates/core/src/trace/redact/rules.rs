@@ -176,7 +176,16 @@ pub(super) fn rules_of(kind: &str) -> Option<&'static [(&'static str, Rule)]> {
             ("duration_ms", Plain),
         ],
         "agent_failed" => {
-            &[("slot", Plain), ("kind", Plain), ("message", Text), ("retry_after_ms", Plain), ("received", Plain)]
+            const {
+                &[
+                    ("slot", Plain),
+                    ("kind", Plain),
+                    ("message", Text),
+                    ("retry_after_ms", Plain),
+                    ("received", Plain),
+                    ("output_max", Plain),
+                ]
+            }
         }
         "agent_changed" => &[("agent", Plain), ("name", Plain), ("reason", Text)],
         "context_folded" => &[("messages", Plain), ("before", Plain), ("after", Plain)],

@@ -157,6 +157,7 @@ fn opening() -> Vec<Body> {
             message: "overload".into(),
             received: 0,
             retry_after_ms: None,
+            output_max: None,
         },
         Body::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 },
         Body::Expired { slot: "wait/1.1".parse().expect("a slot") },
