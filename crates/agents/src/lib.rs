@@ -6,21 +6,20 @@
 //!
 //! Begin with [`scripted`], the adapter that every test and every first run uses. What adapters of model
 //! APIs share is [`api`], one exchange for one turn; [`sse`], which reads their streams; and [`failure`], which
-//! says what may be done about an exchange that failed.
+//! says what may be done about an exchange that failed. [`models`] has what is known of the providers' models.
 
 mod adapter;
 pub mod api;
 pub mod anthropic;
 pub mod failure;
 pub mod gemini;
+pub mod models;
 pub mod openai;
 pub mod recorded;
 pub mod scripted;
 pub mod sse;
-mod windows;
 
 pub use adapter::{Adapter, adapters, api_agent};
-pub use api::ApiAgent;
+pub use api::{ApiAgent, ListedModel, NoList};
 pub use recorded::{RecordedAgent, Recording};
 pub use scripted::ScriptedAgent;
-pub use windows::window;

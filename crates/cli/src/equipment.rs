@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use adjutant_agents::models::{self, Model};
 use adjutant_agents::{Adapter, api};
 use adjutant_core::price::Prices;
 use adjutant_host::http::{Hosts, Proxies, is_local};
@@ -41,6 +42,8 @@ pub struct Equipment {
     pub idle_seconds: Sourced<u64>,
     pub tier: Sourced<Tier>,
     pub prices: Prices,
+    /// The day of the list that the prices are from, unless they are the operator's own.
+    pub prices_listed: Option<&'static str>,
     key_file: String,
 }
 
@@ -51,6 +54,12 @@ pub struct Lack {
     /// The same as a sentence that begins with the adapter's id.
     pub sentence: String,
     hint: String,
+}
+
+impl From<Lack> for Failure {
+    fn from(lack: Lack) -> Self {
+        Self::usage(format!("the adapter {}", lack.sentence)).hint(lack.hint)
+    }
 }
 
 impl Supplies {
@@ -88,7 +97,9 @@ impl Supplies {
         let model = model.or_else(|| {
             first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
         });
-        let known = known_window(&adapter, model.as_ref().map(|model| model.value.as_str()));
+        let known = known_model(&adapter, model.as_ref().map(|model| model.value.as_str()));
+        let (prices, prices_listed) = prices(config, known.as_ref());
+        let output = output_tokens_max(known.as_ref());
         Equipment {
             key,
             model,
@@ -99,21 +110,40 @@ impl Supplies {
                     set(adapter.base_url.map(str::to_owned), "the default"),
                 ])
             }),
-            window: first([configured(config.window.as_ref()), set(known, "the model's name")]),
-            output_tokens_max: or_else(config.output_tokens_max.as_ref(), api::OUTPUT_TOKENS_MAX),
+            window: first([
+                configured(config.window.as_ref()),
+                set(known.and_then(|known| known.window), "the model's name"),
+            ]),
+            output_tokens_max: first([configured(config.output_tokens_max.as_ref()), set(output, "the model's name")])
+                .unwrap_or(Sourced { value: api::OUTPUT_TOKENS_MAX, from: by_default.clone() }),
             idle_seconds: or_else(config.idle_seconds.as_ref(), api::IDLE_MAX.as_secs()),
             tier: first([configured(config.tier.as_ref())]).unwrap_or(Sourced { value: tier, from: by_default }),
-            prices: config.prices(),
+            prices,
+            prices_listed,
             key_file: sitting::shown(&self.home.keys()).display().to_string(),
             adapter,
         }
     }
 }
 
-/// The window of a provider's own model, in tokens, by its name. What others serve under that name may have
-/// another.
-pub fn known_window(adapter: &Adapter, model: Option<&str>) -> Option<u64> {
-    model.filter(|_| adapter.base_url.is_some()).and_then(adjutant_agents::window)
+/// What is known of a provider's own model by its name. What others serve under that name may be another.
+pub fn known_model(adapter: &Adapter, model: Option<&str>) -> Option<Model> {
+    model.filter(|_| adapter.base_url.is_some()).and_then(models::known)
+}
+
+/// The longest reply of a model that gives less than is asked for by default.
+pub fn output_tokens_max(known: Option<&Model>) -> Option<u32> {
+    known?.output_tokens_max.filter(|most| *most < api::OUTPUT_TOKENS_MAX)
+}
+
+/// The operator's prices, else those of the provider's list with its day. What is configured is not mixed with a
+/// list: an operator whose prices differ has another list.
+pub fn prices(config: &AdapterConfig, known: Option<&Model>) -> (Prices, Option<&'static str>) {
+    let own = config.prices();
+    match known.map(|known| known.prices).filter(|listed| own.is_empty() && !listed.is_empty()) {
+        Some(listed) => (listed, Some(models::AS_OF)),
+        None => (own, None),
+    }
 }
 
 fn or_else<T: Clone>(setting: Option<&Setting<T>>, default: T) -> Sourced<T> {
@@ -134,11 +164,26 @@ impl Equipment {
         self.base_url.as_ref().is_some_and(|url| Some(url.value.as_str()) != self.adapter.base_url)
     }
 
+    /// Whether there is an API behind it.
+    pub fn speaks_to_an_api(&self) -> bool {
+        self.adapter.base_url_variable.is_some() || self.adapter.base_url.is_some()
+    }
+
     /// The first thing that is missing; `None` if the adapter is ready. Nothing is asked for over the network.
     pub fn lack(&self) -> Option<Lack> {
+        let id = self.adapter.id;
+        self.lack_to_ask().or_else(|| {
+            let what = "it has no default model".to_owned();
+            let hint = format!("name one with --model, or `model` under `[adapters.{id}]`");
+            let is_missing = self.model.is_none() && self.speaks_to_an_api();
+            is_missing.then(|| Lack { sentence: format!("`{id}` can't be used: {what}"), what, hint })
+        })
+    }
+
+    /// The first thing that is missing to ask its API for anything: for a turn, a model is needed besides.
+    pub fn lack_to_ask(&self) -> Option<Lack> {
         let adapter = &self.adapter;
-        let speaks_to_an_api = adapter.base_url_variable.is_some() || adapter.base_url.is_some();
-        if !speaks_to_an_api {
+        if !self.speaks_to_an_api() {
             return None;
         }
         let id = adapter.id;
@@ -173,10 +218,6 @@ impl Equipment {
                 format!("the key from {} holds a space, a line break or another character that no key has", key.source);
             return unusable(what, "copy the key anew, as one line".to_owned());
         }
-        if self.model.is_none() {
-            let hint = format!("name one with --model, or `model` under `[adapters.{id}]`");
-            return unusable("it has no default model".to_owned(), hint);
-        }
         None
     }
 
@@ -187,14 +228,31 @@ impl Equipment {
     /// What is missing, with a way out.
     pub fn for_api(self, proxies: Proxies) -> Result<api::Settings, Failure> {
         if let Some(lack) = self.lack() {
-            return Err(Failure::usage(format!("the adapter {}", lack.sentence)).hint(lack.hint));
+            return Err(lack.into());
+        }
+        let model = self.model.as_ref().expect("an adapter that lacks nothing has a model").value.clone();
+        self.settings(model, proxies)
+    }
+
+    /// How its API is reached for something that needs no model.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, with a way out.
+    pub fn to_ask(self, proxies: Proxies) -> Result<api::Settings, Failure> {
+        self.settings(String::new(), proxies)
+    }
+
+    fn settings(self, model: String, proxies: Proxies) -> Result<api::Settings, Failure> {
+        if let Some(lack) = self.lack_to_ask() {
+            return Err(lack.into());
         }
         let (key, key_source) = match self.key {
             Some(key) => (key.secret, key.source),
             None => (String::new(), self.adapter.key_variables.join(" or ")),
         };
         Ok(api::Settings {
-            model: self.model.expect("an adapter that lacks nothing has a model").value,
+            model,
             key,
             key_source,
             base_url: self.base_url.expect("an adapter that lacks nothing has a base URL").value,

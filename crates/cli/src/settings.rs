@@ -32,7 +32,7 @@ use jiff::Timestamp;
 
 use crate::command;
 use crate::crew::CrewSettings;
-use crate::equipment::known_window;
+use crate::equipment::{known_model, output_tokens_max, prices};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::sitting;
@@ -595,14 +595,20 @@ impl Settings {
         let model = model
             .or_else(|| config.model.as_ref().map(|set| set.value.clone()))
             .or_else(|| adapter.as_ref().and_then(|adapter| adapter.model).map(str::to_owned));
-        let known = adapter.as_ref().and_then(|adapter| known_window(adapter, model.as_deref()));
+        let known = adapter.as_ref().and_then(|adapter| known_model(adapter, model.as_deref()));
+        let (prices, prices_listed) = prices(config, known.as_ref());
         AgentOptions {
             adapter: named.to_owned(),
             model,
             base_url: base_url.filter(|url| Some(url.as_str()) != own),
-            window: config.window.as_ref().map(|set| set.value).or(known),
-            output_tokens_max: config.output_tokens_max.as_ref().map(|set| set.value),
-            prices: Some(config.prices()).filter(|prices| !prices.is_empty()),
+            window: config.window.as_ref().map(|set| set.value).or(known.and_then(|known| known.window)),
+            output_tokens_max: config
+                .output_tokens_max
+                .as_ref()
+                .map(|set| set.value)
+                .or_else(|| output_tokens_max(known.as_ref())),
+            prices: Some(prices).filter(|prices| !prices.is_empty()),
+            prices_listed: prices_listed.map(str::to_owned),
         }
     }
 }

@@ -369,26 +369,45 @@ pub fn can_hold(options: &RunOptions) -> anyhow::Result<()> {
     };
     match of_run.map(|agent| (agent, String::new())).or_else(of_role) {
         Some((agent, whose)) => Err(Failure::usage(format!(
-            "a limit of dollars{whose} can't be held: what `{}` costs is not configured",
-            agent.adapter
+            "a limit of dollars{whose} can't be held: what `{}` costs is not known",
+            agent.name()
         ))
         .hint(format!(
             "set `price_input` and `price_output` under `[adapters.{}]`, in dollars for a million tokens",
             agent.adapter
         ))
         .into()),
-        None => Ok(()),
+        None => {
+            let limits = options.budget.max_nano_dollars.is_some()
+                || options.role_budgets.values().any(|budget| budget.max_nano_dollars.is_some());
+            if let Some(day) = agents.iter().filter_map(|agent| agent.prices_listed.as_deref()).max().filter(|_| limits)
+            {
+                tell!(
+                    "note: dollars are estimated by list prices of {day}; `price_input` and `price_output` make them yours"
+                );
+            }
+            Ok(())
+        }
     }
+}
+
+/// The adapter of this build that a setting names.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn known_adapter(named: &str) -> anyhow::Result<Adapter> {
+    adapter(named).ok_or_else(|| {
+        let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
+        Failure::usage(format!("there is no adapter `{named}` in this version"))
+            .hint(format!("the adapters are: {}", known.join(", ")))
+            .into()
+    })
 }
 
 /// The agent that `named` says, ready to be asked for turns; one that plays a script plays `script`.
 fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> anyhow::Result<Arc<dyn Agent>> {
-    let Some(adapter) = adapter(&named.adapter) else {
-        let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
-        return Err(Failure::usage(format!("there is no adapter `{}` in this version", named.adapter))
-            .hint(format!("the adapters are: {}", known.join(", ")))
-            .into());
-    };
+    let adapter = known_adapter(&named.adapter)?;
     match adapter.id {
         scripted::ADAPTER_ID => Ok(match script {
             None => Arc::new(ScriptedAgent::builtin()),

@@ -22,8 +22,9 @@ pub const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 /// The variable of the environment that a caller reads the base URL from, as the provider's own clients do.
 pub const BASE_URL_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 
-/// The model if none is named: the peer's default.
-pub const MODEL_DEFAULT: &str = "claude-sonnet-4-6";
+/// The model if none is named: the present one of the size that the peer's default, `claude-sonnet-4-6`, has. The
+/// provider calls that one a legacy model.
+pub const MODEL_DEFAULT: &str = "claude-sonnet-5-5";
 
 /// Where the API is if nothing else is said; `/v1/messages` follows.
 pub const BASE_URL: &str = "https://api.anthropic.com";
@@ -50,6 +51,14 @@ impl Wire for Messages {
 
     fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
         vec![("x-api-key", key.to_owned()), ("anthropic-version", API_VERSION.to_owned())]
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1/models"
+    }
+
+    fn models_query(&self) -> &'static str {
+        "?limit=1000"
     }
 
     fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {

@@ -6,6 +6,7 @@
 //!
 //! Begin with [`ApiAgent`].
 
+mod listing;
 mod names;
 pub(crate) mod parts;
 mod surrogates;
@@ -22,6 +23,7 @@ use thiserror::Error;
 
 use crate::failure::{self, Failed};
 use crate::sse;
+pub use listing::{ListedModel, NoList};
 pub use names::{changed_names, wire_name};
 use surrogates::Joining;
 pub use wire::{Reading, Step, Wire, malformed_or};
@@ -205,9 +207,9 @@ impl ApiAgent {
                 kind: FailureKind::Permanent,
                 message: format!("{}: {error}", self.wire.provider()),
                 retry_after: None,
+                output_max: None,
             },
         }
-                output_max: None,
     }
 
     fn broken(&self, had_content: bool, why: &str) -> AgentFailure {

@@ -22,6 +22,16 @@ pub trait Wire: Send + Sync {
     /// whoever stands between.
     fn headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
+    /// Where the list of models is, below the base URL.
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+
+    /// What is added to it so that pages are long, such as `?limit=1000`.
+    fn models_query(&self) -> &'static str {
+        ""
+    }
+
     /// The body that asks `model` for a streamed reply of at most `output_tokens_max` tokens.
     fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value;
 

@@ -58,6 +58,14 @@ impl Wire for Gemini {
         vec![("x-goog-api-key", key.to_owned())]
     }
 
+    fn models_path(&self) -> &'static str {
+        "/v1beta/models"
+    }
+
+    fn models_query(&self) -> &'static str {
+        "?pageSize=1000"
+    }
+
     fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
         request::body(turn, model, output_tokens_max)
     }

@@ -57,9 +57,9 @@ pub const GROK_BASE_URL_VARIABLE: &str = "XAI_BASE_URL";
 /// Where xAI is if nothing else is said.
 pub const GROK_BASE_URL: &str = "https://api.x.ai/v1";
 
-/// xAI's model if none is named. The peer's is `grok-2-latest`, which is gone; this is the one that xAI's page on
-/// the models retired in May 2026 names as the replacement.
-pub const GROK_MODEL_DEFAULT: &str = "grok-4.3";
+/// xAI's model if none is named. The peer's is `grok-2-latest`, which is gone; this is the one that xAI's pages name
+/// for work of agents.
+pub const GROK_MODEL_DEFAULT: &str = "grok-4.7";
 
 /// The header that carries the key, if there is one.
 fn authorization(key: &str) -> Vec<(&'static str, String)> {

@@ -47,10 +47,10 @@ pub struct InspectArgs {
     /// Show how long each phase lasted
     #[arg(long)]
     timing: bool,
-    /// Show tokens by role and session, and what they cost by the configured prices
+    /// Show tokens by role and session, and what they cost by your prices or a list
     #[arg(long)]
     cost: bool,
-    /// With --cost: what a thousand tokens cost, in place of the configured prices
+    /// With --cost: what a thousand tokens cost, in place of all prices
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     dollar_per_1k: Option<f64>,
     /// Show how often each detector fired

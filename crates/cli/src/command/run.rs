@@ -84,7 +84,7 @@ pub struct RunArgs {
     /// How many minutes the run may take [default: the brief's, else no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_minutes: Option<u64>,
-    /// What the run may cost, such as 2.50, by the configured prices [default: the brief's, else no
+    /// What the run may cost, such as 2.50, by your prices or a list [default: the brief's, else no
     /// limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     pub(super) max_dollars: Option<u64>,

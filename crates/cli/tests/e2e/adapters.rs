@@ -96,7 +96,7 @@ fn the_adapters_are_listed_with_what_they_have_and_lack() {
     let scripted = row(&stdout, "scripted ");
     assert_eq!(
         scripted.split_whitespace().collect::<Vec<_>>(),
-        ["scripted", "Scripted", "agent", "yes", "-", "free", "-"]
+        ["scripted", "Scripted", "agent", "yes", "-", "free", "-", "-"]
     );
 
     home.write(
@@ -121,7 +121,7 @@ fn the_adapters_are_listed_with_what_they_have_and_lack() {
         &json!({
             "id": "anthropic", "name": "Anthropic", "ready": true, "key_from": "ANTHROPIC_API_KEY", "model": "m",
             "tier": "free", "window": 1000, "prices": { "input": 0.25 }, "base_url": "http://127.0.0.1:9",
-            "has_other_base_url": true,
+            "has_other_base_url": true, "output_tokens_max": 16384,
         })
     );
 }
@@ -141,7 +141,7 @@ fn doctor_says_where_each_setting_of_an_adapter_and_each_budget_comes_from() {
     let settings = report["settings"].as_array().expect("settings");
     let config = |place: &str| format!("{}:{place}", home.path("home/config.toml").display());
     for (name, value, from) in [
-        ("model", "claude-sonnet-4-6", "the default".to_owned()),
+        ("model", "claude-sonnet-5-5", "the default".to_owned()),
         ("fallback", "scripted, mock", "ADJUTANT_FALLBACK".to_owned()),
         ("max_tokens", "500", "ADJUTANT_MAX_TOKENS".to_owned()),
         ("max_turns", "7", config("4:13")),
@@ -210,7 +210,10 @@ fn what_a_run_may_use_and_whom_it_falls_back_on_is_on_record_with_prices() {
     let key = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")];
     let (code, _, stderr) = with(&home, &["run", "../brief.md", "--max-dollars", "1.5", "--max-tokens", "80000"], &key);
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("a limit of dollars can't be held: what `anthropic` costs is not configured"), "{stderr}");
+    assert!(
+        stderr.contains("a limit of dollars can't be held: what `anthropic:claude-other` costs is not known"),
+        "{stderr}"
+    );
 
     let config = home.read("home/config.toml");
     home.write("home/config.toml", format!("{config}price_output = 15\n"));

@@ -241,10 +241,12 @@ fn a_roles_limit_of_dollars_needs_prices_before_the_run() {
     let brief = home.read("examples/crew/brief.md");
     let limited = brief.replace("budgets:", "role_budgets:\n  reviewer:\n    max_dollars: 1\nbudgets:");
     home.write("examples/crew/brief.md", limited);
-    let paid = ["--role-adapter", "reviewer=anthropic"];
-    home.run_with(&[ARGS, &paid].concat(), b"go\n")
+    home.run_with(&[ARGS, &["--role-adapter", "reviewer=openai-compat"]].concat(), b"go\n")
         .expect_code(2)
-        .expect_text("a limit of dollars of the reviewer can't be held: what `anthropic` costs is not configured");
+        .expect_text("a limit of dollars of the reviewer can't be held: what `openai-compat` costs is not known");
+    // What the list knows is estimated, and so the next thing is missing.
+    let paid = ["--role-adapter", "reviewer=anthropic"];
+    home.run_with(&[ARGS, &paid].concat(), b"go\n").expect_code(2).expect_text("ANTHROPIC_API_KEY");
     assert!(!home.journal_path(RUN).exists());
     // Somebody else who costs something is not limited, and with prices the next thing is missing.
     home.run_with(&[ARGS, &["--role-adapter", "executor=anthropic"]].concat(), b"go\n")

@@ -116,7 +116,7 @@ fn the_window_and_the_default_of_a_providers_model_are_on_record() {
     assert_eq!(output.expect("it starts").status.code(), Some(1));
     let journal = home.journal(RUN);
     let options = &journal.iter().find(|event| event["type"] == "run_start").expect("a beginning")["options"];
-    assert_eq!((&options["model"], &options["window"]), (&json!("claude-sonnet-4-6"), &json!(200_000)));
+    assert_eq!((&options["model"], &options["window"]), (&json!("claude-sonnet-5-5"), &json!(1_000_000)));
 }
 
 fn declined(_: &str, _: &serde_json::Value) -> String {

@@ -184,6 +184,9 @@ pub struct CostRow {
     pub nano_dollars: u64,
     /// How many turns are not in that sum.
     pub turns_without_cost: u64,
+    /// How many turns are in that sum by a list of prices, which makes it an estimate; absent if none is.
+    #[serde(skip_serializing_if = "super::record::is_zero")]
+    pub turns_by_list: u64,
 }
 
 /// One role.
@@ -354,6 +357,7 @@ impl HistoryFold {
                 nano_dollars: session.nano_dollars,
                 turns_without_tokens: session.turns_without_tokens,
                 turns_without_cost: session.turns_without_cost,
+                turns_by_list: session.turns_by_list,
             };
             self.cost.add(&cost);
             let role: &mut RoleFold = entry(&mut self.roles, role_of(part));
@@ -551,6 +555,7 @@ impl CostRow {
         self.nano_dollars = self.nano_dollars.saturating_add(other.nano_dollars);
         self.turns_without_tokens += other.turns_without_tokens;
         self.turns_without_cost += other.turns_without_cost;
+        self.turns_by_list += other.turns_by_list;
     }
 }
 

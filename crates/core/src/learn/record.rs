@@ -90,6 +90,9 @@ pub struct SessionRecord {
     /// How many of its turns are not in that sum.
     #[serde(skip_serializing_if = "is_zero")]
     pub turns_without_cost: u64,
+    /// How many of its turns are in that sum by a list of prices.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub turns_by_list: u64,
 }
 
 /// What happened in one phase of one session.

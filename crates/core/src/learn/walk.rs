@@ -357,6 +357,7 @@ impl Walk {
         let session: &mut SessionRecord = entry(&mut self.run().sessions, &line.part);
         session.turns += 1;
         session.turns_without_tokens += u64::from(!turn.is_counted);
+        session.turns_by_list += u64::from(turn.is_by_list);
         session.tokens_in = session.tokens_in.saturating_add(turn.tokens_in);
         session.tokens_out = session.tokens_out.saturating_add(turn.tokens_out);
         match turn.nano_dollars {

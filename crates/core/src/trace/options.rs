@@ -173,9 +173,13 @@ pub struct AgentOptions {
     /// The most tokens of one reply, where that is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_max: Option<u32>,
-    /// What its tokens cost, where the operator said so.
+    /// What its tokens cost, where the operator or the provider's list says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// The day of the list that the prices are from; absent if they are the operator's own. What is computed from
+    /// a list is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices_listed: Option<String>,
 }
 
 impl AgentOptions {

@@ -28,6 +28,12 @@ pub struct AdapterRow {
     pub window: Option<u64>,
     /// The prices that are known, in dollars for a million tokens.
     pub prices: DollarPrices,
+    /// The day of the provider's list that the prices are from; absent if they are the operator's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices_listed: Option<String>,
+    /// The most tokens of one reply; absent if it has no model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens_max: Option<u32>,
     /// Where its API is; absent if it has none.
     pub base_url: Option<String>,
     /// Whether that is another place than the adapter's own.
@@ -89,7 +95,8 @@ pub fn text(rows: &[AdapterRow]) -> String {
         let model = row.model.clone().unwrap_or_else(|| "-".to_owned());
         let mut cells = vec![row.id.clone(), row.name.clone(), ready, model, row.tier.clone(), window];
         if has_prices {
-            cells.push(prices(&row.prices.exact));
+            let list = if row.prices_listed.is_some() { "~ " } else { "" };
+            cells.push(list.to_owned() + &prices(&row.prices.exact));
         }
         if has_base_url {
             let other = row.base_url.as_deref().filter(|_| row.has_other_base_url);
@@ -97,7 +104,12 @@ pub fn text(rows: &[AdapterRow]) -> String {
         }
         cells
     };
-    table_of(&head, &rows.iter().map(cells).collect::<Vec<_>>())
+    let mut text = table_of(&head, &rows.iter().map(cells).collect::<Vec<_>>());
+    if let Some(day) = rows.iter().filter_map(|row| row.prices_listed.as_deref()).max() {
+        text +=
+            &format!("\n~ list prices of {day} that come with this version: what is counted by them is an estimate\n");
+    }
+    text
 }
 
 fn prices(prices: &Prices) -> String {
@@ -127,6 +139,8 @@ mod tests {
             tier: "free".into(),
             window: None,
             prices: DollarPrices::default(),
+            prices_listed: None,
+            output_tokens_max: None,
             base_url: None,
             has_other_base_url: false,
         }

@@ -39,7 +39,7 @@ pub struct Cost {
     pub roles: Vec<RoleCost>,
     /// One row per session, in the same order. The peer's traces have one alone.
     pub sessions: Vec<SessionCost>,
-    /// All of it by configured prices; absent where none of them fits a turn.
+    /// All of it by prices of the operator's or a list; absent where none of them fits a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Spent>,
 }
@@ -80,9 +80,13 @@ pub struct Spent {
     /// What the tokens cost, in dollars; absent if that is known of no turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_dollars: Option<f64>,
-    /// The same by configured prices, exactly, in nano-dollars.
+    /// The same by these prices, in nano-dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nano_dollars: Option<u64>,
+    /// The day of the list that prices of them are from, the latest if there are several; absent where all are the
+    /// operator's own. What rests on a list is an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices_listed: Option<String>,
     /// How many of the turns are in no sum of dollars, since their tokens or their price are not known; absent
     /// if none is, or there is no such sum.
     #[serde(skip_serializing_if = "is_zero")]
@@ -204,13 +208,18 @@ struct Turn {
 
 impl Turn {
     fn spent(&self, pricing: Pricing<'_>, agent: Option<&Agent>) -> Spent {
+        let mut prices_listed = None;
         let nano_dollars = match pricing {
             Pricing::Configured(today) => agent.and_then(|agent| {
-                let prices = agent.prices.as_ref().or_else(|| today.get(&agent.adapter))?;
-                prices.cost(self.usage.as_ref()?)
+                // The operator's prices of today say more than a list of then.
+                let own = agent.prices.as_ref().filter(|_| agent.listed.is_none());
+                let today = || today.get(&agent.adapter);
+                let listed = || agent.prices.as_ref().inspect(|_| prices_listed.clone_from(&agent.listed));
+                own.or_else(today).or_else(listed)?.cost(self.usage.as_ref()?)
             }),
             Pricing::Unknown | Pricing::PerThousand(_) => None,
         };
+        let prices_listed = prices_listed.filter(|_| nano_dollars.is_some());
         let has_cost = match pricing {
             Pricing::Unknown => true,
             Pricing::PerThousand(_) => self.is_counted,
@@ -224,6 +233,7 @@ impl Turn {
             duration_ms: self.duration_ms,
             estimated_dollars: None,
             nano_dollars,
+            prices_listed,
             turns_without_cost: u64::from(!has_cost),
             counted: if self.is_counted { self.tokens_in.saturating_add(self.tokens_out) } else { 0 },
             has_estimates: self.source == TokenSource::Estimated,
@@ -240,6 +250,8 @@ impl Spent {
         self.counted = self.counted.saturating_add(other.counted);
         self.turns_without_cost += other.turns_without_cost;
         self.has_estimates |= other.has_estimates;
+        // Days in this form are in their order.
+        self.prices_listed = self.prices_listed.take().max(other.prices_listed.clone());
         self.nano_dollars = match (self.nano_dollars, other.nano_dollars) {
             (Some(one), Some(two)) => Some(one.saturating_add(two)),
             (one, two) => one.or(two),
@@ -267,8 +279,8 @@ impl Spent {
         self.estimated_dollars.is_some()
     }
 
-    /// The dollars, with `*` where they rest on estimates and `+` where turns are missing; a dash if they are not
-    /// known.
+    /// The dollars, with `~` where they rest on list prices, `*` where they rest on estimated tokens, and `+` where
+    /// turns are missing; a dash if they are not known.
     #[must_use]
     pub fn dollars(&self) -> String {
         let dollars = match (self.nano_dollars, self.estimated_dollars) {
@@ -278,7 +290,8 @@ impl Spent {
         };
         let star = if self.has_estimates { "*" } else { "" };
         let plus = if self.turns_without_cost > 0 { "+" } else { "" };
-        format!("${dollars}{star}{plus}")
+        let list = if self.prices_listed.is_some() { "~" } else { "" };
+        format!("{list}${dollars}{star}{plus}")
     }
 }
 
@@ -290,6 +303,8 @@ pub(crate) struct PricedTurn {
     pub(crate) tokens_out: u64,
     /// What it cost, in nano-dollars, if tokens and prices are on record.
     pub(crate) nano_dollars: Option<u64>,
+    /// Whether that rests on a list of prices.
+    pub(crate) is_by_list: bool,
     /// Whether anybody counted its tokens.
     pub(crate) is_counted: bool,
 }
@@ -299,8 +314,8 @@ pub(crate) fn turn(line: &TraceLine<'_>, askers: &Askers) -> Option<PricedTurn> 
     let turn = turn_of(line)?;
     let is_counted = turn.is_counted;
     let spent = turn.spent(Pricing::Configured(&BTreeMap::new()), askers.agent(line));
-    let Spent { tokens_in, tokens_out, nano_dollars, .. } = spent;
-    Some(PricedTurn { tokens_in, tokens_out, nano_dollars, is_counted })
+    let Spent { tokens_in, tokens_out, nano_dollars, prices_listed, .. } = spent;
+    Some(PricedTurn { tokens_in, tokens_out, nano_dollars, is_by_list: prices_listed.is_some(), is_counted })
 }
 
 /// Who was asked for turns, as far as the lines so far say.
@@ -318,6 +333,9 @@ struct Agent {
     adapter: String,
     /// Its prices when the run was begun.
     prices: Option<Prices>,
+    /// The day of the list that they are from.
+    #[serde(default)]
+    listed: Option<String>,
 }
 
 impl Askers {
@@ -354,7 +372,11 @@ fn agent_of(options: &Fields<'_>) -> Agent {
         cache_write: prices.number("cache_write"),
         output: prices.number("output"),
     };
-    Agent { adapter: options.word("adapter").into_owned(), prices: Some(prices).filter(|prices| !prices.is_empty()) }
+    Agent {
+        adapter: options.word("adapter").into_owned(),
+        prices: Some(prices).filter(|prices| !prices.is_empty()),
+        listed: options.text("prices_listed").map(|day| day.into_owned()),
+    }
 }
 
 /// The turn that a line tells of; `None` if it is none.
@@ -436,6 +458,11 @@ pub fn text(cost: &Cost) -> String {
         text += &format!("\ntotal: {}\n", total.dollars());
     }
     let shown = || cost.roles.iter().map(|row| &row.spent).chain(&cost.total).filter(|spent| spent.has_dollars());
+    if let Some(day) = shown().filter_map(|spent| spent.prices_listed.as_deref()).max() {
+        text += &format!(
+            "\n~ tilde marks estimates by the providers' list prices of {day}; prices of your own are exact.\n"
+        );
+    }
     if shown().any(|spent| spent.has_estimates) {
         text += "\n* asterisk marks rows whose token counts were estimated (chars/4 heuristic).\n";
     }
@@ -597,6 +624,30 @@ mod tests {
         let cheap = journal.replace(r#""output":1}"#, r#""output":1,"cache_read":1}"#);
         let cost = of(&read_bytes(cheap.as_bytes()), Pricing::Configured(&today));
         assert_eq!(cost.total.expect("a total").nano_dollars, Some(9_000_000 + 11_200));
+    }
+
+    #[test]
+    fn what_rests_on_a_list_is_marked_and_prices_of_ones_own_win() {
+        let listed =
+            r#""adapter":"b","prices":{"input":1000,"cache_read":100,"output":2000},"prices_listed":"2026-11-29""#;
+        let journal = journal("b", &[("session", KNOWN)]).replace(r#""adapter":"b""#, listed);
+        check(
+            &journal,
+            Pricing::Configured(&prices()),
+            "role     invocations  tokens_in  tokens_out  source    duration_ms  est_$\n\
+             -------  -----------  ---------  ----------  --------  -----------  --------\n\
+             session  1            11000      200         reported  5            ~$0.0024\n\
+             \n\
+             total: ~$0.0024\n\
+             \n\
+             ~ tilde marks estimates by the providers' list prices of 2026-11-29; prices of your own are exact.\n",
+        );
+        let trace = read_bytes(journal.as_bytes());
+        let cost = serde_json::to_value(of(&trace, Pricing::Configured(&prices()))).expect("JSON");
+        assert_eq!(cost["total"]["prices_listed"], "2026-11-29");
+        let own = BTreeMap::from([("b".to_owned(), Prices { input: Some(1), ..prices()["a"] })]);
+        let cost = of(&trace, Pricing::Configured(&own));
+        assert_eq!(cost.in_short(), "$0.0060");
     }
 
     #[test]

@@ -139,7 +139,8 @@ fn roles(history: &History) -> Sheet {
         },
         dollars(cost)
     );
-    Sheet { below: vec![all], ..Sheet::new("Sessions by role", head, rows) }
+    let list = (cost.turns_by_list > 0).then(|| "~ estimated by the providers' list prices".to_owned());
+    Sheet { below: [Some(all), list].into_iter().flatten().collect(), ..Sheet::new("Sessions by role", head, rows) }
 }
 
 fn questions(history: &History) -> Sheet {
@@ -201,7 +202,8 @@ fn dollars(cost: &CostRow) -> String {
         (turns, 0) if cost.turns_without_cost == turns => "unknown".to_owned(),
         (_, nano) => {
             let plus = if cost.turns_without_cost > 0 { "+" } else { "" };
-            format!("${}{plus}", price::sum_rounded(nano))
+            let list = if cost.turns_by_list > 0 { "~" } else { "" };
+            format!("{list}${}{plus}", price::sum_rounded(nano))
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod inbox;
 pub mod learned;
 pub mod list;
 pub mod mcp;
+pub mod models;
 pub mod peer_session;
 pub mod peer_summary;
 pub mod permissions;

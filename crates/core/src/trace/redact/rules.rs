@@ -35,6 +35,7 @@ const AGENT: &[(&str, Rule)] = &[
     ("window", Plain),
     ("output_tokens_max", Plain),
     ("prices", MapOf(&Plain)),
+    ("prices_listed", Plain),
 ];
 
 /// The options of a run: who, how much and how strictly stays; where, and what the operator wrote, goes.
@@ -45,6 +46,7 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("window", Plain),
     ("output_tokens_max", Plain),
     ("prices", MapOf(&Plain)),
+    ("prices_listed", Plain),
     ("mode", Plain),
     ("workdir", Text),
     ("home", Text),
