@@ -138,7 +138,6 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (answer("502 Bad Gateway", "", "<html>"), FailureKind::Transient, "status 502"),
         (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), FailureKind::Permanent, "status 302"),
         (finished("SAFETY", "I"), FailureKind::Permanent, "declined to answer: SAFETY"),
-        (finished("STOP", " "), FailureKind::Transient, "the reply was empty"),
         (finished("MAX_TOKENS", ""), FailureKind::Permanent, "output_tokens_max"),
         (finished("MALFORMED_FUNCTION_CALL", "x"), FailureKind::Transient, "MALFORMED_FUNCTION_CALL"),
         (

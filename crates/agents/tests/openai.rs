@@ -246,7 +246,6 @@ async fn an_answer_that_is_no_whole_reply_is_judged_by_its_status_and_words() {
             (answer("429 Too Many", "", &error("insufficient_quota", "no")), FailureKind::Permanent, "credit"),
             (answer("502 Bad Gateway", "", "<html>"), FailureKind::Transient, "status 502"),
             ((format.finished)(filtered, "x"), FailureKind::Permanent, "its content filter ended the reply"),
-            ((format.finished)(over, " "), FailureKind::Transient, "the reply was empty"),
             ((format.finished)(cut, ""), FailureKind::Permanent, "output_tokens_max"),
             (HEADS[0].to_owned() + "<html>no events</html>", FailureKind::Transient, "ended before the reply did"),
             (

@@ -90,7 +90,7 @@ fn outgoing(
     let text = match (&said.speaker, bytes_max) {
         _ if said.is_folded => folded(&text),
         (Speaker::Tool { name, .. }, Some(bytes_max)) => shortened(name, &text, bytes_max).unwrap_or(text),
-        (Speaker::Tool { .. } | Speaker::System | Speaker::User | Speaker::Agent(_), _) => text,
+        (Speaker::Tool { .. } | Speaker::System | Speaker::User | Speaker::Agent { .. }, _) => text,
     };
     let text = match &said.speaker {
         Speaker::Tool { source: Some(source), .. } if is_fenced && !text.is_empty() => fenced(source, &text),

@@ -160,7 +160,7 @@ impl ApiAgent {
         }
         // One that ended by itself is a turn all the same: the session says something to it.
         if reply.stop == Stop::MaxTokens && reply.text.trim().is_empty() && reply.calls.is_empty() {
-            return Err(self.judged(Failed::Empty { is_cut: true }));
+            return Err(self.judged(Failed::Empty));
         }
         Ok(reply)
     }

@@ -101,6 +101,17 @@ fn marked<'a>(message: &'a OutgoingMessage, kept: &Value) -> Option<Vec<Piece<'a
     (calls == message.calls.len()).then_some(pieces)
 }
 
+/// What is kept, with every place in the text moved.
+pub(crate) fn moved(kept: Value, place: impl Fn(usize) -> usize) -> Value {
+    let Ok(mut parts) = Vec::<Part>::deserialize(&kept) else { return kept };
+    for part in &mut parts {
+        if let Part::Text { from, to, .. } = part {
+            (*from, *to) = (place(*from), place(*to));
+        }
+    }
+    serde_json::to_value(parts).unwrap_or(kept)
+}
+
 /// Leaves out what the provider wants back but what nothing of the reply follows: thinking at the end of a message is
 /// refused where it must lead to something.
 pub(crate) fn without_loose_end(mut pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
@@ -183,6 +194,16 @@ mod tests {
             let plain = [Piece::Text("größe", Marks::new()), Piece::Call(&message.calls[0], Marks::new())];
             assert_eq!(pieces(&message), plain, "{kept}");
         }
+    }
+
+    #[test]
+    fn places_in_a_text_that_changed_are_moved() {
+        let mut parts = Parts::default();
+        parts.text(2..4, marks("s"));
+        let kept = moved(parts.kept().expect("marks"), |at| at + 1);
+        assert_eq!(kept[0]["text"]["from"], 3);
+        assert_eq!(kept[0]["text"]["to"], 5);
+        assert_eq!(moved(json!("other"), |at| at), json!("other"));
     }
 
     #[test]

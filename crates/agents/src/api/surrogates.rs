@@ -15,6 +15,7 @@ use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Delta, Reply};
 use serde_json::Value;
 
+use super::parts;
 use super::wire::{Reading, Step};
 use crate::sse;
 
@@ -91,8 +92,12 @@ impl Reading for Joining {
             return reply;
         }
         // Each field is named, so that a new one is thought of here.
-        let Reply { text, calls, usage, stop } = reply;
-        Reply { text: joined(text), calls: calls.into_iter().map(joined_call).collect(), usage, stop }
+        let Reply { text, thinking, calls, provider_data, usage, stop } = reply;
+        // What is whole takes less room than its halves: what names places in the text names others then.
+        let place = |at: usize| text.get(..at).map_or(at, |before| joined(before.to_owned()).len());
+        let provider_data = provider_data.map(|kept| parts::moved(joined_value(kept), place));
+        let calls = calls.into_iter().map(joined_call).collect();
+        Reply { text: joined(text), thinking: joined(thinking), calls, provider_data, usage, stop }
     }
 }
 

@@ -54,11 +54,8 @@ pub enum Failed<'a> {
         /// What it said, if anything.
         said: &'a str,
     },
-    /// The reply was whole, and nothing was in it.
-    Empty {
-        /// Whether it ended at the limit of its length.
-        is_cut: bool,
-    },
+    /// The reply ended at the limit of its length, and nothing was in it.
+    Empty,
 }
 
 /// What may be done about it.
@@ -191,14 +188,11 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
             Verdict::Refused { why: format!("the model declined to answer: {why}") }
         }
         // A model that thought up to the limit will do so again.
-        Failed::Empty { is_cut: true } => Verdict::Refused {
+        Failed::Empty => Verdict::Refused {
             why: "the reply reached its length limit before it said anything; allow longer replies with the \
                   adapter's `output_tokens_max`"
                 .to_owned(),
         },
-        Failed::Empty { is_cut: false } => {
-            Verdict::Retry { is_busy: false, after: None, why: "the reply was empty".to_owned() }
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief, files};
-use crate::loopback::{REFUSED_FOR_NOW, model, serve};
+use crate::loopback::{model, serve};
 
 pub const KEY: &str = "canary-4f1c9b7ae2d05836";
 pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
@@ -88,7 +88,7 @@ fn a_brief_is_run_to_its_report_by_a_model() {
 /// Like `work`, but the first time that work is asked for the stream stops after its first words.
 fn with_one_stall() -> Provider {
     let mut has_stalled = false;
-    Provider::start(Format::Messages, REFUSED_FOR_NOW, move |head, body| {
+    Provider::start(Format::Messages, &[], move |head, body| {
         let reply = work(head, body);
         let is_work = body["messages"].to_string().contains("This is phase 1");
         if is_work && !has_stalled {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::first_run::{ARGS, workdir};
 use crate::home::{TestHome, files};
-use crate::loopback::{REFUSED_FOR_NOW, replies};
+use crate::loopback::replies;
 
 const RUN: &str = "2026-01-15-FIRST";
 
@@ -39,17 +39,6 @@ const THINKING: [Adapter; 6] = [
         Format::Chat(Flavor::OpenRouter),
     ),
     ("openai-compat", "OPENAI_COMPAT_API_KEY", "OPENAI_COMPAT_BASE_URL", "", Format::Chat(Flavor::Gemini)),
-];
-
-/// The formats over which today's program doesn't send back what the provider wants back. To be emptied with
-/// [`REFUSED_FOR_NOW`].
-const LOST_FOR_NOW: &[Format] = &[
-    Format::Messages,
-    Format::Responses,
-    Format::Gemini,
-    Format::Chat(Flavor::DeepSeek),
-    Format::Chat(Flavor::OpenRouter),
-    Format::Chat(Flavor::Gemini),
 ];
 
 /// How often each type of event is in the journal.
@@ -133,18 +122,11 @@ fn a_model_that_thinks_gets_back_what_its_provider_wants_back() {
     let thinks =
         |(number, reply): (usize, Reply)| reply.thinks(&format!("Hmm {number}."), &format!("signature-{number}"));
     let spoken: Vec<Reply> = spoken.into_iter().enumerate().map(thinks).collect();
-    let mut refusals = Vec::new();
     for adapter in THINKING {
         let (home, provider) = over(adapter, &["go", "y", "y"], spoken.clone());
         assert_eq!(phases(&home), phases(&scripted), "{adapter:?}");
         assert_eq!(files(&workdir(&home, RUN)), files(&workdir(&scripted, RUN)), "{adapter:?}");
-        refusals.extend(provider.refusals());
         let lost: Vec<String> = provider.exchanges().into_iter().flat_map(|exchange| exchange.lost).collect();
-        let is_expected = LOST_FOR_NOW.contains(&adapter.4);
-        assert_eq!(!lost.is_empty(), is_expected, "{adapter:?} lost {lost:?}; see LOST_FOR_NOW");
-    }
-    for sentence in REFUSED_FOR_NOW {
-        let is_met = refusals.iter().any(|refusal| refusal.contains(sentence));
-        assert!(is_met, "nothing is refused with `{sentence}` any more: take it off REFUSED_FOR_NOW");
+        assert_eq!((provider.refusals(), lost), (Vec::new(), Vec::new()), "{adapter:?}");
     }
 }

@@ -6,20 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use adjutant_loopback::{Answer, Format, Provider, Reply, read_request};
 use serde_json::Value;
 
-/// What today's requests would be refused for, as a part of the provider's sentence: it is let pass. To be emptied as
-/// the program learns to keep the rules; a test fails for a sentence that nothing is refused with any more.
-pub const REFUSED_FOR_NOW: &[&str] = &[
-    // Phases without tools leave them out of a history that has calls.
-    "blocks must define tools",
-    // Thinking isn't sent back.
-    "in the thinking mode must be passed back to the API",
-    "Function call is missing a thought_signature in functionCall parts",
-];
-
-/// A provider that replies from what is in a request. It refuses what the real one would refuse, but for
-/// [`REFUSED_FOR_NOW`].
+/// A provider that replies from what is in a request. It refuses what the real one would refuse.
 pub fn model(format: Format, mut reply: impl FnMut(&str, &Value) -> Reply + Send + 'static) -> Provider {
-    Provider::start(format, REFUSED_FOR_NOW, move |head, body| Answer::Reply(reply(head, body)))
+    Provider::start(format, &[], move |head, body| Answer::Reply(reply(head, body)))
 }
 
 /// A provider that gives these replies, one to each request; it refuses like [`model`].

@@ -4,10 +4,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
+use adjutant_loopback::Format;
 use serde_json::{Value, json};
 
 use crate::anthropic::{KEY, work};
 use crate::home::{RUN, Said, TestHome, brief};
+use crate::loopback::model;
 
 /// A server that answers heads without a body.
 fn serve(answer: fn(&str) -> (&'static str, String)) -> String {
@@ -168,12 +170,13 @@ fn without_configured_prices_dollars_are_estimated_by_the_list_and_said_to_be() 
     let home = TestHome::new();
     home.write("brief.md", brief("mode: auto\nauthorized_costs:\n  - filesystem_write"));
     home.write("go.json", json!(["go"]).to_string());
-    let url = crate::loopback::serve(|head, body| {
+    let provider = model(Format::Messages, |head, body| {
         let mut body = body.clone();
         assert_eq!(body["model"], "claude-sonnet-5-5");
         body["model"] = json!("claude-test");
         work(head, &body)
     });
+    let url = provider.url().to_owned();
     let run = |model: &str| {
         let args = [
             "run", "../brief.md", "--new", "--adapter", "anthropic", "--model", model, "--max-dollars", "1.5",

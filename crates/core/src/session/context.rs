@@ -316,7 +316,7 @@ mod tests {
                 settled: false,
                 seen: None,
             });
-            context.tokens(false)
+            context.tokens()
         };
         let tokens = |bytes: u64| bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS;
         assert_eq!(weight(1_000_000, None), tokens(1_000_000));

@@ -12,6 +12,13 @@ use crate::api::parts::{Marks, Piece, pieces};
 use crate::api::{has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
+/// How long an id of a call may be at OpenAI, which refuses longer ones; other providers give such.
+const ID_CHARS_MAX: usize = 40;
+
+/// What stands for the agent between results and what the operator says to them, for servers that take no message of
+/// the operator's right behind a result.
+const RESULTS_READ: &str = "(I have read the results.)";
+
 /// How many letters and digits an id has where their number is given.
 const SHORT_ID_CHARS: usize = 9;
 
@@ -28,14 +35,36 @@ pub(super) fn body(server: &Server, request: &TurnRequest, model: &str, output_t
         }
     }
     let system = has_words(&request.system).then(|| said("system", &request.system));
-    let messages = in_order(&request.messages).into_iter().filter_map(|message| self::message(server, message));
-    body["messages"] = system.into_iter().chain(messages).collect();
+    let mut messages: Vec<Value> = system.into_iter().collect();
+    for message in in_order(&request.messages).into_iter().filter_map(|message| self::message(server, message)) {
+        let follows_result = messages.last().is_some_and(|last| last["role"] == "tool");
+        if server.parts_results && follows_result && message["role"] == "user" {
+            messages.push(said("assistant", RESULTS_READ));
+        }
+        messages.push(message);
+    }
+    complete_thinking(&mut messages);
+    body["messages"] = Value::Array(messages);
     // What may differ from turn to turn stands behind all that is the same.
     body[server.limit] = json!(output_tokens_max);
     if !request.tools.is_empty() && !request.may_call {
         body["tool_choice"] = json!("none");
     }
     body
+}
+
+/// Puts an empty text for thinking at the calls of other models, where the server wants its own back with its calls:
+/// DeepSeek refuses a call without any.
+fn complete_thinking(messages: &mut [Value]) {
+    const FIELD: &str = "reasoning_content";
+    if !messages.iter().any(|message| message[FIELD].is_string()) {
+        return;
+    }
+    for message in messages.iter_mut().filter(|message| message["tool_calls"].is_array()) {
+        if message[FIELD].is_null() {
+            message[FIELD] = json!("");
+        }
+    }
 }
 
 fn tool(spec: &ToolSpec) -> Value {
@@ -102,7 +131,8 @@ fn said(role: &str, text: &str) -> Value {
 
 fn call_id(server: &Server, id: &str) -> String {
     match server.ids {
-        Ids::Any => wire_name(id),
+        Ids::Any if id.len() <= ID_CHARS_MAX => wire_name(id),
+        Ids::Any => content_hash(id.as_bytes()),
         Ids::Nine if id.len() == SHORT_ID_CHARS && id.chars().all(|c| c.is_ascii_alphanumeric()) => id.to_owned(),
         Ids::Nine => content_hash(id.as_bytes()).chars().take(SHORT_ID_CHARS).collect(),
     }
@@ -140,6 +170,48 @@ mod tests {
             }] },
         ]);
         assert_eq!(body(&OPENAI, &request, "m", 1)["messages"], expected);
+    }
+
+    #[test]
+    fn calls_of_other_models_have_empty_thinking_where_the_server_wants_its_own_back() {
+        let kept = json!([{ "whole": { "reasoning_content": "hm" } }, { "call": { "place": 0 } }]);
+        let own = OutgoingMessage { provider_data: Some(kept), ..agent("", &[("c2", "read", json!({}))]) };
+        let others = agent("", &[("c1", "read", json!({}))]);
+        let thinking = |messages: Vec<OutgoingMessage>| -> Vec<Value> {
+            let body = body(&OPENAI, &TurnRequest { messages, ..long_request() }, "m", 1);
+            let messages = body["messages"].as_array().unwrap().iter();
+            messages
+                .filter(|message| message["tool_calls"].is_array())
+                .map(|message| message["reasoning_content"].clone())
+                .collect()
+        };
+        let both = vec![user("go"), others.clone(), result("c1", "", false), own, result("c2", "", false)];
+        assert_eq!(thinking(both), [json!(""), json!("hm")]);
+        assert_eq!(thinking(vec![user("go"), others, result("c1", "", false)]), [Value::Null]);
+    }
+
+    #[test]
+    fn a_server_that_takes_no_word_behind_a_result_gets_the_agents_between() {
+        let messages = vec![
+            user("go"),
+            agent("", &[("c1", "read", json!({}))]),
+            result("c1", "content", false),
+            user("by the way"),
+        ];
+        let roles = |server: &Server| -> Vec<String> {
+            let body = body(server, &TurnRequest { messages: messages.clone(), ..long_request() }, "m", 1);
+            body["messages"].as_array().unwrap().iter().map(|said| said["role"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(roles(known("mistral")), ["system", "user", "assistant", "tool", "assistant", "user"]);
+        assert_eq!(roles(&OPENAI), ["system", "user", "assistant", "tool", "user"]);
+    }
+
+    #[test]
+    fn an_id_that_is_too_long_for_the_format_has_a_short_one() {
+        let long = "x".repeat(41);
+        let sent = call_id(&OPENAI, &long);
+        assert!(sent.len() <= 40 && sent != call_id(&OPENAI, &"x".repeat(42)), "{sent}");
+        assert_eq!(call_id(&OPENAI, &long[..40]), long[..40]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Server {
     pub(super) asks_parallel: bool,
     pub(super) silence: Silence,
     pub(super) ids: Ids,
+    /// Whether something of the agent's must stand between a result and what the operator says.
+    pub(super) parts_results: bool,
 }
 
 /// What stands in place of the text of a turn that only has calls.
@@ -66,6 +68,7 @@ pub(super) const OPENAI: Server = Server {
     asks_parallel: false,
     silence: Silence::Null,
     ids: Ids::Any,
+    parts_results: false,
 };
 
 /// xAI's API reference; an empty text beside calls is refused by its gateways (vercel/ai, pull request 14888). Its
@@ -85,6 +88,7 @@ const GENERIC: Server = Server {
     asks_parallel: false,
     silence: Silence::Null,
     ids: Ids::Any,
+    parts_results: false,
 };
 
 const SERVERS: &[Server] = &[
@@ -141,7 +145,7 @@ const SERVERS: &[Server] = &[
     },
     // Mistral refuses what it doesn't know, `stream_options` (openai-agents-python, issue 442) and
     // `max_completion_tokens` (eca, issue 231) among it; counts come unasked. An id of a call has nine letters
-    // or digits, as its own have (mistral-common's validator).
+    // or digits, as its own have (mistral-common's validator), which also lets no user speak right behind a result.
     Server {
         id: "mistral",
         name: "Mistral",
@@ -149,6 +153,7 @@ const SERVERS: &[Server] = &[
         hosts: &["api.mistral.ai"],
         asks_usage: false,
         ids: Ids::Nine,
+        parts_results: true,
         ..GENERIC
     },
     OPENAI,
