@@ -239,7 +239,7 @@ impl Equipment {
     /// # Errors
     ///
     /// What is missing, with a way out.
-    pub fn to_ask(self, proxies: Proxies) -> Result<api::Settings, Failure> {
+    pub fn for_questions(self, proxies: Proxies) -> Result<api::Settings, Failure> {
         self.settings(String::new(), proxies)
     }
 

@@ -199,8 +199,11 @@ mod tests {
 
     use super::*;
 
+    /// A name, a window and a longest reply.
+    type Listed<'a> = (&'a str, Option<u64>, Option<u64>);
+
     #[track_caller]
-    fn check(page: &Value, expected: Option<&[(&str, Option<u64>, Option<u64>)]>) {
+    fn check(page: &Value, expected: Option<&[Listed<'_>]>) {
         let found = listed(page);
         let found: Option<Vec<_>> = found
             .as_ref()

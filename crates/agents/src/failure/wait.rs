@@ -142,7 +142,7 @@ fn leading_length(text: &str) -> Option<(Duration, &str)> {
     let mut sum: Option<Duration> = None;
     let mut rest = text;
     loop {
-        let next = rest.trim_start_matches(|c: char| c == ' ' || c == ',');
+        let next = rest.trim_start_matches([' ', ',']);
         let next = next.strip_prefix("and ").unwrap_or(next);
         let Some((length, behind)) = number_with_unit(next) else { return sum.map(|sum| (sum, rest)) };
         sum = Some(sum.unwrap_or_default().saturating_add(length));

@@ -106,7 +106,7 @@ fn list_models(asked: Vec<Equipment>, is_of_all: bool, json: bool) -> anyhow::Re
     for equipment in asked {
         let (id, chosen) = (equipment.adapter.id, equipment.model.as_ref().map(|model| model.value.clone()));
         let base_url = equipment.base_url.as_ref().map(|url| url.value.clone());
-        let agent = adjutant_agents::api_agent(id, equipment.to_ask(settings::proxies()?)?)
+        let agent = adjutant_agents::api_agent(id, equipment.for_questions(settings::proxies()?)?)
             .map_err(|error| Failure::usage(error.to_string()))?
             .with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))?;
         let list = ModelList { adapter: id.to_owned(), base_url, models: None, error: None, hint: None };
