@@ -43,6 +43,7 @@ impl fmt::Display for Amount {
             Self::Time(time) if time.as_micros() < 1_000 => format!("{:.2} \u{b5}s", value * 1e6),
             Self::Time(time) if time.as_secs() < 1 => format!("{:.2} ms", value * 1e3),
             Self::Time(_) => format!("{value:.2} s"),
+            Self::Bytes(0..1_000_000) => format!("{:.1} kB", value / 1e3),
             Self::Bytes(_) => format!("{:.1} MB", value / 1e6),
         };
         f.pad(&text)

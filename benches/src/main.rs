@@ -7,6 +7,7 @@
 //! Begin with [`main`]; one file per group of figures. `figure.rs` prints, `world.rs` has the scripted
 //! agent, tools and operator that sessions are measured with.
 
+mod cache;
 mod concurrent;
 mod dashboard;
 mod decisions;
@@ -31,7 +32,7 @@ use figure::Figure;
 struct Args {
     /// The program to measure
     adjutant: PathBuf,
-    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, streams, history, dashboard, size
+    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, cache, streams, history, dashboard, size
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
     /// The server that the process of its own speaks to
@@ -51,6 +52,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("turn", turn::measure),
     ("resume", resume::measure),
     ("concurrent", concurrent::measure),
+    ("cache", cache::measure),
     ("streams", streams::measure),
     ("history", history::measure),
     ("dashboard", dashboard::measure),

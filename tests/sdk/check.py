@@ -173,6 +173,8 @@ class Gemini:
             read(gemini.Content, body.pop("systemInstruction"))
         for tool in body.pop("tools", []):
             read(gemini.Tool, tool)
+        if "toolConfig" in body:
+            read(gemini.ToolConfig, body.pop("toolConfig"))
         read(gemini.GenerationConfig, body.pop("generationConfig"))
         if body:
             raise Misfit("", f"unknown fields {sorted(body)}")
@@ -185,6 +187,7 @@ class Gemini:
         config = gemini.GenerateContentConfig(
             system_instruction=body.get("systemInstruction"),
             tools=[gemini.Tool.model_validate(tool) for tool in body.get("tools", [])] or None,
+            tool_config=body.get("toolConfig"),
             automatic_function_calling=gemini.AutomaticFunctionCallingConfig(disable=True),
             max_output_tokens=body["generationConfig"]["maxOutputTokens"],
             thinking_config=body["generationConfig"].get("thinkingConfig"),

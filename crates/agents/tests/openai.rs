@@ -33,7 +33,7 @@ struct Format {
     /// An error within the stream.
     error: fn(&str, &str) -> String,
     /// What a reply that is cut, filtered or over is marked with.
-    reasons: [&'static str; 3],
+    reasons: [&'static str; 2],
 }
 
 const FORMATS: [Format; 2] = [
@@ -46,7 +46,7 @@ const FORMATS: [Format; 2] = [
         whole: 8,
         finished: responses::finished,
         error: |code, message| responses::sent(&json!({ "type": "error", "code": code, "message": message })),
-        reasons: ["max_output_tokens", "content_filter", "completed"],
+        reasons: ["max_output_tokens", "content_filter"],
     },
     Format {
         name: "chat",
@@ -57,7 +57,7 @@ const FORMATS: [Format; 2] = [
         whole: 6,
         finished: chat::finished,
         error: |code, message| chat::sent(&json!({ "error": { "code": code, "message": message } })),
-        reasons: ["length", "content_filter", "stop"],
+        reasons: ["length", "content_filter"],
     },
 ];
 
@@ -227,7 +227,7 @@ async fn an_answer_that_is_no_whole_reply_is_judged_by_its_status_and_words() {
             .to_string()
     };
     for format in FORMATS {
-        let [cut, filtered, over] = format.reasons;
+        let [cut, filtered] = format.reasons;
         let begun = HEADS[0].to_owned() + &format.stream(format.begun);
         let cases = [
             (

@@ -36,6 +36,7 @@ fn turns() -> Vec<(&'static str, TurnRequest)> {
         ("first_turn", turn("Orders.\n\nMore of them.", vec![go()], &[])),
         ("tools", turn("Orders.", vec![go()], &names)),
         ("no_system", turn("", vec![go(), go()], &[])),
+        ("no_calls", TurnRequest { may_call: false, ..turn("Orders.", vec![go()], &names[..2]) }),
         (
             "parallel_calls",
             turn(
@@ -146,10 +147,30 @@ fn check(path: &Path, value: &Value) {
     assert_eq!(kept, text, "{}", path.display());
 }
 
+/// The turn behind a reply in which a model thought and called: what its provider wants back goes with it. None for a
+/// format that has no such stream.
+fn after_thinking(format: &str, wire: &dyn Wire) -> Option<TurnRequest> {
+    let stream = fs::read_to_string(folder(format).join("signed_thinking.sse")).ok()?;
+    let mut reading = wire.reading(&turn("", Vec::new(), &[]));
+    for event in events(stream.as_bytes(), 0) {
+        reading.read(&event);
+    }
+    let Reply { text, calls, provider_data, .. } = reading.finish();
+    assert!(provider_data.is_some(), "{format}: nothing is kept of the thinking");
+    let results: Vec<OutgoingMessage> =
+        calls.iter().map(|call| result(&call.call_id, &call.name, "what came of it", false)).collect();
+    let spoken = OutgoingMessage { role: OutgoingRole::Assistant, text, calls, provider_data };
+    let go = said(OutgoingRole::User, "Do it.", Vec::new());
+    let on = said(OutgoingRole::User, "Go on.", Vec::new());
+    let messages = [go, spoken].into_iter().chain(results).chain([on]).collect();
+    Some(turn("Orders.", messages, &[spec("read_file")]))
+}
+
 #[test]
 fn what_is_sent_for_a_turn_is_what_the_files_say() {
     for (format, wire, model) in formats() {
-        for (name, turn) in turns() {
+        let thinking = after_thinking(format, &*wire).map(|turn| ("after_thinking", turn));
+        for (name, turn) in turns().into_iter().chain(thinking) {
             let headers: Vec<&str> = wire.headers("KEY").into_iter().map(|(name, _)| name).collect();
             let request = json!({
                 "path": wire.path(model),

@@ -67,12 +67,22 @@ pub(crate) enum Landed {
     Nobody,
 }
 
-/// When what is in flight has reached its limit; never without one. A moment is added, so that the journal's clock says
-/// so, too.
-async fn limit(ms: Option<u64>) {
-    match ms {
-        Some(ms) => tokio::time::sleep(Duration::from_millis(ms.saturating_add(LIMIT_SLACK_MS))).await,
-        None => std::future::pending().await,
+/// Waits for the end of what is in flight. At its limit, if it has one, it is cancelled, and its end is waited for all
+/// the same; whether that was so is told. A moment is added, so that the journal's clock says that the limit is reached.
+async fn until_limit<T>(
+    limit_ms: Option<u64>,
+    cancel: &CancellationToken,
+    in_flight: impl Future<Output = T>,
+) -> (T, bool) {
+    let mut in_flight = std::pin::pin!(in_flight);
+    let Some(limit_ms) = limit_ms else { return (in_flight.await, false) };
+    let limit = Duration::from_millis(limit_ms.saturating_add(LIMIT_SLACK_MS));
+    match tokio::time::timeout(limit, &mut in_flight).await {
+        Ok(end) => (end, false),
+        Err(_) => {
+            cancel.cancel();
+            (in_flight.await, true)
+        }
     }
 }
 
@@ -102,13 +112,11 @@ pub(crate) async fn turn(
         };
         operator.show(Progress::Turn(&key.part, delta));
     };
-    let result = tokio::select! {
-        result = agent.turn(&request, &show, cancel) => result,
-        () = limit(limit_ms) => {
-            let message = "the limit of minutes was reached while the turn was taken".to_owned();
-            Err(AgentFailure { message, ..AgentFailure::cancelled() })
-        }
-    };
+    let turn = agent.turn(&request, &show, cancel.clone());
+    let (mut result, is_late) = until_limit(limit_ms, &cancel, turn).await;
+    if let (true, Err(failure)) = (is_late, &mut result) {
+        "the limit of minutes was reached while the turn was taken".clone_into(&mut failure.message);
+    }
     let (said, thought) = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
     operator.show(Progress::Turn(&key.part, Delta::Thinking(thought.finish())));
     operator.show(Progress::Turn(&key.part, Delta::Text(said.finish())));
@@ -128,18 +136,8 @@ pub(crate) async fn call(
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let mut is_late = false;
-    let mut output = {
-        let mut made = std::pin::pin!(ports.tools.call(&call, &prepared, cancel.clone()));
-        tokio::select! {
-            output = &mut made => output,
-            () = limit(limit_ms) => {
-                is_late = true;
-                cancel.cancel();
-                made.await
-            }
-        }
-    };
+    let made = ports.tools.call(&call, &prepared, cancel.clone());
+    let (mut output, is_late) = until_limit(limit_ms, &cancel, made).await;
     if let Some((run, name)) = rescue {
         let tools = ports.tools.clone();
         let noting = tokio::task::spawn_blocking(move || tools.call_ended(&RescueName { run: &run, call: &name }));
@@ -326,4 +324,33 @@ pub(crate) fn seen(slot: Slot, look: Look, found: Result<Outside, String>, durat
 pub(crate) fn answer(slot: Slot, answered: Answered) -> Body {
     let Answered { id, choice, text, by, whence } = answered;
     Body::Answer { slot, id, choice, text, by, whence }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::{CancellationToken, until_limit};
+
+    /// What comes of something that ends when it is cancelled, or at once.
+    fn ended(limit_ms: Option<u64>, ends_at_once: bool) -> (&'static str, bool) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let cancel = CancellationToken::new();
+        let cancelled = async {
+            cancel.cancelled().await;
+            "cancelled"
+        };
+        match ends_at_once {
+            true => runtime.block_on(until_limit(limit_ms, &cancel, ready("done"))),
+            false => runtime.block_on(until_limit(limit_ms, &cancel, cancelled)),
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_is_cancelled_at_its_limit_and_its_end_is_waited_for() {
+        assert_eq!(ended(Some(0), false), ("cancelled", true));
+        assert_eq!(ended(Some(0), true), ("done", false));
+        assert_eq!(ended(Some(u64::MAX), true), ("done", false));
+        assert_eq!(ended(None, true), ("done", false));
+    }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_loopback::{Flavor, Format, Provider, Reply};
+use adjutant_loopback::{Answer, Flavor, Format, Provider, Refusal, Reply};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::first_run::{ARGS, workdir};
@@ -119,12 +120,77 @@ fn the_example_with_a_denial_is_the_same_run_over_every_api() {
 #[test]
 fn a_model_that_thinks_gets_back_what_its_provider_wants_back() {
     let (scripted, spoken) = scripted(&["go", "y", "y"]);
-    let thinks =
-        |(number, reply): (usize, Reply)| reply.thinks(&format!("Hmm {number}."), &format!("signature-{number}"));
-    let spoken: Vec<Reply> = spoken.into_iter().enumerate().map(thinks).collect();
+    let spoken = thoughtful(spoken, "signature");
     for adapter in THINKING {
         let (home, provider) = over(adapter, &["go", "y", "y"], spoken.clone());
         assert_eq!(phases(&home), phases(&scripted), "{adapter:?}");
+        assert_eq!(files(&workdir(&home, RUN)), files(&workdir(&scripted, RUN)), "{adapter:?}");
+        let lost: Vec<String> = provider.exchanges().into_iter().flat_map(|exchange| exchange.lost).collect();
+        assert_eq!((provider.refusals(), lost), (Vec::new(), Vec::new()), "{adapter:?}");
+    }
+}
+
+/// Replies that all have thinking before them.
+fn thoughtful(spoken: Vec<Reply>, name: &str) -> Vec<Reply> {
+    let thinks = |(number, reply): (usize, Reply)| reply.thinks(&format!("Hmm {number}."), &format!("{name}-{number}"));
+    spoken.into_iter().enumerate().map(thinks).collect()
+}
+
+/// How many replies come before a provider gives up or a run is killed: the summary, and calls with their results.
+const BEFORE: usize = 3;
+
+#[test]
+fn another_provider_goes_on_where_one_gave_up_in_the_middle_of_the_work() {
+    let (scripted, spoken) = scripted(&["go", "y", "y"]);
+    for (first, second) in [(0, 1), (1, 0), (0, 2), (2, 0), (0, 3), (3, 0), (1, 2), (2, 3), (3, 1)] {
+        let (first, second) = (THINKING[first], THINKING[second]);
+        let mut begun = thoughtful(spoken[..BEFORE].to_vec(), "first").into_iter();
+        let gone = Provider::start(first.4, &[], move |_, _| match begun.next() {
+            Some(reply) => Answer::Reply(reply),
+            None => Answer::Error(Refusal { status: 401, body: json!({ "error": { "message": "no such key" } }) }),
+        });
+        let rest = replies(second.4, thoughtful(spoken[BEFORE..].to_vec(), "second"));
+        let home = prepared(&["go", "y", "y"]);
+        let fallback = format!("{}:m", second.0);
+        let args = ["--answers", "../answers.json", "--adapter", first.0, "--model", "m", "--fallback", &fallback];
+        let mut command = home.adjutant(&[ARGS, &args].concat());
+        for (adapter, provider) in [(first, &gone), (second, &rest)] {
+            command.env(adapter.1, "canary-key-51aa0c7e").env(adapter.2, format!("{}{}", provider.url(), adapter.3));
+        }
+        let output = command.output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{first:?} {second:?}: {said}");
+        assert_eq!(files(&workdir(&home, RUN)), files(&workdir(&scripted, RUN)), "{first:?} {second:?}");
+        assert_eq!((gone.refusals(), rest.refusals()), (Vec::new(), Vec::new()), "{first:?} {second:?}");
+        let lost: Vec<String> = rest.exchanges().into_iter().flat_map(|exchange| exchange.lost).collect();
+        assert_eq!(lost, [""; 0], "{first:?} {second:?}");
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_in_mid_stream_goes_on_with_what_the_provider_wants_back() {
+    let (scripted, spoken) = scripted(&["go", "y", "y"]);
+    for adapter in THINKING {
+        let mut left = thoughtful(spoken.clone(), "signature").into_iter().enumerate().peekable();
+        let mut has_stalled = false;
+        let provider = Provider::start(adapter.4, &[], move |_, _| match left.peek() {
+            Some((BEFORE, _)) if !std::mem::replace(&mut has_stalled, true) => Answer::Stall(Reply::says("I begin.\n")),
+            Some(_) => Answer::Reply(left.next().expect("it was just there").1),
+            None => Answer::Error(Refusal { status: 400, body: json!({}) }),
+        });
+        let home = prepared(&["go", "y", "y"]);
+        let url = format!("{}{}", provider.url(), adapter.3);
+        let variables = [(adapter.1, "canary-key-51aa0c7e"), (adapter.2, url.as_str())];
+        let args = ["--answers", "../answers.json", "--adapter", adapter.0, "--model", "m"];
+        let mut running = home.start_with(&[ARGS, &args].concat(), &variables);
+        running.until("I begin.");
+        running.signal(Signal::KILL);
+        running.finish().expect_code(-1);
+        home.write("rest.json", json!(["y", "y", "y"]).to_string());
+        let mut command = home.adjutant(&["resume", RUN, "--answers", "../rest.json"]);
+        let output = command.envs(variables).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{adapter:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(files(&workdir(&home, RUN)), files(&workdir(&scripted, RUN)), "{adapter:?}");
         let lost: Vec<String> = provider.exchanges().into_iter().flat_map(|exchange| exchange.lost).collect();
         assert_eq!((provider.refusals(), lost), (Vec::new(), Vec::new()), "{adapter:?}");

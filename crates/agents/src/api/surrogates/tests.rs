@@ -21,6 +21,7 @@ fn read(wire: &dyn Wire, stream: &[u8], cut: usize) -> (String, String, Result<R
         system: String::new(),
         messages: Vec::new(),
         tools: Arc::from([]),
+        may_call: true,
         output_max: None,
     };
     let mut reader = sse::Reader::default();
