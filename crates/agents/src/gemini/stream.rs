@@ -154,6 +154,7 @@ impl Fold {
         let from = self.text.len();
         self.text.push_str(piece);
         match (self.parts.last_mut(), signature) {
+            (_, None) if piece.is_empty() => {}
             (Some(Part::Text { to, signature: None, .. }), None) => *to = self.text.len(),
             _ => self.parts.push(Part::Text { from, to: self.text.len(), signature: signature.cloned() }),
         }

@@ -112,7 +112,7 @@ fn a_failure_costs_what_it_may_have_cost() {
         (FailureKind::Rejected, 0),
         (FailureKind::Permanent, 0),
         (FailureKind::Transient, 1_000),
-        (FailureKind::Cancelled, 1_200),
+        (FailureKind::Cancelled, 1_000),
     ] {
         let mut spending = begun();
         happen(&mut spending, 1, request(1, 0, 1_000, 200));
@@ -122,7 +122,18 @@ fn a_failure_costs_what_it_may_have_cost() {
     let mut spending = begun();
     happen(&mut spending, 1, request(1, 0, 1_000, 200));
     happen(&mut spending, 2, Body::Interrupted { slot: slot(1), effect: Effect::None });
-    assert_eq!(spending.used(Metric::Tokens), 1_200, "tokens reserved for what was interrupted stay spent");
+    assert_eq!(spending.used(Metric::Tokens), 1_000, "what was sent stays spent, and not the whole allowance");
+    // What had arrived of a reply was said, up to the allowance.
+    for (bytes, tokens) in [(400, 1_100), (u64::MAX, 1_200)] {
+        let mut spending = begun();
+        happen(&mut spending, 1, request(1, 0, 1_000, 200));
+        let mut cancelled = failed(1, FailureKind::Cancelled);
+        if let Body::AgentFailed { received, .. } = &mut cancelled {
+            *received = bytes;
+        }
+        happen(&mut spending, 2, cancelled);
+        assert_eq!(spending.used(Metric::Tokens), tokens, "{bytes}");
+    }
 }
 
 #[test]
