@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use adjutant_agents::ScriptedAgent;
 use adjutant_agents::anthropic::Messages;
-use adjutant_agents::api::{OUTPUT_TOKENS_MAX, Wire};
+use adjutant_agents::api::{OUTPUT_TOKENS_MAX, Terms, Wire};
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, Pending, Reply, TurnRequest};
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub fn measure(_: &Path, _: &Path) -> anyhow::Result<Vec<Figure>> {
 
 /// What a request says, in the order in which a provider's cache goes by it.
 fn pieces(request: &TurnRequest) -> Vec<String> {
-    let mut body = Messages.body(request, "bench", OUTPUT_TOKENS_MAX);
+    let mut body = Messages.body(request, &Terms::new("bench", OUTPUT_TOKENS_MAX));
     without_marks(&mut body);
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
     [body["tools"].take(), body["system"].take()].into_iter().chain(messages).map(|piece| piece.to_string()).collect()

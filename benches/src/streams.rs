@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_agents::ApiAgent;
 use adjutant_agents::anthropic::Messages;
-use adjutant_agents::api::{IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Settings};
+use adjutant_agents::api::{IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Settings, Thinking};
 use adjutant_core::id::RunId;
 use adjutant_ports::{Agent, CancellationToken, Delta, OutgoingMessage, OutgoingRole, TurnRequest};
 use adjutant_store::{FileJournal, Home, Owner};
@@ -157,6 +157,7 @@ fn agent(url: &str) -> anyhow::Result<ApiAgent> {
             key_source: "the benchmark".to_owned(),
             base_url: url.to_owned(),
             output_tokens_max: OUTPUT_TOKENS_MAX,
+            thinking: Thinking::default(),
             idle_max: IDLE_MAX,
             proxies: Proxies::default(),
         },

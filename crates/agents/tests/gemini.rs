@@ -53,6 +53,7 @@ fn settings(base_url: &str, key: &str) -> Settings {
         key_source: "GEMINI_API_KEY".to_owned(),
         base_url: base_url.to_owned(),
         output_tokens_max: api::OUTPUT_TOKENS_MAX,
+        thinking: api::Thinking::default(),
         idle_max: api::IDLE_MAX,
         proxies: Proxies::default(),
     }

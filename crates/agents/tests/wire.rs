@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::anthropic::Messages;
-use adjutant_agents::api::{Step, Wire};
+use adjutant_agents::api::{Step, Terms, Wire};
 use adjutant_agents::gemini::Gemini;
 use adjutant_agents::openai::{Chat, Responses};
 use adjutant_agents::sse;
@@ -175,7 +175,7 @@ fn what_is_sent_for_a_turn_is_what_the_files_say() {
             let request = json!({
                 "path": wire.path(model),
                 "headers": headers,
-                "body": wire.body(&turn, model, 1024),
+                "body": wire.body(&turn, &Terms::new(model, 1024)),
             });
             check(&folder(format).join(format!("{name}.request.json")), &request);
         }

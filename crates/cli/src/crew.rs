@@ -6,6 +6,7 @@ use std::path::Path;
 use adjutant_core::brief::{self, Brief, Reading, RoleAdapter};
 use adjutant_core::budget::Budget;
 use adjutant_core::crew::{BadCrew, CustomRoles, Member, check_crew};
+use adjutant_core::effort::Effort;
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::view::visible_text;
@@ -27,6 +28,8 @@ pub struct CrewSettings {
     pub custom: CustomRoles,
     /// Who plays a role of its own: adapter and model.
     pub adapters: BTreeMap<RoleName, (String, Option<String>)>,
+    /// How hard single roles are asked to think.
+    pub efforts: BTreeMap<RoleName, Effort>,
     /// What single roles may use.
     pub role_budgets: BTreeMap<RoleName, Budget>,
     /// How often a sub-task is done again, where that is not the default.
@@ -83,6 +86,7 @@ impl CrewSettings {
             roles,
             custom,
             adapters,
+            efforts: brief.into_iter().flat_map(|brief| brief.role_effort.clone()).collect(),
             role_budgets: brief
                 .into_iter()
                 .flat_map(|brief| &brief.role_budgets)

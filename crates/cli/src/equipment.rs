@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use adjutant_agents::Adapter;
+use adjutant_agents::api::{self, Thinking};
 use adjutant_agents::models::{self, Model};
-use adjutant_agents::{Adapter, api};
 use adjutant_core::price::Prices;
 use adjutant_host::http::{Hosts, Proxies, is_local};
 use adjutant_store::Home;
@@ -40,6 +41,8 @@ pub struct Equipment {
     pub window: Option<Sourced<u64>>,
     pub output_tokens_max: Sourced<u32>,
     pub idle_seconds: Sourced<u64>,
+    /// How hard the model thinks; nothing unless it was said for the run.
+    pub thinking: Thinking,
     pub tier: Sourced<Tier>,
     pub prices: Prices,
     /// The day of the list that the prices are from, unless they are the operator's own.
@@ -117,6 +120,7 @@ impl Supplies {
             output_tokens_max: first([configured(config.output_tokens_max.as_ref()), set(output, "the model's name")])
                 .unwrap_or(Sourced { value: api::OUTPUT_TOKENS_MAX, from: by_default.clone() }),
             idle_seconds: or_else(config.idle_seconds.as_ref(), api::IDLE_MAX.as_secs()),
+            thinking: Thinking::default(),
             tier: first([configured(config.tier.as_ref())]).unwrap_or(Sourced { value: tier, from: by_default }),
             prices,
             prices_listed,
@@ -257,6 +261,7 @@ impl Equipment {
             key_source,
             base_url: self.base_url.expect("an adapter that lacks nothing has a base URL").value,
             output_tokens_max: self.output_tokens_max.value,
+            thinking: self.thinking,
             idle_max: Duration::from_secs(self.idle_seconds.value),
             proxies,
         })

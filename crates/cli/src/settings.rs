@@ -12,6 +12,7 @@ use adjutant_core::brief::{
 };
 use adjutant_core::budget::Budget;
 use adjutant_core::crew::Member;
+use adjutant_core::effort::Effort;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::id::Slug;
@@ -96,6 +97,8 @@ pub struct Typed {
     pub max_nano_dollars: Option<u64>,
     pub max_turns: Option<u64>,
     pub patience_minutes: Option<u64>,
+    pub effort: Option<Effort>,
+    pub thinking_tokens: Option<u32>,
     pub roles: Option<Vec<RoleName>>,
     pub single: bool,
     pub role_adapters: Vec<(RoleName, String)>,
@@ -137,6 +140,13 @@ pub struct Settings {
     pub max_turns: Option<Sourced<u64>>,
     /// How many minutes a provider that fails is waited for, if it was said.
     pub patience_minutes: Option<Sourced<u64>>,
+    /// How hard models are asked to think, if it was said for the run.
+    pub effort: Option<Sourced<Effort>>,
+    /// The most tokens that a model may think for, if it was said for the run.
+    pub thinking_tokens: Option<Sourced<u32>>,
+    /// The same as far as it is configured for all adapters: what is configured for one goes before it.
+    pub effort_configured: Option<config::Setting<Effort>>,
+    pub thinking_tokens_configured: Option<config::Setting<u32>>,
     /// How long a question waits for its answer.
     pub answer_within_ms: Option<u64>,
     /// The crew, if it is one.
@@ -395,6 +405,22 @@ pub fn resolve(home: &Home, typed: &Typed, brief: Option<(&Brief, &Path)>) -> an
             set(of_brief.and_then(|brief| brief.patience_minutes), "the brief"),
             configured(config.patience_minutes.as_ref()),
         ]),
+        effort: first([
+            set(typed.effort, "--effort"),
+            parsed("ADJUTANT_EFFORT", |text| text.parse().ok(), "`low`, `medium`, `high` or `max`")?,
+            set(of_brief.and_then(|brief| brief.effort), "the brief"),
+        ]),
+        thinking_tokens: first([
+            set(typed.thinking_tokens, "--thinking-tokens"),
+            parsed(
+                "ADJUTANT_THINKING_TOKENS",
+                |text| text.parse().ok().filter(|tokens| *tokens > 0),
+                "a number from 1",
+            )?,
+            set(of_brief.and_then(|brief| brief.thinking_tokens), "the brief"),
+        ]),
+        effort_configured: config.effort.clone(),
+        thinking_tokens_configured: config.thinking_tokens.clone(),
         max_minutes: first([
             set(typed.max_minutes, "--max-minutes"),
             parsed("ADJUTANT_MAX_MINUTES", whole, "a number from 1")?,
@@ -483,7 +509,7 @@ impl Settings {
             runtime_home: self.runtime_home.clone(),
             no_shell: self.no_shell.value,
             max_steps: self.max_steps.value,
-            agent: own,
+            agent: own.clone(),
             fallback: self
                 .fallback
                 .iter()
@@ -505,7 +531,7 @@ impl Settings {
             unattended: false,
             roles: self.crew.roles.clone(),
             custom_roles: self.crew.custom.clone(),
-            role_agents: self.role_agents(),
+            role_agents: self.role_agents(&own),
             role_budgets: self
                 .crew
                 .role_budgets
@@ -565,12 +591,32 @@ impl Settings {
         Some(Budget { max_tool_calls, ..learned }).filter(|budget| *budget != Budget::default())
     }
 
-    /// Who plays a role of its own.
-    fn role_agents(&self) -> BTreeMap<RoleName, AgentOptions> {
-        let played = self.crew.adapters.iter().filter(|(role, _)| self.crew.roles.contains(role));
-        played
-            .map(|(role, (adapter, model))| (role.clone(), self.agent_options(adapter, model.clone(), None)))
-            .collect()
+    /// Who plays a role of its own, or thinks harder or less for it than the others; `own` plays the others.
+    fn role_agents(&self, own: &AgentOptions) -> BTreeMap<RoleName, AgentOptions> {
+        let mut agents = BTreeMap::new();
+        for role in &self.crew.roles {
+            let (adapter, effort) = (self.crew.adapters.get(role), self.crew.efforts.get(role).copied());
+            if adapter.is_some() || effort.is_some() {
+                let played = adapter.map(|(adapter, model)| self.agent_options(adapter, model.clone(), None));
+                let played = played.unwrap_or_else(|| own.clone());
+                agents.insert(role.clone(), AgentOptions { effort: effort.or(played.effort), ..played });
+            }
+        }
+        agents
+    }
+
+    /// How hard the model of an adapter is asked to think.
+    #[must_use]
+    pub fn effort_of(&self, config: &AdapterConfig) -> Option<Sourced<Effort>> {
+        let of_run = self.effort.clone();
+        of_run.or_else(|| first([configured(config.effort.as_ref()), configured(self.effort_configured.as_ref())]))
+    }
+
+    /// The most tokens that the model of an adapter may think for.
+    #[must_use]
+    pub fn thinking_tokens_of(&self, config: &AdapterConfig) -> Option<Sourced<u32>> {
+        let (own, all) = (config.thinking_tokens.as_ref(), self.thinking_tokens_configured.as_ref());
+        self.thinking_tokens.clone().or_else(|| first([configured(own), configured(all)]))
     }
 
     /// An entry of the fallback list: `adapter` or `adapter:model`.
@@ -607,6 +653,8 @@ impl Settings {
                 .as_ref()
                 .map(|set| set.value)
                 .or_else(|| output_tokens_max(known.as_ref())),
+            effort: self.effort_of(config).map(|effort| effort.value),
+            thinking_tokens: self.thinking_tokens_of(config).map(|tokens| tokens.value),
             prices: Some(prices).filter(|prices| !prices.is_empty()),
             prices_listed: prices_listed.map(str::to_owned),
         }

@@ -1,11 +1,11 @@
 //! One sitting of a run: agent, tools, operator and journal put together, driven to its end or to a
 //! question that nobody is there to answer, and what is said then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_agents::api::ApiAgent;
+use adjutant_agents::api::{ApiAgent, Thinking};
 use adjutant_agents::recorded::{self, Existing, ReadError};
 use adjutant_agents::scripted::{self, Script};
 use adjutant_agents::{Adapter, RecordedAgent, Recording, ScriptedAgent};
@@ -95,8 +95,16 @@ impl Sitting {
                 .hint("name a script with --script, or take it off the fallback list")
                 .into());
         }
-        let agents = options.agents().into_iter().map(|named| agent(&supplies, &named, options.script.as_deref()));
+        let mut notes = BTreeSet::new();
+        let agents = options.agents().into_iter().map(|named| {
+            let (agent, told) = agent(&supplies, &named, options.script.as_deref())?;
+            notes.extend(told);
+            Ok(agent)
+        });
         let agents = agents.collect::<anyhow::Result<_>>()?;
+        for note in &notes {
+            tell!("note: {}", visible_line(note));
+        }
         let workdir = Path::new(&options.workdir);
         // Not the recorded places: the homes to be guarded are those of this machine now.
         let operators = settings::variable("HOME").unwrap_or_default();
@@ -405,16 +413,21 @@ pub fn known_adapter(named: &str) -> anyhow::Result<Adapter> {
     })
 }
 
-/// The agent that `named` says, ready to be asked for turns; one that plays a script plays `script`.
-fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> anyhow::Result<Arc<dyn Agent>> {
+/// The agent that `named` says, ready to be asked for turns, with what is to be told of its settings; one that plays a
+/// script plays `script`.
+fn agent(
+    supplies: &Supplies,
+    named: &AgentOptions,
+    script: Option<&str>,
+) -> anyhow::Result<(Arc<dyn Agent>, Vec<String>)> {
     let adapter = known_adapter(&named.adapter)?;
     match adapter.id {
         scripted::ADAPTER_ID => Ok(match script {
-            None => Arc::new(ScriptedAgent::builtin()),
+            None => (Arc::new(ScriptedAgent::builtin()), Vec::new()),
             Some(path) => {
                 let script = Script::read(Path::new(path));
                 let script = script.map_err(|error| Failure::of(Ending::Usage, &error, error.hint()))?;
-                Arc::new(ScriptedAgent::new(script))
+                (Arc::new(ScriptedAgent::new(script)), Vec::new())
             }
         }),
         recorded::ADAPTER_ID => {
@@ -424,7 +437,7 @@ fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> any
                     .into());
             };
             let player = RecordedAgent::read(Path::new(path), own_secrets(&supplies.keys));
-            Ok(Arc::new(player.map_err(|error| unplayable(path, &error))?))
+            Ok((Arc::new(player.map_err(|error| unplayable(path, &error))?), Vec::new()))
         }
         _ => {
             let on_record = |value: &String| Sourced { value: value.clone(), from: "the run's options".to_owned() };
@@ -435,7 +448,10 @@ fn agent(supplies: &Supplies, named: &AgentOptions, script: Option<&str>) -> any
             if let Some(most) = named.output_tokens_max {
                 equipment.output_tokens_max.value = most;
             }
-            Ok(Arc::new(api_agent(equipment)?))
+            equipment.thinking = Thinking { effort: named.effort, tokens: named.thinking_tokens };
+            let agent = api_agent(equipment)?;
+            let notes = agent.notes();
+            Ok((Arc::new(agent), notes))
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod work;
 pub mod gate;
 pub mod tool;
 pub mod price;
+pub mod effort;
 pub mod patch;
 pub mod inbox;
 pub mod memory;

@@ -103,7 +103,12 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Crew
     let all = options.agents();
     let own = |role: &RoleName| {
         let place = options.place_of(role)?;
-        Some((role.clone(), vec![limits((u32::try_from(place).ok()?, all.get(place)?))]))
+        let agent = all.get(place)?;
+        // One that thinks harder for the role, and is otherwise the run's own, has whom that falls back on.
+        let is_runs_own = AgentOptions { effort: options.agent.effort, ..agent.clone() } == options.agent;
+        let fallback = (1..).zip(&options.fallback).filter(|_| is_runs_own);
+        let agents = std::iter::once((u32::try_from(place).ok()?, agent)).chain(fallback);
+        Some((role.clone(), agents.map(limits).collect()))
     };
     CrewSetup {
         base: session_setup(brief, options, tools),

@@ -44,7 +44,8 @@ const MISTRAL_FIELDS: &[&str] = &[
 const MESSAGE_FIELDS: &[&str] =
     &["role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio", "function_call"];
 const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool", "function"];
-const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
+/// By the reference; `max` since GPT-5.6, by its guide on reasoning.
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// What Google's page on thought signatures has for calls that its model didn't make.
 const UNSIGNED: &[&str] = &["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
@@ -207,7 +208,7 @@ impl Rules {
         let effort = &body["reasoning_effort"];
         found.when(!effort.is_null() && !EFFORTS.contains(&text(effort)), "reasoning_effort", || {
             format!(
-                "Invalid value: '{}'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', and 'xhigh'.",
+                "Invalid value: '{}'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', and 'max'.",
                 text(effort)
             )
         });

@@ -26,7 +26,8 @@ const INCLUDES: &[&str] = &[
     "reasoning.encrypted_content",
     "message.output_text.logprobs",
 ];
-const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
+/// By the reference; `max` since GPT-5.6, by its guide on reasoning.
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const ENCRYPTED: &str = "reasoning.encrypted_content";
 
 /// The least that a reply may be limited to, by the refusal that quotes it.

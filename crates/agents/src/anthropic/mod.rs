@@ -4,13 +4,14 @@
 //!
 //! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
 
+mod effort;
 mod request;
 mod stream;
 
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use crate::api::{Reading, Wire, changed_names};
+use crate::api::{Reading, Terms, Wire, changed_names};
 use stream::Fold;
 
 /// The adapter's word in a brief.
@@ -61,8 +62,12 @@ impl Wire for Messages {
         "?limit=1000"
     }
 
-    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-        request::body(turn, model, output_tokens_max)
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
+        request::body(turn, terms)
+    }
+
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
+        effort::of(terms).notes
     }
 
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {

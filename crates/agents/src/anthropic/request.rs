@@ -7,15 +7,16 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
+use super::effort::{self, Mode};
 use crate::api::parts::{Piece, pieces, without_loose_end};
-use crate::api::{has_words, wire_name};
+use crate::api::{Terms, has_words, wire_name};
 
-/// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
+/// The body of the request that asks for a reply on these terms.
 ///
 /// What every turn of a run begins with, the tools and the standing orders, is marked to be cached, and so is
 /// the last message, up to which the next turn will be the same: three of the four marks that the API allows.
-pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-    let mut body = json!({ "model": model, "stream": true });
+pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+    let mut body = json!({ "model": terms.model, "stream": true });
     if has_words(&request.system) {
         let mut system = json!([text(&request.system)]);
         mark_last(&mut system);
@@ -30,13 +31,36 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
     if let Some(last) = messages.last_mut() {
         mark_last(&mut last["content"]);
     }
+    let effort::Sent { effort, mut thinking, .. } = effort::of(terms);
+    if matches!(thinking, Mode::Budget(_)) && !begins_with_thinking(&messages) {
+        thinking = Mode::Unsaid;
+    }
     body["messages"] = Value::Array(messages);
     // What may differ from turn to turn stands behind all that is the same.
-    body["max_tokens"] = json!(output_tokens_max);
+    body["max_tokens"] = json!(terms.output_tokens_max);
+    if let Some(effort) = effort {
+        body["output_config"] = json!({ "effort": effort });
+    }
+    match thinking {
+        Mode::Unsaid => {}
+        // The newest models keep what they think to themselves unless they are asked.
+        Mode::Adaptive => body["thinking"] = json!({ "type": "adaptive", "display": "summarized" }),
+        Mode::Budget(tokens) => body["thinking"] = json!({ "type": "enabled", "budget_tokens": tokens }),
+    }
     if !request.tools.is_empty() && !request.may_call {
         body["tool_choice"] = json!({ "type": "none" });
     }
     body
+}
+
+/// Whether the last turn of the agent begins with thinking, if it has calls: with a budget for thinking, the API refuses
+/// one that doesn't, such as another model's.
+fn begins_with_thinking(messages: &[Value]) -> bool {
+    let last = messages.iter().rev().find(|message| message["role"] == "assistant");
+    let Some(blocks) = last.and_then(|message| message["content"].as_array()) else { return true };
+    let has_calls = blocks.iter().any(|block| block["type"] == "tool_use");
+    let first = blocks.first().and_then(|block| block["type"].as_str());
+    !has_calls || matches!(first, Some("thinking" | "redacted_thinking"))
 }
 
 fn tool(spec: &ToolSpec) -> Value {
@@ -110,7 +134,46 @@ mod tests {
 
     use adjutant_core::tool::ToolEffect;
 
+    use adjutant_core::effort::Effort;
+
     use super::*;
+    use crate::api::Thinking;
+
+    fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+        super::body(request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn effort_and_thinking_stand_behind_the_messages() {
+        let asked = |model: &str, effort, tokens| {
+            let thinking = Thinking { effort, tokens };
+            super::body(&request("", vec![user("go")], &[]), &Terms { thinking, ..Terms::new(model, 4096) })
+        };
+        let adaptive = asked("claude-opus-5-5", Some(Effort::High), None);
+        assert_eq!(adaptive["output_config"], json!({ "effort": "high" }));
+        assert_eq!(adaptive["thinking"], json!({ "type": "adaptive", "display": "summarized" }));
+        let budget = asked("claude-haiku-4-5", None, Some(2000));
+        assert_eq!(budget["thinking"], json!({ "type": "enabled", "budget_tokens": 2000 }));
+        assert_eq!(budget.get("output_config"), None);
+        let names: Vec<&String> = adaptive.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["model", "stream", "messages", "max_tokens", "output_config", "thinking"]);
+    }
+
+    #[test]
+    fn a_budget_is_left_out_where_the_last_turn_with_calls_has_no_thinking_of_the_models() {
+        let thought = json!([
+            { "whole": { "type": "thinking", "thinking": "hm", "signature": "c2ln" } }, { "call": { "place": 0 } },
+        ]);
+        let calls = |provider_data| OutgoingMessage { provider_data, ..agent("", &[("c1", "read", json!({}))]) };
+        let turn = |provider_data| vec![user("go"), calls(provider_data), result("c1", "", false)];
+        let is_asked = |messages| {
+            let thinking = Thinking { effort: None, tokens: Some(2000) };
+            let terms = Terms { thinking, ..Terms::new("claude-haiku-4-5", 4096) };
+            super::body(&request("", messages, &["read"]), &terms).get("thinking").is_some()
+        };
+        assert!(is_asked(turn(Some(thought))) && is_asked(vec![user("go"), agent("done", &[]), user("on")]));
+        assert!(!is_asked(turn(None)));
+    }
 
     fn request(system: &str, messages: Vec<OutgoingMessage>, tools: &[&str]) -> TurnRequest {
         let spec = |name: &&str| ToolSpec {

@@ -10,6 +10,7 @@ mod listing;
 mod names;
 pub(crate) mod parts;
 mod surrogates;
+mod terms;
 mod wire;
 
 use std::time::Duration;
@@ -26,6 +27,8 @@ use crate::sse;
 pub use listing::{ListedModel, NoList};
 pub use names::{changed_names, wire_name};
 use surrogates::Joining;
+pub(crate) use terms::{Levels, NO_LEVELS, TO_HIGH, TO_MAX, TO_XHIGH, level, note_on_effort, note_on_tokens};
+pub use terms::{Terms, Thinking};
 pub use wire::{Reading, Step, Wire, malformed_or};
 
 /// How long nothing may come if nothing else is said. The APIs send something while they work, so two minutes
@@ -58,6 +61,8 @@ pub struct Settings {
     pub base_url: String,
     /// The most tokens of one reply, such as [`OUTPUT_TOKENS_MAX`].
     pub output_tokens_max: u32,
+    /// How hard the model thinks.
+    pub thinking: Thinking,
     /// How long nothing may come, such as [`IDLE_MAX`].
     pub idle_max: Duration,
     /// The proxies to go through; none by default.
@@ -174,11 +179,22 @@ impl ApiAgent {
             url: format!("{base}{path}"),
             method: "POST".to_owned(),
             headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            body: Some(self.wire.body(turn, &self.settings.model, output_tokens_max).to_string()),
+            body: Some(self.wire.body(turn, &self.terms(output_tokens_max)).to_string()),
             timeout: self.settings.idle_max,
             bytes_max: ERROR_BYTES_MAX,
             body_kind: BodyKind::Any,
         }
+    }
+
+    /// What is to be told of the settings before the first turn: a sentence for each that the model doesn't take, or
+    /// takes in another way.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.wire.notes(&self.terms(self.settings.output_tokens_max))
+    }
+
+    fn terms(&self, output_tokens_max: u32) -> Terms<'_> {
+        Terms { model: &self.settings.model, output_tokens_max, thinking: self.settings.thinking }
     }
 
     /// The most tokens of the reply to this turn.

@@ -4,6 +4,7 @@ use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, TurnRequest};
 use serde_json::{Value, json};
 
+use super::Terms;
 use super::surrogates::whole_characters;
 use crate::sse;
 
@@ -32,8 +33,11 @@ pub trait Wire: Send + Sync {
         ""
     }
 
-    /// The body that asks `model` for a streamed reply of at most `output_tokens_max` tokens.
-    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value;
+    /// The body that asks for a streamed reply on these terms.
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value;
+
+    /// What of the terms the model doesn't take, or takes in another way: a sentence each, for the operator.
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String>;
 
     /// A reader of the answer to that turn, to which nothing has come yet.
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading>;

@@ -6,6 +6,7 @@
 //!
 //! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
 
+mod effort;
 mod model;
 mod names;
 mod request;
@@ -14,7 +15,7 @@ mod stream;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use crate::api::{Reading, Wire};
+use crate::api::{Reading, Terms, Wire};
 use stream::Fold;
 
 /// The adapter's word in a brief.
@@ -66,8 +67,12 @@ impl Wire for Gemini {
         "?pageSize=1000"
     }
 
-    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-        request::body(turn, model, output_tokens_max)
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
+        request::body(turn, terms)
+    }
+
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
+        effort::of(terms).notes
     }
 
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {

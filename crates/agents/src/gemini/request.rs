@@ -7,17 +7,18 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
+use super::effort::{self, Amount};
 use super::{SIGNATURE, model, names};
-use crate::api::has_words;
 use crate::api::parts::{Marks, Piece, pieces};
+use crate::api::{Terms, has_words};
 
 /// What the API takes as the signature of a call that the model's provider did not sign, from its page on
 /// thought signatures.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens, its thoughts
-/// included.
-pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+/// The body of the request that asks for a reply on these terms.
+pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+    let model = terms.model;
     let mut body = json!({});
     if has_words(&request.system) {
         body["systemInstruction"] = json!({ "parts": [text(&request.system)] });
@@ -31,9 +32,14 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
     if !request.tools.is_empty() && !request.may_call {
         body["toolConfig"] = json!({ "functionCallingConfig": { "mode": "NONE" } });
     }
-    body["generationConfig"] = json!({ "maxOutputTokens": output_tokens_max });
+    body["generationConfig"] = json!({ "maxOutputTokens": terms.output_tokens_max });
     if model::thinks(model) {
         body["generationConfig"]["thinkingConfig"] = json!({ "includeThoughts": true });
+        match effort::of(terms).amount {
+            Amount::Unsaid => {}
+            Amount::Level(level) => body["generationConfig"]["thinkingConfig"]["thinkingLevel"] = json!(level),
+            Amount::Budget(tokens) => body["generationConfig"]["thinkingConfig"]["thinkingBudget"] = json!(tokens),
+        }
     }
     body
 }
@@ -145,7 +151,27 @@ mod tests {
 
     use adjutant_core::tool::ToolEffect;
 
+    use adjutant_core::effort::Effort;
+
     use super::*;
+    use crate::api::Thinking;
+
+    fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+        super::body(request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn effort_is_a_level_or_a_budget_beside_the_thoughts() {
+        let config = |model: &str, effort, tokens| {
+            let thinking = Thinking { effort, tokens };
+            let terms = Terms { thinking, ..Terms::new(model, 9) };
+            super::body(&request("", vec![user("go")], &[]), &terms)["generationConfig"]["thinkingConfig"].clone()
+        };
+        let level = config("gemini-3.8-flash", Some(Effort::Low), None);
+        assert_eq!(level, json!({ "includeThoughts": true, "thinkingLevel": "low" }));
+        let budget = config("gemini-2.5-pro", None, Some(2000));
+        assert_eq!(budget, json!({ "includeThoughts": true, "thinkingBudget": 2000 }));
+    }
 
     fn request(system: &str, messages: Vec<OutgoingMessage>, tools: &[&str]) -> TurnRequest {
         let spec = |name: &&str| ToolSpec {

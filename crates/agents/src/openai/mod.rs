@@ -11,6 +11,7 @@
 
 mod chat;
 mod history;
+mod levels;
 mod responses;
 mod usage;
 

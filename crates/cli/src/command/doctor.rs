@@ -170,6 +170,15 @@ fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
     rows.extend(whole("max_tokens", &settings.max_tokens));
     rows.extend(whole("max_minutes", &settings.max_minutes));
     rows.extend(whole("patience", &settings.patience_minutes));
+    let none = AdapterConfig::default();
+    let config = equipment.and_then(|equipment| settings.adapters.get(equipment.adapter.id));
+    let config = config.map_or(&none, |config| &config.value);
+    if let Some(effort) = settings.effort_of(config) {
+        rows.push(setting("effort", effort.value.as_str(), &effort.from));
+    }
+    if let Some(tokens) = settings.thinking_tokens_of(config) {
+        rows.push(setting("thinking_tokens", &tokens.value.to_string(), &tokens.from));
+    }
     rows.extend(whole("max_turns", &settings.max_turns));
     if let Some(most) = &settings.max_nano_dollars {
         rows.push(setting("max_dollars", &price::sum_text(most.value), &most.from));
@@ -246,6 +255,8 @@ fn configured(id: &str, config: &AdapterConfig) -> Vec<Setting> {
         row(id, "base_url", &config.base_url, String::clone),
         row(id, "window", &config.window, u64::to_string),
         row(id, "output_tokens_max", &config.output_tokens_max, u32::to_string),
+        row(id, "effort", &config.effort, ToString::to_string),
+        row(id, "thinking_tokens", &config.thinking_tokens, u32::to_string),
         row(id, "tier", &config.tier, ToString::to_string),
         row(id, "idle_seconds", &config.idle_seconds, u64::to_string),
         row(id, "price_input", &config.price_input, price),

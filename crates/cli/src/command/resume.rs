@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
 use adjutant_core::budget;
+use adjutant_core::effort::Effort;
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
@@ -62,6 +63,9 @@ pub struct ResumeArgs {
     /// From here on wait so many minutes for a provider that fails before it is given up
     #[arg(long, value_name = "N")]
     patience: Option<u64>,
+    /// From here on ask the run's model to think so hard: `low`, `medium`, `high` or `max`
+    #[arg(long, value_name = "EFFORT")]
+    effort: Option<Effort>,
     /// Play another script or recording than before
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -258,6 +262,9 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
     }
     if let Some(base_url) = &args.base_url {
         options.agent.base_url = Some(base_url.clone());
+    }
+    if let Some(effort) = args.effort {
+        options.agent.effort = Some(effort);
     }
     if let Some(minutes) = args.patience {
         options.patience_ms = Some(minutes.saturating_mul(60_000));

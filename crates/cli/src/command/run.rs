@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use adjutant_agents::recorded::Existing;
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::crew::Member;
+use adjutant_core::effort::Effort;
 use adjutant_core::id::BriefId;
 use adjutant_core::price;
 use adjutant_core::procedure::Part;
@@ -95,6 +96,12 @@ pub struct RunArgs {
     /// gives it up at once [default: the brief's, else 30, or 2 where somebody sits at the terminal]
     #[arg(long, value_name = "N")]
     pub(super) patience: Option<u64>,
+    /// How hard the model is asked to think: `low`, `medium`, `high` or `max` [default: the brief's, else the model's]
+    #[arg(long, value_name = "EFFORT")]
+    pub(super) effort: Option<Effort>,
+    /// How many tokens the model may think for in one reply [default: the brief's, else the model's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) thinking_tokens: Option<u32>,
     /// How many minutes a question waits before its default holds, which is never a yes [default: for ever]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) answer_within: Option<u64>,
@@ -176,6 +183,8 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
         role_adapters: args.role_adapter.clone(),
         blind_critic: args.blind_critic,
         patience_minutes: args.patience,
+        effort: args.effort,
+        thinking_tokens: args.thinking_tokens,
         answer_within: args.answer_within,
     };
     let briefs_folder = args.brief.parent().map(Path::to_owned).unwrap_or_default();

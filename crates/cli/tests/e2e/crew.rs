@@ -54,6 +54,18 @@ fn the_example_is_planned_done_judged_and_done_again() {
 }
 
 #[test]
+fn a_role_thinks_with_an_effort_of_its_own() {
+    let home = TestHome::with_examples();
+    let brief = home.read("examples/crew/brief.md");
+    home.write("examples/crew/brief.md", brief.replacen("---\n", "---\nrole_effort: {reviewer: high}\n", 1));
+    home.run_with(&[ARGS, &["--effort", "low"]].concat(), b"go\n").expect_code(0).expect_text("completed");
+    is_done(&home);
+    let options = &home.journal(RUN)[1]["options"];
+    assert_eq!((&options["effort"], &options["role_agents"]["reviewer"]["effort"]), (&json!("low"), &json!("high")));
+    assert_eq!(options["role_agents"].as_object().expect("a map").len(), 1);
+}
+
+#[test]
 fn a_crew_that_nobody_confirms_waits_and_goes_on_with_the_answer() {
     let home = TestHome::with_examples();
     home.run_with(ARGS, b"").expect_code(4);

@@ -81,10 +81,16 @@ fn scripted(answers: &[&str]) -> (TestHome, Vec<Reply>) {
 /// Plays the example with these answers over an API whose model says this.
 #[track_caller]
 fn over(adapter: Adapter, answers: &[&str], spoken: Vec<Reply>) -> (TestHome, Provider) {
+    over_with(adapter, &["--model", "m"], answers, spoken)
+}
+
+/// The same with these flags.
+#[track_caller]
+fn over_with(adapter: Adapter, flags: &[&str], answers: &[&str], spoken: Vec<Reply>) -> (TestHome, Provider) {
     let (word, key, base_url, fragment, format) = adapter;
     let (home, provider) = (prepared(answers), replies(format, spoken));
-    let args = ["--answers", "../answers.json", "--adapter", word, "--model", "m"];
-    let mut command = home.adjutant(&[ARGS, &args].concat());
+    let args = ["--answers", "../answers.json", "--adapter", word];
+    let mut command = home.adjutant(&[ARGS, &args, flags].concat());
     let url = format!("{}{fragment}", provider.url());
     let output = command.env(key, "canary-key-51aa0c7e").env(base_url, url).output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout);
@@ -195,4 +201,55 @@ fn a_run_that_was_killed_in_mid_stream_goes_on_with_what_the_provider_wants_back
         let lost: Vec<String> = provider.exchanges().into_iter().flat_map(|exchange| exchange.lost).collect();
         assert_eq!((provider.refusals(), lost), (Vec::new(), Vec::new()), "{adapter:?}");
     }
+}
+
+#[test]
+fn effort_and_tokens_for_thinking_are_asked_for_in_each_providers_words() {
+    let (_, spoken) = scripted(&["go", "y", "y"]);
+    let thinks = |(number, reply): (usize, Reply)| reply.thinks("Hmm.", &format!("signature-{number}"));
+    let thought: Vec<Reply> = spoken.iter().cloned().enumerate().map(thinks).collect();
+    let effort: &[&str] = &["--effort", "high"];
+    let tokens: &[&str] = &["--thinking-tokens", "2000"];
+    let adaptive = json!({ "type": "adaptive", "display": "summarized" });
+    let budget = json!({ "type": "enabled", "budget_tokens": 2000 });
+    let level = json!({ "includeThoughts": true, "thinkingLevel": "high" });
+    let gemini_budget = json!({ "includeThoughts": true, "thinkingBudget": 2000 });
+    let [anthropic, openai, chat, _, grok, gemini] = ADAPTERS;
+    for (adapter, model, flags, spoken, field, expected) in [
+        (anthropic, "claude-sonnet-5-5", effort, &thought, "/output_config", json!({ "effort": "high" })),
+        (anthropic, "claude-sonnet-5-5", effort, &spoken, "/thinking", adaptive),
+        (anthropic, "claude-haiku-4-5", tokens, &thought, "/thinking", budget),
+        (openai, "gpt-6-luna", effort, &thought, "/reasoning", json!({ "effort": "high", "summary": "auto" })),
+        (chat, "o4-mini", effort, &spoken, "/reasoning_effort", json!("high")),
+        (grok, "grok-4.7", effort, &spoken, "/reasoning_effort", json!("high")),
+        (THINKING[4], "m", effort, &thought, "/reasoning", json!({ "effort": "high" })),
+        (gemini, "gemini-3.8-flash", effort, &thought, "/generationConfig/thinkingConfig", level),
+        (gemini, "gemini-2.5-pro", tokens, &thought, "/generationConfig/thinkingConfig", gemini_budget),
+    ] {
+        let flags = [flags, &["--model", model]].concat();
+        let (home, provider) = over_with(adapter, &flags, &["go", "y", "y"], spoken.clone());
+        assert_eq!(provider.refusals(), Vec::<String>::new(), "{adapter:?} {model}");
+        for exchange in provider.exchanges() {
+            assert_eq!(exchange.body.pointer(field), Some(&expected), "{adapter:?} {model}");
+        }
+        let options = &home.journal(RUN)[1]["options"];
+        let recorded = if flags.contains(&"--effort") { &options["effort"] } else { &options["thinking_tokens"] };
+        assert!(*recorded == "high" || *recorded == 2000, "{options}");
+    }
+}
+
+#[test]
+fn what_a_model_does_not_take_is_told_and_not_sent() {
+    let (_, spoken) = scripted(&["go", "y", "y"]);
+    let (home, provider) = (prepared(&["go", "y", "y"]), replies(Format::Responses, spoken));
+    home.write("home/config.toml", "effort = \"high\"\n\n[adapters.openai]\nthinking_tokens = 2000\n");
+    let args = ["--answers", "../answers.json", "--adapter", "openai", "--model", "gpt-4.1"];
+    let mut command = home.adjutant(&[ARGS, &args].concat());
+    let said = command.env("OPENAI_API_KEY", "canary-key-51aa0c7e").env("OPENAI_BASE_URL", provider.url()).output();
+    let said = said.expect("it starts");
+    let told = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(0), "{told}");
+    assert!(told.contains("note: effort is left to gpt-4.1, which takes none"), "{told}");
+    assert!(told.contains("note: thinking_tokens is not sent: gpt-4.1 takes no such number"), "{told}");
+    assert!(provider.exchanges().iter().all(|exchange| exchange.body.get("reasoning").is_none()));
 }

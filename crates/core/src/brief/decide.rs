@@ -7,6 +7,7 @@ use super::problem::Problem;
 use super::reading::{Reading, read};
 use super::sections::Sections;
 use super::values::{CliBridge, OptionValue, RoleAdapter};
+use crate::effort::Effort;
 use crate::gate::ScopeWords;
 
 /// Judges a brief: `{text}` in, its verdict out.
@@ -123,6 +124,8 @@ fn front_matter(front: &FrontMatter) -> Value {
     put(&mut object, "script", front.script.as_deref());
     put(&mut object, "max_steps", front.max_steps);
     put(&mut object, "patience", front.patience);
+    put(&mut object, "effort", front.effort.map(Effort::as_str));
+    put(&mut object, "thinking_tokens", front.thinking_tokens);
     if !front.detectors.is_empty() {
         let detectors = front
             .detectors

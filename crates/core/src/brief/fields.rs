@@ -14,6 +14,7 @@ use super::role_fields;
 use super::scope_field::scope;
 use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, ROLE_BUDGET_FIELDS, RoleAdapter};
 use super::whitespace::trim;
+use crate::effort::Effort;
 use crate::gate::ScopeWords;
 use crate::nearest::{did_you_mean, nearest};
 use crate::session::Mode;
@@ -48,7 +49,12 @@ pub struct FrontMatter {
     pub script: Option<String>,
     /// The most steps of a session. Ours.
     pub max_steps: Option<u64>,
+    /// How many minutes a provider that fails is waited for. Ours.
     pub patience: Option<u64>,
+    /// How hard the agent is asked to think. Ours.
+    pub effort: Option<Effort>,
+    /// The most tokens that it may think for in one reply. Ours.
+    pub thinking_tokens: Option<u64>,
     /// The sensitivity of detectors, as far as the brief says so. Ours.
     pub detectors: IndexMap<Detector, Sensitivity>,
     /// Tool servers to connect.
@@ -69,13 +75,16 @@ pub struct FrontMatter {
     pub role_budgets: IndexMap<String, Budgets>,
     /// What each role is granted of what is authorized. Ours.
     pub role_grants: IndexMap<String, Vec<String>>,
+    /// How hard each role is asked to think, where that is not as the others. Ours.
+    pub role_effort: IndexMap<String, Effort>,
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 27] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
-    "model", "fallback", "script", "max_steps", "patience", "detectors", "mcp_servers", "inherit_memory",
-    "learned_profile", "cli", "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
+    "model", "fallback", "script", "max_steps", "patience", "effort", "thinking_tokens", "detectors", "mcp_servers",
+    "inherit_memory", "learned_profile", "cli", "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
+    "role_effort",
 ];
 
 impl FrontMatter {
@@ -99,6 +108,8 @@ impl FrontMatter {
             script: trimmed_text(map, "script", problems),
             max_steps: limit(map, "", "max_steps", problems),
             patience: limit(map, "", "patience", problems),
+            effort: map.get("effort").and_then(|field| effort("effort", &field.node, problems)),
+            thinking_tokens: limit(map, "", "thinking_tokens", problems),
             detectors: detectors(map, problems),
             mcp_servers: mcp_servers(map, problems),
             inherit_memory: only_true(map, "inherit_memory", problems),
@@ -109,6 +120,7 @@ impl FrontMatter {
             budgets: budgets(map, problems),
             role_budgets: role_budgets(map, problems),
             role_grants: role_fields::role_grants(map, problems),
+            role_effort: role_effort(map, problems),
         }
     }
 }
@@ -246,6 +258,35 @@ fn mode(map: &Map, problems: &mut Problems<'_>) -> Option<Mode> {
         problems.push(warning, Some(node.at));
     }
     mode
+}
+
+/// An effort; an error for anything else, since without it the run would cost more, or think less, than was meant.
+fn effort(field: &str, node: &Node, problems: &mut Problems<'_>) -> Option<Effort> {
+    if node.is_blank() {
+        return None;
+    }
+    let written = node.text().unwrap_or_default();
+    let effort = written.parse().ok();
+    if effort.is_none() {
+        let error = Problem::error(field, "there is no such effort")
+            .expected("`low`, `medium`, `high` or `max`")
+            .found(problems.text_at(node.at))
+            .fix(did_you_mean(written, &Effort::ALL.map(Effort::as_str)));
+        problems.push(error, Some(node.at));
+    }
+    effort
+}
+
+/// A map from role to effort.
+fn role_effort(map: &Map, problems: &mut Problems<'_>) -> IndexMap<String, Effort> {
+    let mut efforts = IndexMap::new();
+    let roles = limits_at(map, "role_effort", "a map such as `{critic: high}`", problems);
+    for (role, field) in roles.into_iter().flatten() {
+        if let Some(effort) = effort(&format!("role_effort.{role}"), &field.node, problems) {
+            efforts.insert(role.clone(), effort);
+        }
+    }
+    efforts
 }
 
 fn detectors(map: &Map, problems: &mut Problems<'_>) -> IndexMap<Detector, Sensitivity> {

@@ -10,6 +10,7 @@ use super::rules;
 use super::sections::{Sections, read_sections};
 use super::values::{Budgets, CliBridge, Deadline, McpServer, RoleAdapter, day};
 use crate::crew::CustomRoles;
+use crate::effort::Effort;
 use crate::gate::{Category, Scope};
 use crate::id::{BriefId, Slug};
 use crate::role::RoleName;
@@ -50,6 +51,10 @@ pub struct Brief {
     pub max_steps: Option<u32>,
     /// How many minutes a provider that fails is waited for.
     pub patience_minutes: Option<u64>,
+    /// How hard the agent is asked to think.
+    pub effort: Option<Effort>,
+    /// The most tokens that it may think for in one reply; never 0.
+    pub thinking_tokens: Option<u32>,
     /// The sensitivity of the detectors; the default for those that the brief does not name.
     pub detectors: Sensitivities,
     /// Tool servers to connect, in their order.
@@ -70,6 +75,8 @@ pub struct Brief {
     pub role_budgets: IndexMap<RoleName, Budgets>,
     /// What a role is granted of what is authorized; all of it, for a role that is not named.
     pub role_grants: IndexMap<RoleName, Vec<Category>>,
+    /// How hard a role is asked to think, where that is not as the others.
+    pub role_effort: IndexMap<RoleName, Effort>,
     /// The sections.
     pub sections: Sections,
 }
@@ -179,6 +186,7 @@ impl Brief {
         let role_budgets = front.role_budgets.iter().map(|(id, budgets)| Some((role(id)?, *budgets)));
         let granted = |grant: &Vec<String>| grant.iter().map(Category::new).collect();
         let role_grants = front.role_grants.iter().map(|(id, grant)| Some((role(id)?, granted(grant))));
+        let role_effort = front.role_effort.iter().map(|(id, effort)| Some((role(id)?, *effort)));
         Some(Self {
             project: front.project.as_ref()?.parse().ok()?,
             brief_id: front.brief_id.as_ref().map(|id| id.parse()).transpose().ok()?,
@@ -193,6 +201,8 @@ impl Brief {
             fallback: front.fallback.clone(),
             script: front.script.clone(),
             patience_minutes: front.patience,
+            effort: front.effort,
+            thinking_tokens: front.thinking_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
             max_steps: front.max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
             detectors: front.detectors.iter().map(|(detector, sensitivity)| (*detector, *sensitivity)).collect(),
             mcp_servers: front.mcp_servers.clone(),
@@ -204,6 +214,7 @@ impl Brief {
             budgets: front.budgets.unwrap_or_default(),
             role_budgets: role_budgets.collect::<Option<_>>()?,
             role_grants: role_grants.collect::<Option<_>>()?,
+            role_effort: role_effort.collect::<Option<_>>()?,
             sections: sections.clone(),
         })
     }

@@ -46,6 +46,9 @@ impl Brief {
                 let held = if entries.is_empty() { "nothing".to_owned() } else { entries.join(", ") };
                 line(&format!("  {role} is granted"), &held);
             }
+            for (role, effort) in &self.role_effort {
+                line(&format!("  {role} thinks with effort"), effort);
+            }
         }
         for (heading, section) in self.shown_sections() {
             let section = trim(section);

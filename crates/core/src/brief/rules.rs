@@ -247,6 +247,14 @@ fn budgets(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
             problems.push(zero(format!("role_budgets.{role}.{field}")), value_at(map, &["role_budgets", role, field]));
         }
     }
+    for role in front.role_effort.keys().filter(|role| !known.clone().any(|known| known == *role)) {
+        let idle = Problem::error(format!("role_effort.{role}"), "this is no role of the crew")
+            .fix(format!("add `{role}` to `roles`, or leave the entry out"));
+        problems.push(idle, value_at(map, &["role_effort", role]));
+    }
+    if front.thinking_tokens == Some(0) {
+        problems.push(zero("thinking_tokens".to_owned()), value_at(map, &["thinking_tokens"]));
+    }
     if front.max_steps == Some(0) {
         problems.push(zero("max_steps".to_owned()), value_at(map, &["max_steps"]));
     }

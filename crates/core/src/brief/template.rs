@@ -49,6 +49,8 @@ authorized_costs: []
 # The most steps of a session.
 # max_steps: 30
 # patience: 30   # minutes to wait for a provider that is out of reach or busy
+# How hard the model is asked to think: low, medium, high or max.
+# effort: high
 
 # How eager each detector is: {sensitivities}
 # The detectors: {detectors}

@@ -99,6 +99,7 @@ fn a_brief_without_a_slip_has_no_problems() {
     check("roles: [planner, executor]\nbudgets:\n  max_tokens: 100\n  max_retries_per_subtask: \"2\"", &[]);
     check("cli:\n  mcp_forward: false\n  binary: codex\n  args: [--print, x]", &[]);
     check("adapter: scripted\nscript: demo.script\nmodel: m\nmax_steps: 5\npatience: 0", &[]);
+    check("effort: max\nthinking_tokens: 4096\nroles: [planner, executor]\nrole_effort: {planner: low}", &[]);
     check("detectors:\n  banned_phrases: disabled\n  blocker: loose", &[]);
     check("scope: [src, 'docs/*.md']", &[]);
     check("scope:\n  files: [a]\n  folders:\n    - src\n  hosts: ['*.example.org']\n  services: []", &[]);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::event::PhaseName;
 use crate::budget::Budget;
 use crate::crew::CustomRoles;
+use crate::effort::Effort;
 use crate::gate::shell::{ProgramEntry, RuleTexts};
 use crate::gate::{AfterUntrusted, GuardHook};
 use crate::id::{BriefId, RunId};
@@ -173,6 +174,12 @@ pub struct AgentOptions {
     /// The most tokens of one reply, where that is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_max: Option<u32>,
+    /// How hard it is asked to think, where the operator said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// The most tokens that it may think for in one reply, where the operator said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_tokens: Option<u32>,
     /// What its tokens cost, where the operator or the provider's list says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,

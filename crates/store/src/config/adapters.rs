@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use adjutant_core::effort::Effort;
 use adjutant_core::price::{self, Prices};
 
 use super::keys::Key;
@@ -10,8 +11,8 @@ use super::{ConfigError, Setting, Whose};
 
 /// The keys of an adapter.
 pub const ADAPTER_KEYS: &[&str] = &[
-    "model", "base_url", "window", "output_tokens_max", "tier", "idle_seconds", "price_input", "price_cache_read",
-    "price_cache_write", "price_output",
+    "model", "base_url", "window", "output_tokens_max", "effort", "thinking_tokens", "tier", "idle_seconds",
+    "price_input", "price_cache_read", "price_cache_write", "price_output",
 ];
 
 /// The longest silence that can be set, in seconds: a day, after which nobody waits for a turn.
@@ -28,6 +29,10 @@ pub struct AdapterConfig {
     pub window: Option<Setting<u64>>,
     /// The most tokens of one reply, from 1.
     pub output_tokens_max: Option<Setting<u32>>,
+    /// How hard its model is asked to think.
+    pub effort: Option<Setting<Effort>>,
+    /// The most tokens that its model may think for in one reply, from 1.
+    pub thinking_tokens: Option<Setting<u32>>,
     /// Whether its turns cost money.
     pub tier: Option<Setting<Tier>>,
     /// How long nothing may come before a turn counts as broken, in seconds, from 1 to [`IDLE_SECONDS_MAX`].
@@ -88,6 +93,8 @@ impl AdapterConfig {
             base_url: self.base_url.or(other.base_url),
             window: self.window.or(other.window),
             output_tokens_max: self.output_tokens_max.or(other.output_tokens_max),
+            effort: self.effort.or(other.effort),
+            thinking_tokens: self.thinking_tokens.or(other.thinking_tokens),
             tier: self.tier.or(other.tier),
             idle_seconds: self.idle_seconds.or(other.idle_seconds),
             price_input: self.price_input.or(other.price_input),
@@ -135,11 +142,9 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
             }
             "base_url" => config.base_url = Some(key.text("the address of an API")?),
             "window" => config.window = Some(key.whole(u64::MAX, "a number of tokens from 1 on")?),
-            "output_tokens_max" => {
-                let set = key.whole(u32::MAX.into(), "a number of tokens from 1 on")?;
-                let value = u32::try_from(set.value).unwrap_or(u32::MAX);
-                config.output_tokens_max = Some(Setting { value, from: set.from });
-            }
+            "output_tokens_max" => config.output_tokens_max = Some(key.tokens()?),
+            "effort" => config.effort = Some(key.effort()?),
+            "thinking_tokens" => config.thinking_tokens = Some(key.tokens()?),
             "tier" => config.tier = Some(tier(&key)?),
             "idle_seconds" => {
                 config.idle_seconds = Some(key.whole(IDLE_SECONDS_MAX, "a number of seconds from 1 to 86400")?);

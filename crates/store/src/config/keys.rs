@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use adjutant_core::effort::Effort;
 use adjutant_core::gate::AfterUntrusted;
 use adjutant_core::nearest::nearest;
 use adjutant_core::price;
@@ -17,8 +18,9 @@ use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
-    "max_turns", "patience", "after_untrusted", "untrusted_tools", "plain_results", "result_bytes_max", "hooks",
-    "programs", "shell_allow", "shell_deny", "deny_read", "detectors", "adapters", "sandbox", "notify", "roles",
+    "max_turns", "patience", "effort", "thinking_tokens", "after_untrusted", "untrusted_tools", "plain_results",
+    "result_bytes_max", "hooks", "programs", "shell_allow", "shell_deny", "deny_read", "detectors", "adapters",
+    "sandbox", "notify", "roles",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -42,6 +44,8 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
             "max_minutes" => config.max_minutes = Some(key.whole(u64::MAX, "a number from 1 on")?),
             "max_turns" => config.max_turns = Some(key.whole(u64::MAX, "a number from 1 on")?),
             "patience" => config.patience_minutes = Some(key.whole_within(0..=u64::MAX, "a number of minutes")?),
+            "effort" => config.effort = Some(key.effort()?),
+            "thinking_tokens" => config.thinking_tokens = Some(key.tokens()?),
             "max_dollars" => {
                 let expected = "dollars above 0 with at most nine decimals, such as `2.50`";
                 config.max_nano_dollars = Some(key.decimal(price::sum, expected)?);
@@ -191,6 +195,17 @@ impl Key<'_, '_> {
             | DeValue::Table(_) => None,
         };
         number.map(|number| self.set(number)).ok_or_else(|| self.bad(expected))
+    }
+
+    pub(super) fn effort(&self) -> Result<Setting<Effort>, ConfigError> {
+        let given = self.value.get_ref().as_str().and_then(|given| given.parse().ok());
+        given.map(|effort| self.set(effort)).ok_or_else(|| self.bad("`low`, `medium`, `high` or `max`"))
+    }
+
+    /// A number of tokens from 1 on.
+    pub(super) fn tokens(&self) -> Result<Setting<u32>, ConfigError> {
+        let set = self.whole(u32::MAX.into(), "a number of tokens from 1 on")?;
+        Ok(Setting { value: u32::try_from(set.value).unwrap_or(u32::MAX), from: set.from })
     }
 
     fn after_untrusted(&self) -> Result<Setting<AfterUntrusted>, ConfigError> {

@@ -23,6 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::crew::{BadCustomRole, CustomRole};
+use adjutant_core::effort::Effort;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
 use adjutant_core::nearest::question;
@@ -70,6 +71,10 @@ pub struct Config {
     pub max_minutes: Option<Setting<u64>>,
     /// How many minutes a provider that fails is waited for.
     pub patience_minutes: Option<Setting<u64>>,
+    /// How hard models are asked to think.
+    pub effort: Option<Setting<Effort>>,
+    /// The most tokens that a model may think for in one reply, from 1.
+    pub thinking_tokens: Option<Setting<u32>>,
     /// What a run may cost, in nano-dollars, from 1.
     pub max_nano_dollars: Option<Setting<u64>>,
     /// How many turns a run may take, from 1.
@@ -175,6 +180,8 @@ impl Config {
             max_tokens: self.max_tokens.or(other.max_tokens),
             max_minutes: self.max_minutes.or(other.max_minutes),
             patience_minutes: self.patience_minutes.or(other.patience_minutes),
+            effort: self.effort.or(other.effort),
+            thinking_tokens: self.thinking_tokens.or(other.thinking_tokens),
             max_nano_dollars: self.max_nano_dollars.or(other.max_nano_dollars),
             max_turns: self.max_turns.or(other.max_turns),
             after_untrusted: self.after_untrusted.or(other.after_untrusted),

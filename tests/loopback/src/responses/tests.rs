@@ -96,7 +96,7 @@ fn parameters() {
     check("One of \"input\"", |body| remove(body, "input"));
     check("Invalid value: 'reasoning'. Supported values", |body| body["include"][0] = json!("reasoning"));
     check("Expected a value >= 16, but got 1", |body| body["max_output_tokens"] = json!(1));
-    check("Invalid value: 'max'. Supported values are: 'none'", |body| body["reasoning"]["effort"] = json!("max"));
+    check("Invalid value: 'huge'. Supported values are: 'none'", |body| body["reasoning"]["effort"] = json!("huge"));
     check("Invalid value: 'full'", |body| body["reasoning"]["summary"] = json!("full"));
     check("Unknown parameter: 'reasoning.max_tokens'", |body| body["reasoning"]["max_tokens"] = json!(9));
     check("'temperature' is not supported with this model", |body| body["temperature"] = json!(1));

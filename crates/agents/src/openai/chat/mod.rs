@@ -3,6 +3,7 @@
 //! Begin with [`Chat`]; `server.rs` has what differs between servers, `request.rs` writes what is sent,
 //! `stream.rs` reads what comes, `thinking.rs` what of its text is thinking.
 
+mod effort;
 mod request;
 mod server;
 mod stream;
@@ -12,7 +13,7 @@ use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
 use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID, authorization};
-use crate::api::{Reading, Wire, changed_names};
+use crate::api::{Reading, Terms, Wire, changed_names};
 pub use server::{Picked, Server, UnknownServer, pick};
 use stream::Fold;
 
@@ -60,8 +61,12 @@ impl Wire for Chat {
         authorization(key)
     }
 
-    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-        request::body(self.server, turn, model, output_tokens_max)
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
+        request::body(self.server, turn, terms)
+    }
+
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
+        effort::of(self.server.effort, terms).notes
     }
 
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {

@@ -7,9 +7,10 @@ use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
+use super::effort;
 use super::server::{Ids, Server, Silence};
 use crate::api::parts::{Marks, Piece, pieces};
-use crate::api::{has_words, wire_name};
+use crate::api::{Terms, has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
 /// How long an id of a call may be at OpenAI, which refuses longer ones; other providers give such.
@@ -22,9 +23,9 @@ const RESULTS_READ: &str = "(I have read the results.)";
 /// How many letters and digits an id has where their number is given.
 const SHORT_ID_CHARS: usize = 9;
 
-/// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens.
-pub(super) fn body(server: &Server, request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-    let mut body = json!({ "model": model, "stream": true });
+/// The body of the request that asks for a reply on these terms.
+pub(super) fn body(server: &Server, request: &TurnRequest, terms: &Terms<'_>) -> Value {
+    let mut body = json!({ "model": terms.model, "stream": true });
     if server.asks_usage {
         body["stream_options"] = json!({ "include_usage": true });
     }
@@ -33,6 +34,9 @@ pub(super) fn body(server: &Server, request: &TurnRequest, model: &str, output_t
         if server.asks_parallel {
             body["parallel_tool_calls"] = json!(true);
         }
+    }
+    for (name, value) in effort::of(server.effort, terms).fields {
+        body[name] = value;
     }
     let system = has_words(&request.system).then(|| said("system", &request.system));
     let mut messages: Vec<Value> = system.into_iter().collect();
@@ -46,7 +50,7 @@ pub(super) fn body(server: &Server, request: &TurnRequest, model: &str, output_t
     complete_thinking(&mut messages);
     body["messages"] = Value::Array(messages);
     // What may differ from turn to turn stands behind all that is the same.
-    body[server.limit] = json!(output_tokens_max);
+    body[server.limit] = json!(terms.output_tokens_max);
     if !request.tools.is_empty() && !request.may_call {
         body["tool_choice"] = json!("none");
     }
@@ -141,8 +145,23 @@ fn call_id(server: &Server, id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::server::{self, OPENAI};
+    use adjutant_core::effort::Effort;
+
     use super::*;
+    use crate::api::Thinking;
     use crate::openai::history::tests::{agent, check_prefix, long_request, result, user};
+
+    fn body(server: &Server, request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+        super::body(server, request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn effort_is_asked_for_in_the_servers_words() {
+        let thinking = Thinking { effort: Some(Effort::High), tokens: None };
+        let asked = |server| super::body(server, &long_request(), &Terms { thinking, ..Terms::new("m", 9) });
+        assert_eq!(asked(known("ollama"))["reasoning_effort"], "high");
+        assert_eq!(asked(known("openrouter"))["reasoning"], json!({ "effort": "high" }));
+    }
 
     fn known(id: &str) -> &'static Server {
         server::pick(&format!("http://localhost/v1#{id}")).unwrap().server

@@ -12,6 +12,8 @@
 use adjutant_host::http::{HostRule, Hosts, is_local};
 use thiserror::Error;
 
+use super::effort::EffortField;
+
 /// One kind of server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Server {
@@ -35,6 +37,7 @@ pub struct Server {
     pub(super) ids: Ids,
     /// Whether something of the agent's must stand between a result and what the operator says.
     pub(super) parts_results: bool,
+    pub(super) effort: EffortField,
 }
 
 /// What stands in place of the text of a turn that only has calls.
@@ -69,12 +72,19 @@ pub(super) const OPENAI: Server = Server {
     silence: Silence::Null,
     ids: Ids::Any,
     parts_results: false,
+    effort: EffortField::OpenAi,
 };
 
 /// xAI's API reference; an empty text beside calls is refused by its gateways (vercel/ai, pull request 14888). Its
 /// counts are read in `usage.rs`, its errors, of which the text is the error itself, in `failure/`.
-pub(super) const XAI: Server =
-    Server { id: "xai", name: "xAI", base_url: Some(super::super::GROK_BASE_URL), hosts: &["api.x.ai"], ..OPENAI };
+pub(super) const XAI: Server = Server {
+    id: "xai",
+    name: "xAI",
+    base_url: Some(super::super::GROK_BASE_URL),
+    hosts: &["api.x.ai"],
+    effort: EffortField::Xai,
+    ..OPENAI
+};
 
 /// What is not known here is spoken to as the oldest servers are: by the names that all take.
 const GENERIC: Server = Server {
@@ -89,6 +99,7 @@ const GENERIC: Server = Server {
     silence: Silence::Null,
     ids: Ids::Any,
     parts_results: false,
+    effort: EffortField::Plain,
 };
 
 const SERVERS: &[Server] = &[
@@ -110,6 +121,7 @@ const SERVERS: &[Server] = &[
         port: Some(8080),
         asks_parallel: true,
         silence: Silence::Empty,
+        effort: EffortField::Template,
         ..GENERIC
     },
     // LM Studio, its page on tool use: the address. A null beside calls was refused (bug tracker, issue 261). A
@@ -130,6 +142,7 @@ const SERVERS: &[Server] = &[
         name: "OpenRouter",
         base_url: Some("https://openrouter.ai/api/v1"),
         hosts: &["openrouter.ai"],
+        effort: EffortField::OpenRouter,
         asks_usage: false,
         ..GENERIC
     },
@@ -140,6 +153,7 @@ const SERVERS: &[Server] = &[
         name: "Groq",
         base_url: Some("https://api.groq.com/openai/v1"),
         hosts: &["api.groq.com"],
+        effort: EffortField::Groq,
         limit: "max_completion_tokens",
         ..GENERIC
     },
@@ -151,6 +165,7 @@ const SERVERS: &[Server] = &[
         name: "Mistral",
         base_url: Some("https://api.mistral.ai/v1"),
         hosts: &["api.mistral.ai"],
+        effort: EffortField::Mistral,
         asks_usage: false,
         ids: Ids::Nine,
         parts_results: true,

@@ -2,6 +2,7 @@
 //!
 //! Begin with [`Responses`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
 
+mod effort;
 mod model;
 mod request;
 mod stream;
@@ -10,7 +11,8 @@ use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
 use super::{ADAPTER_ID, authorization};
-use crate::api::{Reading, Wire, changed_names};
+use crate::api::{Reading, Terms, Wire, changed_names};
+pub(super) use model::thinks;
 use stream::Fold;
 
 /// The Responses API.
@@ -34,8 +36,12 @@ impl Wire for Responses {
         authorization(key)
     }
 
-    fn body(&self, turn: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-        request::body(turn, model, output_tokens_max)
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
+        request::body(turn, terms)
+    }
+
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
+        effort::of(terms).notes
     }
 
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {

@@ -5,7 +5,7 @@ const PLAIN: &[&str] = &["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat", "gpt-5.1-ch
 
 /// Whether a model's thinking may be asked for: others refuse a request that does ("Encrypted content is not supported
 /// with this model"). A name that is not known is taken for a newer one, and those think.
-pub(super) fn thinks(model: &str) -> bool {
+pub(in crate::openai) fn thinks(model: &str) -> bool {
     // A fine-tuned model has its base behind `ft:`.
     let name = model.strip_prefix("ft:").unwrap_or(model);
     !PLAIN.iter().any(|plain| name.starts_with(plain))

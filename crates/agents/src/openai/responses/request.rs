@@ -7,17 +7,17 @@ use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-use super::model;
+use super::{effort, model};
 use crate::api::parts::{Marks, Piece, pieces, without_loose_end};
-use crate::api::{has_words, wire_name};
+use crate::api::{Terms, has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
-/// The body of the request that asks `model` for a reply of at most `output_tokens_max` tokens, thinking
-/// included.
+/// The body of the request that asks for a reply on these terms.
 ///
 /// Nothing is stored at the provider. The cache is found by the key together with the prompt's beginning, so
 /// that runs with the same orders share what they have in common; it says nothing that the orders don't.
-pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+    let model = terms.model;
     let mut body = json!({
         "model": model,
         "stream": true,
@@ -30,12 +30,15 @@ pub(super) fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -
     if model::thinks(model) {
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
+    if let Some(effort) = effort::of(terms).effort {
+        body["reasoning"] = json!({ "effort": effort, "summary": "auto" });
+    }
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     body["input"] = in_order(&request.messages).into_iter().flat_map(items).collect();
     // What may differ from turn to turn stands behind all that is the same.
-    body["max_output_tokens"] = json!(output_tokens_max);
+    body["max_output_tokens"] = json!(terms.output_tokens_max);
     if !request.tools.is_empty() && !request.may_call {
         body["tool_choice"] = json!("none");
     }
@@ -93,8 +96,23 @@ fn call(made: &ToolCall) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use adjutant_core::effort::Effort;
+
     use super::*;
+    use crate::api::Thinking;
     use crate::openai::history::tests::{agent, check_prefix, long_request, user};
+
+    fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
+        super::body(request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn effort_is_asked_for_with_a_summary() {
+        let thinking = Thinking { effort: Some(Effort::Max), tokens: None };
+        let asked = |model| super::body(&long_request(), &Terms { thinking, ..Terms::new(model, 9) });
+        assert_eq!(asked("gpt-6-luna")["reasoning"], json!({ "effort": "max", "summary": "auto" }));
+        assert_eq!(asked("gpt-4.1").get("reasoning"), None);
+    }
 
     #[test]
     fn a_whole_request_has_every_item_in_order() {

@@ -34,6 +34,8 @@ const AGENT: &[(&str, Rule)] = &[
     ("base_url", Text),
     ("window", Plain),
     ("output_tokens_max", Plain),
+    ("effort", Plain),
+    ("thinking_tokens", Plain),
     ("prices", MapOf(&Plain)),
     ("prices_listed", Plain),
 ];
@@ -45,6 +47,8 @@ const OPTIONS: &[(&str, Rule)] = &[
     ("base_url", Text),
     ("window", Plain),
     ("output_tokens_max", Plain),
+    ("effort", Plain),
+    ("thinking_tokens", Plain),
     ("prices", MapOf(&Plain)),
     ("prices_listed", Plain),
     ("mode", Plain),
