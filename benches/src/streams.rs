@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_agents::ApiAgent;
 use adjutant_agents::anthropic::Messages;
-use adjutant_agents::api::{IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Settings, Thinking};
+use adjutant_agents::api::{Extras, IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Settings, Thinking};
 use adjutant_core::id::RunId;
 use adjutant_ports::{Agent, CancellationToken, Delta, OutgoingMessage, OutgoingRole, TurnRequest};
 use adjutant_store::{FileJournal, Home, Owner};
@@ -158,6 +158,7 @@ fn agent(url: &str) -> anyhow::Result<ApiAgent> {
             base_url: url.to_owned(),
             output_tokens_max: OUTPUT_TOKENS_MAX,
             thinking: Thinking::default(),
+            extras: Extras::default(),
             idle_max: IDLE_MAX,
             proxies: Proxies::default(),
         },

@@ -50,6 +50,7 @@ fn agent(base_url: &str) -> ApiAgent {
             base_url: base_url.to_owned(),
             output_tokens_max: api::OUTPUT_TOKENS_MAX,
             thinking: api::Thinking::default(),
+            extras: api::Extras::default(),
             idle_max: api::IDLE_MAX,
             proxies: Proxies::default(),
         },
@@ -224,6 +225,7 @@ async fn what_can_not_be_sent_is_refused_without_showing_the_key() {
             base_url: "http://127.0.0.1:1".to_owned(),
             output_tokens_max: 1,
             thinking: api::Thinking::default(),
+            extras: api::Extras::default(),
             idle_max: Duration::from_secs(1),
             proxies: Proxies::default(),
         },
@@ -240,6 +242,7 @@ fn a_base_url_that_is_none_is_said_before_any_turn() {
         base_url: "api.example.com".to_owned(),
         output_tokens_max: 1,
         thinking: api::Thinking::default(),
+        extras: api::Extras::default(),
         idle_max: Duration::from_secs(1),
         proxies: Proxies::default(),
     };

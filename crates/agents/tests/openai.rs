@@ -146,6 +146,7 @@ fn settings(base_url: &str, key: &str) -> Settings {
         base_url: base_url.to_owned(),
         output_tokens_max: api::OUTPUT_TOKENS_MAX,
         thinking: api::Thinking::default(),
+        extras: api::Extras::default(),
         idle_max: api::IDLE_MAX,
         proxies: Proxies::default(),
     }

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_agents::Adapter;
-use adjutant_agents::api::{self, Thinking};
+use adjutant_agents::api::{self, CacheLasts, Caching, Extras, Thinking};
 use adjutant_agents::models::{self, Model};
 use adjutant_core::price::Prices;
 use adjutant_host::http::{Hosts, Proxies, is_local};
+use adjutant_host::token_command::TokenCommand;
 use adjutant_store::Home;
-use adjutant_store::config::{AdapterConfig, Setting, Tier};
+use adjutant_store::config::{AdapterConfig, Added, CacheTime, Setting, Tier};
 use adjutant_store::keys::Keys;
+use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::settings::{self, ApiKey, Sourced, configured, first, set};
@@ -47,6 +49,8 @@ pub struct Equipment {
     pub prices: Prices,
     /// The day of the list that the prices are from, unless they are the operator's own.
     pub prices_listed: Option<&'static str>,
+    /// What the operator adds to requests, or the variable that it lacks.
+    extras: Result<Extras, String>,
     key_file: String,
 }
 
@@ -72,7 +76,8 @@ impl Supplies {
     ///
     /// If the key file can't be relied on.
     pub fn new(home: &Home, adapters: BTreeMap<String, Setting<AdapterConfig>>) -> anyhow::Result<Self> {
-        Ok(Self { keys: settings::keys(home)?, adapters, home: home.clone() })
+        let keys = settings::keys(home)?.with(secrets(&adapters));
+        Ok(Self { keys, adapters, home: home.clone() })
     }
 
     /// What there is, without the keys of a key file that can't be relied on; then also why not.
@@ -124,6 +129,7 @@ impl Supplies {
             tier: first([configured(config.tier.as_ref())]).unwrap_or(Sourced { value: tier, from: by_default }),
             prices,
             prices_listed,
+            extras: extras(config),
             key_file: sitting::shown(&self.home.keys()).display().to_string(),
             adapter,
         }
@@ -150,6 +156,59 @@ pub fn prices(config: &AdapterConfig, known: Option<&Model>) -> (Prices, Option<
     }
 }
 
+/// What a configuration adds to an adapter's requests, or the first variable that isn't set.
+fn extras(config: &AdapterConfig) -> Result<Extras, String> {
+    let mut secrets = Vec::new();
+    let mut headers = BTreeMap::new();
+    for (name, added) in &config.headers {
+        if let Value::String(value) = filled(&added.value, &mut secrets)? {
+            headers.insert(name.clone(), value);
+        }
+    }
+    let body = config.body.iter().map(|(name, added)| Ok((name.clone(), filled(&added.value, &mut secrets)?)));
+    let body = body.collect::<Result<Map<String, Value>, String>>()?;
+    let token_command = config
+        .token_command
+        .as_ref()
+        .map(|command| TokenCommand { command: command.value.clone(), environment: std::env::vars_os().collect() });
+    let lasts = config.cache.as_ref().map(|cache| match cache.value {
+        CacheTime::FiveMinutes => CacheLasts::FiveMinutes,
+        CacheTime::Hour => CacheLasts::Hour,
+    });
+    let without_key = config.prompt_cache_key.as_ref().is_some_and(|key| !key.value);
+    Ok(Extras { headers, body, secrets, token_command, caching: Caching { lasts, without_key } })
+}
+
+/// A value with what its variables hold, which is added to `secrets`; an error is the variable that isn't set.
+fn filled(added: &Added, secrets: &mut Vec<String>) -> Result<Value, String> {
+    Ok(match added {
+        Added::Plain(value) => value.clone(),
+        Added::Variable(name) => {
+            let value = settings::variable(name).ok_or_else(|| name.clone())?;
+            secrets.push(value.clone());
+            Value::String(value)
+        }
+        Added::Table(values) => {
+            let values = values.iter().map(|(name, value)| Ok((name.clone(), filled(value, secrets)?)));
+            Value::Object(values.collect::<Result<_, String>>()?)
+        }
+        Added::List(values) => {
+            Value::Array(values.iter().map(|value| filled(value, secrets)).collect::<Result<_, String>>()?)
+        }
+    })
+}
+
+/// What the variables hold that configurations name: masked wherever it turns up, whatever the variable is called.
+fn secrets(adapters: &BTreeMap<String, Setting<AdapterConfig>>) -> Vec<String> {
+    let mut secrets = Vec::new();
+    let configs = adapters.values().map(|setting| &setting.value);
+    for added in configs.flat_map(|config| config.headers.values().chain(config.body.values())) {
+        // One that isn't set is said where the adapter is used.
+        filled(&added.value, &mut secrets).ok();
+    }
+    secrets
+}
+
 fn or_else<T: Clone>(setting: Option<&Setting<T>>, default: T) -> Sourced<T> {
     first([configured(setting)]).unwrap_or(Sourced { value: default, from: "the default".to_owned() })
 }
@@ -160,7 +219,8 @@ impl Equipment {
     pub fn needs_key(&self) -> bool {
         let is_of_provider = self.adapter.base_url.is_some_and(|url| !is_local(url));
         let is_here = self.base_url.as_ref().is_some_and(|url| is_local(&url.value));
-        !self.adapter.key_variables.is_empty() && (is_of_provider || !is_here)
+        let has_own = self.extras.as_ref().is_ok_and(Extras::has_key);
+        !self.adapter.key_variables.is_empty() && (is_of_provider || !is_here) && !has_own
     }
 
     /// Whether the base URL is another than the adapter's own.
@@ -201,6 +261,10 @@ impl Equipment {
         };
         if let Err(bad) = Hosts::only(&base_url.value) {
             return unusable(bad.to_string(), format!("{places} must be like {example}"));
+        }
+        if let Err(variable) = &self.extras {
+            let hint = format!("set {variable}, or take it out of `[adapters.{id}]` in the `config.toml` of the home");
+            return unusable(format!("{variable} is not set, which its headers or body name"), hint);
         }
         if self.key.is_none() && self.needs_key() {
             let names = adapter.key_variables;
@@ -251,8 +315,10 @@ impl Equipment {
         if let Some(lack) = self.lack_to_ask() {
             return Err(lack.into());
         }
+        let extras = self.extras.expect("an adapter that lacks nothing has its variables");
         let (key, key_source) = match self.key {
             Some(key) => (key.secret, key.source),
+            None if extras.token_command.is_some() => (String::new(), "token_command".to_owned()),
             None => (String::new(), self.adapter.key_variables.join(" or ")),
         };
         Ok(api::Settings {
@@ -264,6 +330,7 @@ impl Equipment {
             thinking: self.thinking,
             idle_max: Duration::from_secs(self.idle_seconds.value),
             proxies,
+            extras,
         })
     }
 }

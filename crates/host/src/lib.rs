@@ -15,6 +15,7 @@ pub mod removal;
 pub mod rescue;
 pub mod standstill;
 pub mod text_file;
+pub mod token_command;
 pub mod webhook;
 pub mod workdir;
 pub mod working_tree;

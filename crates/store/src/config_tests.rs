@@ -511,3 +511,53 @@ fn roles_are_defined_as_data_and_a_mistake_is_told_with_its_place() {
         );
     }
 }
+
+#[test]
+fn what_is_added_to_requests_is_read_with_its_variables() {
+    let text = "[adapters.a]\ntoken_command = ['gcloud', 'auth']\nprompt_cache_key = false\ncache = '1h'\n\
+                [adapters.a.headers]\nX-Team = 'one'\nauthorization = { variable = 'GATE' }\n\
+                [adapters.a.body]\ntemperature = 0.5\nuser = { id = { variable = 'ID' }, n = [1, true] }\n";
+    let (_temp, home, project) = folders(Some(text), Some("[adapters.a]\nmodel = 'm'"));
+    trust(&home, &project).expect("trusted");
+    let config = load(&home, Some(&project)).expect("loaded").config.adapters["a"].value.clone();
+    let value = |added: &BTreeMap<String, Setting<Added>>, name: &str| added[name].value.clone();
+    let plain = |value: serde_json::Value| Added::Plain(value);
+    assert_eq!(value(&config.headers, "x-team"), plain("one".into()));
+    assert_eq!(value(&config.headers, "authorization"), Added::Variable("GATE".to_owned()));
+    assert_eq!(value(&config.body, "temperature"), plain(serde_json::json!(0.5)));
+    let user = BTreeMap::from([
+        ("id".to_owned(), Added::Variable("ID".to_owned())),
+        ("n".to_owned(), Added::List(vec![plain(1.into()), plain(true.into())])),
+    ]);
+    assert_eq!(value(&config.body, "user"), Added::Table(user));
+    let command = config.token_command.map(|command| command.value);
+    assert_eq!(command, Some(vec!["gcloud".to_owned(), "auth".to_owned()]));
+    let rest = (config.prompt_cache_key.map(|key| key.value), config.cache.map(|cache| cache.value));
+    assert_eq!(rest, (Some(false), Some(CacheTime::Hour)));
+}
+
+#[test]
+fn headers_and_fields_that_are_adjutants_own_and_those_of_a_project_are_refused() {
+    for refused in [
+        "headers]\nContent-Length = '1'",
+        "headers]\nhost = 'x'",
+        "headers]\n'a b' = 'x'",
+        "headers]\nx = 1",
+        "headers]\nx = \"a\\nb\"",
+        "headers]\nx = { variable = '' }",
+        "body]\nmessages = []",
+        "body]\nstream = false",
+        "body]\nday = 2026-01-01",
+    ] {
+        let (_temp, home, _) = folders(Some(&format!("[adapters.a.{refused}")), None);
+        assert!(matches!(load(&home, None), Err(ConfigError::BadValue { .. })), "{refused}");
+    }
+    for theirs in
+        ["headers.x = 'y'", "body.x = 'y'", "token_command = ['x']", "cache = '1h'", "prompt_cache_key = true"]
+    {
+        let (_temp, home, project) = folders(None, Some(&format!("[adapters.a]\n{theirs}")));
+        // What can't hold is not trusted either.
+        let refused = trust(&home, &project);
+        assert!(matches!(refused, Err(ConfigError::NotOfAProject { .. })), "{theirs}");
+    }
+}

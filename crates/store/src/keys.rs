@@ -31,6 +31,8 @@ const OTHERS: u32 = 0o077;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Keys {
     keys: BTreeMap<String, Key>,
+    /// Secrets that the configuration names and that are no adapter's key.
+    besides: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -48,7 +50,14 @@ impl Keys {
 
     /// Every key, also of adapters that nobody knows: what must not be shown or kept anywhere else.
     pub fn values(&self) -> impl Iterator<Item = &str> {
-        self.keys.values().map(|key| key.value.as_str())
+        self.keys.values().map(|key| key.value.as_str()).chain(self.besides.iter().map(String::as_str))
+    }
+
+    /// These, and secrets that are no adapter's key: they are among [`Self::values`].
+    #[must_use]
+    pub fn with(mut self, secrets: impl IntoIterator<Item = String>) -> Self {
+        self.besides.extend(secrets);
+        self
     }
 
     /// What to say about keys of adapters that are not among `known`, those that take a key, in the order of their names.
@@ -223,7 +232,7 @@ fn read(path: &Path, text: &str) -> Result<Keys, KeysError> {
             None => return Err(KeysError::NoKey { at, adapter: name }),
         };
     }
-    Ok(Keys { keys })
+    Ok(Keys { keys, besides: Vec::new() })
 }
 
 #[cfg(test)]

@@ -70,6 +70,10 @@ impl Wire for Messages {
         effort::of(terms).notes
     }
 
+    fn marks_cache(&self, _terms: &Terms<'_>) -> bool {
+        true
+    }
+
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
         Box::new(Fold::new(changed_names(&turn.tools)))
     }

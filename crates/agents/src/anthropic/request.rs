@@ -16,20 +16,21 @@ use crate::api::{Terms, has_words, wire_name};
 /// What every turn of a run begins with, the tools and the standing orders, is marked to be cached, and so is
 /// the last message, up to which the next turn will be the same: three of the four marks that the API allows.
 pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+    let mark = terms.caching.mark();
     let mut body = json!({ "model": terms.model, "stream": true });
     if has_words(&request.system) {
         let mut system = json!([text(&request.system)]);
-        mark_last(&mut system);
+        mark_last(&mut system, &mark);
         body["system"] = system;
     }
     if !request.tools.is_empty() {
         let mut tools = request.tools.iter().map(tool).collect();
-        mark_last(&mut tools);
+        mark_last(&mut tools, &mark);
         body["tools"] = tools;
     }
     let mut messages = messages(&request.messages);
     if let Some(last) = messages.last_mut() {
-        mark_last(&mut last["content"]);
+        mark_last(&mut last["content"], &mark);
     }
     let effort::Sent { effort, mut thinking, .. } = effort::of(terms);
     if matches!(thinking, Mode::Budget(_)) && !begins_with_thinking(&messages) {
@@ -122,9 +123,9 @@ fn text(text: &str) -> Value {
 }
 
 /// Marks the last of some blocks: everything up to there is to be cached.
-fn mark_last(blocks: &mut Value) {
+fn mark_last(blocks: &mut Value, mark: &Value) {
     if let Some(last) = blocks.as_array_mut().and_then(|blocks| blocks.last_mut()) {
-        last["cache_control"] = json!({ "type": "ephemeral" });
+        last["cache_control"] = mark.clone();
     }
 }
 
@@ -137,10 +138,21 @@ mod tests {
     use adjutant_core::effort::Effort;
 
     use super::*;
-    use crate::api::Thinking;
+    use crate::api::{CacheLasts, Caching, Thinking};
 
     fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
         super::body(request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn an_hour_of_cache_is_said_at_every_mark() {
+        let caching = Caching { lasts: Some(CacheLasts::Hour), without_key: false };
+        let terms = Terms { caching, ..Terms::new("m", 9) };
+        let body = super::body(&request("orders", vec![user("brief")], &["read"]), &terms);
+        let hour = json!({ "type": "ephemeral", "ttl": "1h" });
+        for place in ["/system/0", "/tools/0", "/messages/0/content/0"] {
+            assert_eq!(body.pointer(place).unwrap()["cache_control"], hour, "{place}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use adjutant_host::http::{BodyKind, Request};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{ApiAgent, ERROR_BYTES_MAX, error_body};
+use super::{ApiAgent, ERROR_BYTES_MAX, below, error_body};
 use crate::failure::{self, Failed, Fix, Verdict};
 
 /// The most bytes of one page: OpenRouter's, of some hundred models with their descriptions, has less than one.
@@ -64,11 +64,12 @@ impl ApiAgent {
     async fn page(&self, query: &str) -> Result<Value, NoList> {
         let mut headers = self.wire.headers(&self.settings.key);
         headers.push(("accept", "application/json".to_owned()));
-        let base = self.settings.base_url.trim_end_matches('/');
+        let token = self.token().await.map_err(|why| self.no_list(&why, "run the command by hand".to_owned()))?;
+        let base = &self.settings.base_url;
         let request = Request {
-            url: format!("{base}{}{query}", self.wire.models_path()),
+            url: below(base, &format!("{}{query}", self.wire.models_path())),
             method: "GET".to_owned(),
-            headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            headers: self.settings.extras.headers(headers, token.as_deref(), base),
             body: None,
             timeout: self.settings.idle_max,
             bytes_max: ERROR_BYTES_MAX,
@@ -131,8 +132,7 @@ impl ApiAgent {
 
     /// Without the key, which a server may repeat.
     fn no_list(&self, why: &str, hint: String) -> NoList {
-        let key = &self.settings.key;
-        let why = if key.is_empty() { why.to_owned() } else { why.replace(key.as_str(), "(the key)") };
+        let why = self.without_secrets(why);
         NoList { why: format!("{}: {why}", self.wire.provider()), hint }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Begin with [`ApiAgent`].
 
+mod extras;
 mod listing;
 mod names;
 pub(crate) mod parts;
@@ -21,9 +22,12 @@ use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Incoming, Req
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
 use jiff::Timestamp;
 use thiserror::Error;
+use tokio::sync::Mutex;
 
 use crate::failure::{self, Failed};
 use crate::sse;
+use extras::below;
+pub use extras::{CacheLasts, Caching, Extras};
 pub use listing::{ListedModel, NoList};
 pub use names::{changed_names, wire_name};
 use surrogates::Joining;
@@ -67,6 +71,8 @@ pub struct Settings {
     pub idle_max: Duration,
     /// The proxies to go through; none by default.
     pub proxies: Proxies,
+    /// What the operator adds to requests.
+    pub extras: Extras,
 }
 
 /// Why there is no agent.
@@ -89,6 +95,8 @@ pub struct ApiAgent {
     http: HttpClient,
     settings: Settings,
     wire: Box<dyn Wire>,
+    /// The token that the operator's command printed last.
+    token: Mutex<Option<String>>,
 }
 
 impl ApiAgent {
@@ -101,7 +109,7 @@ impl ApiAgent {
         let unusable = |why: String| Unusable::new(&settings.base_url, why);
         let hosts = Hosts::only(&settings.base_url).map_err(|bad| unusable(bad.to_string()))?;
         let http = HttpClient::for_api(hosts, settings.proxies.clone()).map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { http, settings, wire: Box::new(wire) })
+        Ok(Self { http, settings, wire: Box::new(wire), token: Mutex::new(None) })
     }
 
     async fn exchange(
@@ -109,10 +117,12 @@ impl ApiAgent {
         turn: &TurnRequest,
         deltas: &(dyn Fn(Delta) + Send + Sync),
     ) -> Result<Reply, AgentFailure> {
-        let mut incoming = match self.http.open(&self.request(turn)).await {
-            Ok(incoming) => incoming,
-            Err(error) => return Err(self.unanswered(&error)),
-        };
+        let mut incoming = self.opened(turn).await?;
+        if incoming.status == 401 && self.settings.extras.token_command.is_some() {
+            // The token is over: the next one is asked for, once.
+            *self.token.lock().await = None;
+            incoming = self.opened(turn).await?;
+        }
         if incoming.status != 200 {
             let body = error_body(&mut incoming, self.settings.idle_max).await;
             let (status, headers) = (incoming.status, &incoming.headers);
@@ -154,6 +164,29 @@ impl ApiAgent {
         }
     }
 
+    async fn opened(&self, turn: &TurnRequest) -> Result<Incoming, AgentFailure> {
+        let token = self.token().await.map_err(|why| AgentFailure {
+            kind: FailureKind::Permanent,
+            message: format!("{}: {why}", self.wire.provider()),
+            retry_after: None,
+            output_max: None,
+        })?;
+        self.http.open(&self.request(turn, token.as_deref())).await.map_err(|error| self.unanswered(&error))
+    }
+
+    /// The token that stands for the key, where a command prints it: run for the first request, and again after the
+    /// provider refused it.
+    async fn token(&self) -> Result<Option<String>, String> {
+        let Some(command) = &self.settings.extras.token_command else { return Ok(None) };
+        let mut kept = self.token.lock().await;
+        if kept.is_none() {
+            let program = command.command.first().map(String::as_str).unwrap_or_default();
+            let token = command.token().await.map_err(|why| format!("`token_command` (`{program}`) {why}"))?;
+            *kept = Some(token);
+        }
+        Ok(kept.clone())
+    }
+
     /// A whole reply, unless it is none that a session can go on from.
     fn accepted(&self, reply: Reply) -> Result<Reply, AgentFailure> {
         if reply.stop == Stop::Refusal {
@@ -170,16 +203,18 @@ impl ApiAgent {
         Ok(reply)
     }
 
-    fn request(&self, turn: &TurnRequest) -> Request {
+    fn request(&self, turn: &TurnRequest, token: Option<&str>) -> Request {
         let mut headers = self.wire.headers(&self.settings.key);
         headers.extend([("content-type", "application/json".to_owned()), ("accept", "text/event-stream".to_owned())]);
         let output_tokens_max = self.output_max(turn);
-        let (base, path) = (self.settings.base_url.trim_end_matches('/'), self.wire.path(&self.settings.model));
+        let (base, extras) = (&self.settings.base_url, &self.settings.extras);
+        let mut body = self.wire.body(turn, &self.terms(output_tokens_max));
+        extras.add_to(&mut body);
         Request {
-            url: format!("{base}{path}"),
+            url: below(base, &self.wire.path(&self.settings.model)),
             method: "POST".to_owned(),
-            headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            body: Some(self.wire.body(turn, &self.terms(output_tokens_max)).to_string()),
+            headers: extras.headers(headers, token, base),
+            body: Some(body.to_string()),
             timeout: self.settings.idle_max,
             bytes_max: ERROR_BYTES_MAX,
             body_kind: BodyKind::Any,
@@ -190,11 +225,21 @@ impl ApiAgent {
     /// takes in another way.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        self.wire.notes(&self.terms(self.settings.output_tokens_max))
+        let terms = self.terms(self.settings.output_tokens_max);
+        let mut notes = self.wire.notes(&terms);
+        if terms.caching.lasts.is_some() && !self.wire.marks_cache(&terms) {
+            notes.push(format!(
+                "cache is not sent: {} keeps what it knows of {} by itself",
+                self.wire.provider(),
+                terms.model
+            ));
+        }
+        notes
     }
 
     fn terms(&self, output_tokens_max: u32) -> Terms<'_> {
-        Terms { model: &self.settings.model, output_tokens_max, thinking: self.settings.thinking }
+        let Settings { model, thinking, extras, .. } = &self.settings;
+        Terms { model, output_tokens_max, thinking: *thinking, caching: extras.caching }
     }
 
     /// The most tokens of the reply to this turn.
@@ -234,13 +279,25 @@ impl ApiAgent {
 
     /// The failure, without the key: a server, or whoever stands before it, may repeat what it was sent.
     fn judged(&self, failed: Failed<'_>) -> AgentFailure {
-        let key = &self.settings.key;
         let mut failure =
             failure::judge(failed, Timestamp::now()).into_failure(self.wire.provider(), &self.settings.key_source);
-        if !key.is_empty() {
-            failure.message = failure.message.replace(key.as_str(), "(the key)");
-        }
+        failure.message = self.without_secrets(&failure.message);
         failure
+    }
+
+    /// A text without the key, the token and the secrets of the operator's headers and fields.
+    fn without_secrets(&self, text: &str) -> String {
+        let Settings { key, extras, .. } = &self.settings;
+        let token = self.token.try_lock().ok().and_then(|token| token.clone());
+        let named = [(Some(key), "(the key)"), (token.as_ref(), "(the token)")];
+        let secrets = extras.secrets.iter().map(|secret| (Some(secret), "(a secret)"));
+        let mut text = text.to_owned();
+        for (secret, instead) in named.into_iter().chain(secrets) {
+            if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
+                text = text.replace(secret.as_str(), instead);
+            }
+        }
+        text
     }
 
     fn silence(&self) -> String {

@@ -2,6 +2,8 @@
 
 use adjutant_core::effort::Effort;
 
+use super::Caching;
+
 /// How a model is asked to reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
@@ -11,13 +13,15 @@ pub struct Terms<'a> {
     pub output_tokens_max: u32,
     /// How hard it thinks.
     pub thinking: Thinking,
+    /// What is said of the provider's cache.
+    pub caching: Caching,
 }
 
 impl<'a> Terms<'a> {
     /// A reply of at most `output_tokens_max` tokens by `model`, everything else left to it.
     #[must_use]
     pub fn new(model: &'a str, output_tokens_max: u32) -> Self {
-        Self { model, output_tokens_max, thinking: Thinking::default() }
+        Self { model, output_tokens_max, thinking: Thinking::default(), caching: Caching::default() }
     }
 }
 

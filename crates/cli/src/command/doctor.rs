@@ -1,5 +1,6 @@
 //! `adjutant doctor`: what holds here, where it came from, and what is not there yet.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -264,7 +265,24 @@ fn configured(id: &str, config: &AdapterConfig) -> Vec<Setting> {
         row(id, "price_cache_write", &config.price_cache_write, price),
         row(id, "price_output", &config.price_output, price),
     ];
-    rows.into_iter().flatten().collect()
+    let names = |kind: &str, table: &BTreeMap<String, config::Setting<config::Added>>| {
+        let row = |(name, added): (&String, &config::Setting<config::Added>)| {
+            let shown = if let config::Added::Variable(name) = &added.value {
+                format!("from {name}")
+            } else {
+                "set".to_owned()
+            };
+            setting(&format!("adapters.{id}.{kind}.{name}"), &shown, &added.from.to_string())
+        };
+        table.iter().map(row).collect::<Vec<_>>()
+    };
+    let added = [
+        row(id, "token_command", &config.token_command, |command| command.first().cloned().unwrap_or_default()),
+        row(id, "prompt_cache_key", &config.prompt_cache_key, bool::to_string),
+        row(id, "cache", &config.cache, |cache| cache.as_str().to_owned()),
+    ];
+    let tables = names("headers", &config.headers).into_iter().chain(names("body", &config.body));
+    rows.into_iter().chain(added).flatten().chain(tables).collect()
 }
 
 fn setting(name: &str, value: &str, from: &str) -> Setting {

@@ -34,6 +34,7 @@ mod openai;
 mod readme;
 mod recorded;
 mod refused;
+mod requests;
 mod sandbox;
 mod say;
 mod terminal;

@@ -6,13 +6,17 @@ use std::fmt;
 use adjutant_core::effort::Effort;
 use adjutant_core::price::{self, Prices};
 
+use serde_json::Value;
+use toml::de::DeValue;
+
 use super::keys::Key;
 use super::{ConfigError, Setting, Whose};
 
 /// The keys of an adapter.
 pub const ADAPTER_KEYS: &[&str] = &[
     "model", "base_url", "window", "output_tokens_max", "effort", "thinking_tokens", "tier", "idle_seconds",
-    "price_input", "price_cache_read", "price_cache_write", "price_output",
+    "price_input", "price_cache_read", "price_cache_write", "price_output", "headers", "body", "token_command",
+    "prompt_cache_key", "cache",
 ];
 
 /// The longest silence that can be set, in seconds: a day, after which nobody waits for a turn.
@@ -45,6 +49,49 @@ pub struct AdapterConfig {
     pub price_cache_write: Option<Setting<u64>>,
     /// The same for one of a reply.
     pub price_output: Option<Setting<u64>>,
+    /// Headers of every request, by their names in lower case. This and the rest are the operator's own word only.
+    pub headers: BTreeMap<String, Setting<Added>>,
+    /// Fields of the body of every request for a turn.
+    pub body: BTreeMap<String, Setting<Added>>,
+    /// A command that prints a bearer token, with its arguments; never empty.
+    pub token_command: Option<Setting<Vec<String>>>,
+    /// Whether `prompt_cache_key` is sent.
+    pub prompt_cache_key: Option<Setting<bool>>,
+    /// How long what is marked is kept in a provider's cache.
+    pub cache: Option<Setting<CacheTime>>,
+}
+
+/// A value that is added to requests. There may be secrets in it by the names of their variables, never themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Added {
+    /// As it is written.
+    Plain(Value),
+    /// What a variable of the environment holds.
+    Variable(String),
+    /// Values by their names.
+    Table(BTreeMap<String, Added>),
+    /// Values in a row.
+    List(Vec<Added>),
+}
+
+/// How long what is marked is kept in a provider's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheTime {
+    /// Five minutes.
+    FiveMinutes,
+    /// An hour.
+    Hour,
+}
+
+impl CacheTime {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FiveMinutes => "5m",
+            Self::Hour => "1h",
+        }
+    }
 }
 
 /// Whether an adapter's turns cost money.
@@ -101,6 +148,12 @@ impl AdapterConfig {
             price_cache_read: self.price_cache_read.or(other.price_cache_read),
             price_cache_write: self.price_cache_write.or(other.price_cache_write),
             price_output: self.price_output.or(other.price_output),
+            // A project has none of these, so one of both is empty.
+            headers: if self.headers.is_empty() { other.headers } else { self.headers },
+            body: if self.body.is_empty() { other.body } else { self.body },
+            token_command: self.token_command.or(other.token_command),
+            prompt_cache_key: self.prompt_cache_key.or(other.prompt_cache_key),
+            cache: self.cache.or(other.cache),
         }
     }
 }
@@ -141,6 +194,25 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
                 });
             }
             "base_url" => config.base_url = Some(key.text("the address of an API")?),
+            "headers" | "body" | "token_command" | "prompt_cache_key" | "cache" if file.whose == Whose::Projects => {
+                return Err(ConfigError::NotOfAProject {
+                    at: file.origin(&name.span()),
+                    key: full,
+                    what: "what is sent to a provider in your name",
+                });
+            }
+            "headers" => config.headers = headers(&key)?,
+            "body" => config.body = fields(&key)?,
+            "token_command" => {
+                let expected = "a list: the program, then its arguments";
+                let command = key.texts(expected)?;
+                if command.value.is_empty() {
+                    return Err(key.bad(expected));
+                }
+                config.token_command = Some(command);
+            }
+            "prompt_cache_key" => config.prompt_cache_key = Some(key.switch()?),
+            "cache" => config.cache = Some(cache(&key)?),
             "window" => config.window = Some(key.whole(u64::MAX, "a number of tokens from 1 on")?),
             "output_tokens_max" => config.output_tokens_max = Some(key.tokens()?),
             "effort" => config.effort = Some(key.effort()?),
@@ -157,6 +229,88 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
         }
     }
     Ok(config)
+}
+
+fn cache(key: &Key<'_, '_>) -> Result<Setting<CacheTime>, ConfigError> {
+    let expected = "`5m` or `1h`";
+    let given = key.text(expected)?;
+    let time = [CacheTime::FiveMinutes, CacheTime::Hour].into_iter().find(|time| time.as_str() == given.value);
+    time.map(|value| Setting { value, from: given.from }).ok_or_else(|| key.bad(expected))
+}
+
+/// Headers that can't be set: they belong to the connection and to the length of the body.
+const HEADERS_REFUSED: &[&str] = &["content-length", "transfer-encoding", "host", "connection"];
+
+/// Fields of a body that can't be set: the journal says what was asked of whom, and the reply is read as a stream.
+const FIELDS_REFUSED: &[&str] =
+    &["model", "messages", "input", "contents", "system", "instructions", "systemInstruction", "tools", "stream"];
+
+fn headers(key: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigError> {
+    let table = key.value.get_ref().as_table();
+    let table = table.ok_or_else(|| key.bad("a table of headers, such as `x-team = \"one\"`"))?;
+    let mut headers = BTreeMap::new();
+    for (name, value) in table {
+        let lower = name.get_ref().to_ascii_lowercase();
+        let full = format!("{}.{}", key.name, name.get_ref());
+        let key = Key { file: key.file, name: &full, value };
+        let is_name = lower.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if lower.is_empty() || !is_name || HEADERS_REFUSED.contains(&lower.as_str()) {
+            return Err(key.bad("left out: no header of this name can be set"));
+        }
+        let value = added(&key)?;
+        let is_text = match &value {
+            Added::Plain(Value::String(text)) => text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()),
+            Added::Variable(_) => true,
+            Added::Plain(_) | Added::Table(_) | Added::List(_) => false,
+        };
+        if !is_text {
+            return Err(key.bad("plain text, or `{ variable = \"NAME\" }` for a secret"));
+        }
+        headers.insert(lower, Setting { value, from: key.file.origin(&name.span()) });
+    }
+    Ok(headers)
+}
+
+fn fields(key: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigError> {
+    let table = key.value.get_ref().as_table();
+    let table = table.ok_or_else(|| key.bad("a table of fields, such as `temperature = 0.2`"))?;
+    let mut fields = BTreeMap::new();
+    for (name, value) in table {
+        let full = format!("{}.{}", key.name, name.get_ref());
+        let key = Key { file: key.file, name: &full, value };
+        if FIELDS_REFUSED.contains(&name.get_ref().as_ref()) {
+            return Err(key.bad("left out: what a model is asked is for the run to say"));
+        }
+        fields.insert(name.get_ref().to_string(), Setting { value: added(&key)?, from: key.file.origin(&name.span()) });
+    }
+    Ok(fields)
+}
+
+/// A value that is added to requests: TOML as JSON, and a table `{ variable = "NAME" }` for what a variable holds.
+fn added(key: &Key<'_, '_>) -> Result<Added, ConfigError> {
+    let inner = |value| added(&Key { file: key.file, name: key.name, value });
+    let plain = |value: Option<Value>| value.map(Added::Plain).ok_or_else(|| key.bad("a number that JSON can hold"));
+    match key.value.get_ref() {
+        DeValue::String(text) => Ok(Added::Plain(Value::String(text.to_string()))),
+        DeValue::Boolean(yes) => Ok(Added::Plain(Value::Bool(*yes))),
+        DeValue::Integer(given) => plain(i64::from_str_radix(given.as_str(), given.radix()).ok().map(Value::from)),
+        DeValue::Float(given) => {
+            plain(given.as_str().parse().ok().and_then(serde_json::Number::from_f64).map(Value::Number))
+        }
+        DeValue::Array(items) => Ok(Added::List(items.iter().map(inner).collect::<Result<_, _>>()?)),
+        DeValue::Table(table) => {
+            let named = table.iter().next().filter(|(name, _)| table.len() == 1 && name.get_ref() == "variable");
+            if let Some((_, variable)) = named {
+                let name = variable.get_ref().as_str().filter(|name| !name.is_empty());
+                return name
+                    .map(|name| Added::Variable(name.to_owned()))
+                    .ok_or_else(|| key.bad("`{ variable = \"NAME\" }` with the name of a variable"));
+            }
+            let values = table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), inner(value)?)));
+            Ok(Added::Table(values.collect::<Result<_, ConfigError>>()?))
+        }
+        DeValue::Datetime(_) => Err(key.bad("text, a number, `true`, `false`, a list or a table")),
+    }
 }
 
 fn tier(key: &Key<'_, '_>) -> Result<Setting<Tier>, ConfigError> {

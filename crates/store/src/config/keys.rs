@@ -229,7 +229,7 @@ impl Key<'_, '_> {
         count.filter(|count| *count > 0).map(|count| self.set(count)).ok_or_else(|| self.bad("a number from 1 on"))
     }
 
-    fn switch(&self) -> Result<Setting<bool>, ConfigError> {
+    pub(super) fn switch(&self) -> Result<Setting<bool>, ConfigError> {
         self.value.get_ref().as_bool().map(|on| self.set(on)).ok_or_else(|| self.bad("`true` or `false`"))
     }
 

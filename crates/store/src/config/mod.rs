@@ -32,7 +32,7 @@ use adjutant_core::session::Mode;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use thiserror::Error;
 
-pub use adapters::{ADAPTER_KEYS, AdapterConfig, IDLE_SECONDS_MAX, Tier};
+pub use adapters::{ADAPTER_KEYS, AdapterConfig, Added, CacheTime, IDLE_SECONDS_MAX, Tier};
 pub use hooks::HOOK_KEYS;
 pub use keys::KEYS;
 pub use notify::{NOTIFY_KEYS, NotifyConfig, QuietHours};

@@ -120,7 +120,9 @@ fn parameters() {
         body["temperature"] = json!(0.2);
         remove(body, "max_tokens");
     });
-    check(openai, "Invalid value: 'huge'. Supported values are: 'none'", |body| body["reasoning_effort"] = json!("huge"));
+    check(openai, "Invalid value: 'huge'. Supported values are: 'none'", |body| {
+        body["reasoning_effort"] = json!("huge")
+    });
     check(openai, "only allowed when 'stream' is enabled", |body| {
         body["stream_options"] = json!({ "include_usage": true });
         remove(body, "stream");

@@ -69,6 +69,10 @@ impl Wire for Chat {
         effort::of(self.server.effort, terms).notes
     }
 
+    fn marks_cache(&self, terms: &Terms<'_>) -> bool {
+        request::marks_cache(self.server, terms)
+    }
+
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
         Box::new(Fold::new(changed_names(&turn.tools), turn.turn))
     }

@@ -48,6 +48,9 @@ pub(super) fn body(server: &Server, request: &TurnRequest, terms: &Terms<'_>) ->
         messages.push(message);
     }
     complete_thinking(&mut messages);
+    if marks_cache(server, terms) {
+        mark(&mut messages, &terms.caching.mark());
+    }
     body["messages"] = Value::Array(messages);
     // What may differ from turn to turn stands behind all that is the same.
     body[server.limit] = json!(terms.output_tokens_max);
@@ -55,6 +58,30 @@ pub(super) fn body(server: &Server, request: &TurnRequest, terms: &Terms<'_>) ->
         body["tool_choice"] = json!("none");
     }
     body
+}
+
+/// Whether what is to be cached is marked: for Claude models, behind servers that pass marks on, or where the operator
+/// says how long a cache lasts.
+pub(super) fn marks_cache(server: &Server, terms: &Terms<'_>) -> bool {
+    terms.model.contains("claude") && (server.passes_marks || terms.caching.lasts.is_some())
+}
+
+/// Marks the orders, with the tools that stand before them at the provider, and the last message that has a text: two
+/// of the four marks that the provider allows.
+fn mark(messages: &mut [Value], mark: &Value) {
+    let part = |message: &mut Value| {
+        if let Some(text) = message["content"].as_str() {
+            message["content"] = json!([{ "type": "text", "text": text, "cache_control": mark }]);
+        }
+    };
+    let is_orders = |message: &&mut Value| message["role"] == "system";
+    if let Some(orders) = messages.first_mut().filter(is_orders) {
+        part(orders);
+    }
+    let has_words = |message: &&mut Value| message["content"].as_str().is_some_and(has_words);
+    if let Some(last) = messages.iter_mut().rev().find(has_words) {
+        part(last);
+    }
 }
 
 /// Puts an empty text for thinking at the calls of other models, where the server wants its own back with its calls:
@@ -148,11 +175,33 @@ mod tests {
     use adjutant_core::effort::Effort;
 
     use super::*;
-    use crate::api::Thinking;
+    use crate::api::{CacheLasts, Caching, Thinking};
     use crate::openai::history::tests::{agent, check_prefix, long_request, result, user};
 
     fn body(server: &Server, request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
         super::body(server, request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn what_is_to_be_cached_is_marked_for_claude_models_behind_servers_that_pass_it_on() {
+        let marks = |server: &Server, model: &str, lasts| {
+            let caching = Caching { lasts, without_key: false };
+            let body = super::body(server, &long_request(), &Terms { caching, ..Terms::new(model, 9) });
+            let messages = body["messages"].as_array().unwrap().clone();
+            let marked = (0..).zip(&messages).filter(|(_, message)| message["content"].is_array());
+            marked.map(|(place, message)| (place, message["content"][0].clone())).collect::<Vec<(usize, Value)>>()
+        };
+        let part = |text: &str, mark: &Value| json!({ "type": "text", "text": text, "cache_control": mark });
+        let short = json!({ "type": "ephemeral" });
+        let expected = vec![(0, part("orders", &short)), (7, part("by the way", &short))];
+        assert_eq!(marks(known("openrouter"), "anthropic/claude-opus-5.5", None), expected);
+        assert_eq!(marks(known("litellm"), "claude-opus-5-5", None), expected);
+        let hour = json!({ "type": "ephemeral", "ttl": "1h" });
+        let expected = vec![(0, part("orders", &hour)), (7, part("by the way", &hour))];
+        assert_eq!(marks(known("generic"), "claude-opus-5-5", Some(CacheLasts::Hour)), expected);
+        for (server, model) in [("openrouter", "openai/gpt-6-luna"), ("generic", "claude-opus-5-5")] {
+            assert_eq!(marks(known(server), model, None), Vec::new(), "{server} {model}");
+        }
     }
 
     #[test]

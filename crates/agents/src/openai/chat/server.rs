@@ -38,6 +38,8 @@ pub struct Server {
     /// Whether something of the agent's must stand between a result and what the operator says.
     pub(super) parts_results: bool,
     pub(super) effort: EffortField,
+    /// Whether it passes marks for the cache on to Claude models, which cache nothing without.
+    pub(super) passes_marks: bool,
 }
 
 /// What stands in place of the text of a turn that only has calls.
@@ -73,6 +75,7 @@ pub(super) const OPENAI: Server = Server {
     ids: Ids::Any,
     parts_results: false,
     effort: EffortField::OpenAi,
+    passes_marks: false,
 };
 
 /// xAI's API reference; an empty text beside calls is refused by its gateways (vercel/ai, pull request 14888). Its
@@ -100,6 +103,7 @@ const GENERIC: Server = Server {
     ids: Ids::Any,
     parts_results: false,
     effort: EffortField::Plain,
+    passes_marks: false,
 };
 
 const SERVERS: &[Server] = &[
@@ -134,15 +138,25 @@ const SERVERS: &[Server] = &[
         silence: Silence::Empty,
         ..GENERIC
     },
+    // LiteLLM, its page on prompt caching: marks in parts of messages reach the provider; an effort is translated.
+    Server {
+        id: "litellm",
+        name: "LiteLLM",
+        base_url: Some("http://127.0.0.1:4000/v1"),
+        port: Some(4000),
+        passes_marks: true,
+        ..GENERIC
+    },
     // OpenRouter, its pages on streaming, errors and usage accounting: comments keep the connection alive, an error
     // comes as `data: {"error": ...}` with the status as a number and `error` as the reason to stop, and counts
-    // come unasked; asking has no effect.
+    // come unasked; asking has no effect. Its page on prompt caching has marks in parts of text alone.
     Server {
         id: "openrouter",
         name: "OpenRouter",
         base_url: Some("https://openrouter.ai/api/v1"),
         hosts: &["openrouter.ai"],
         effort: EffortField::OpenRouter,
+        passes_marks: true,
         asks_usage: false,
         ..GENERIC
     },

@@ -22,8 +22,10 @@ pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
         "model": model,
         "stream": true,
         "store": false,
-        "prompt_cache_key": content_hash(request.system.as_bytes()),
     });
+    if !terms.caching.without_key {
+        body["prompt_cache_key"] = json!(content_hash(request.system.as_bytes()));
+    }
     if has_words(&request.system) {
         body["instructions"] = json!(request.system);
     }
@@ -99,11 +101,18 @@ mod tests {
     use adjutant_core::effort::Effort;
 
     use super::*;
-    use crate::api::Thinking;
+    use crate::api::{Caching, Thinking};
     use crate::openai::history::tests::{agent, check_prefix, long_request, user};
 
     fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
         super::body(request, &Terms::new(model, output_tokens_max))
+    }
+
+    #[test]
+    fn the_key_of_the_cache_can_be_left_out() {
+        let caching = Caching { lasts: None, without_key: true };
+        let body = super::body(&long_request(), &Terms { caching, ..Terms::new("m", 9) });
+        assert_eq!(body.get("prompt_cache_key"), None);
     }
 
     #[test]
