@@ -44,6 +44,12 @@ impl Role {
         }
     }
 
+    /// Whether it judges what others did.
+    #[must_use]
+    pub const fn is_judge(self) -> bool {
+        matches!(self, Self::Reviewer | Self::Critic)
+    }
+
     /// The one that `word` names, in exactly this spelling.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {

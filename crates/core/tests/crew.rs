@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use adjutant_core::budget::Budget;
 use adjutant_core::crew::states::CrewState;
-use adjutant_core::crew::{Crew, CrewSetup, CustomRole, CustomRoles, Member};
+use adjutant_core::crew::{Checks, Crew, CrewSetup, CustomRole, CustomRoles, Member};
 use adjutant_core::gate::Category;
-use adjutant_core::inbox::QuestionKind;
+use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Next, Part, Procedure};
 use adjutant_core::role::{Role, RoleName};
+use adjutant_core::session::amendment::Amendment;
 use adjutant_core::session::{Mode, Setup};
 use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{Body, Entry, Event, LearnedOptions, LimitSource, MessageKind, Outcome, PhaseName};
@@ -64,6 +65,7 @@ fn setup(roles: &[Role]) -> CrewSetup {
         role_grants: BTreeMap::new(),
         agents: BTreeMap::new(),
         role_budgets: BTreeMap::new(),
+        checks: Checks::default(),
         retries_max: 1,
         is_blind: false,
         plans_only: false,
@@ -224,7 +226,8 @@ fn judges_that_disagree_are_shown_side_by_side() {
         ("subtask/1.1/reviewer", &[review("a", "needs_retry")]),
         ("subtask/1.1/critic", &[review("a", "pass")]),
     ];
-    let ended = run(&setup(&ALL), &world(scripts, &[]));
+    let asks_at_once = CrewSetup { retries_max: 0, ..setup(&ALL) };
+    let ended = run(&asks_at_once, &world(scripts, &[]));
     assert_eq!(ended.open[0].1, QuestionKind::Disagreement);
     let question = ended.journal.iter().rev().find_map(|event| match &event.body {
         Body::Question { question, .. } => Some(question.text.clone()),
@@ -233,8 +236,192 @@ fn judges_that_disagree_are_shown_side_by_side() {
     let question = question.expect("it was asked");
     assert!(question.contains("reviewer: needs_retry: because needs_retry"), "{question}");
     assert!(question.contains("critic: pass: because pass"), "{question}");
-    let ended = run(&setup(&ALL), &world(scripts, &[("disagreement", &["pass"])]));
+    let ended = run(&asks_at_once, &world(scripts, &[("disagreement", &["pass"])]));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
+}
+
+#[test]
+fn of_judges_that_disagree_the_stricter_is_followed_once_where_nobody_is_asked_between_steps() {
+    let attempt = |number: u32, verdict: &str| -> Vec<(String, Vec<Said>)> {
+        let part = |role: &str| format!("subtask/1.{number}/{role}");
+        vec![
+            (part("executor"), vec![execution("a")]),
+            (part("reviewer"), vec![review("a", "pass")]),
+            (part("critic"), vec![review("a", verdict)]),
+        ]
+    };
+    use QuestionKind::{Confirmation, Disagreement, Escalation};
+    for (verdicts, retries_max, mode, attempts, open) in [
+        // Once, whichever is the stricter verdict.
+        (["needs_retry", "pass", "pass"], 3, Mode::Auto, 2, None),
+        (["fail", "pass", "pass"], 3, Mode::Auto, 2, None),
+        // And no second time, with attempts left or without.
+        (["needs_retry", "needs_retry", "pass"], 3, Mode::Auto, 2, Some(Disagreement)),
+        (["fail", "needs_retry", "pass"], 1, Mode::Auto, 2, Some(Disagreement)),
+        (["needs_retry", "pass", "pass"], 0, Mode::Auto, 1, Some(Disagreement)),
+        // Where a person is asked between steps they are asked here.
+        (["needs_retry", "pass", "pass"], 3, Mode::Gated, 1, Some(Disagreement)),
+    ] {
+        let mut scripts = vec![("plan/1/planner".to_owned(), vec![plan(&["a"])])];
+        scripts.extend((1..).zip(verdicts).flat_map(|(number, verdict)| attempt(number, verdict)));
+        let borrowed: Vec<(&str, &[Said])> =
+            scripts.iter().map(|(part, said)| (part.as_str(), said.as_slice())).collect();
+        let mut setup = CrewSetup { retries_max, ..setup(&ALL) };
+        setup.base.mode = Some(mode);
+        let mut world = world(&borrowed, &[]);
+        world.answers.insert("confirmation", vec!["go".to_owned(); 4]);
+        world.answers.insert("step", vec!["continue".to_owned(); 4]);
+        let ended = run(&setup, &world);
+        let case = format!("{verdicts:?} {retries_max} {mode}");
+        assert_eq!(ended.open.first().map(|(_, kind)| *kind), open, "{case}");
+        assert!(!matches!(open, Some(Confirmation | Escalation)), "{case}");
+        let made = states(&ended).into_iter().filter(|state| *state == CrewState::Execute).count();
+        assert_eq!(made, attempts, "{case}");
+        if attempts == 2 {
+            let why = told(&ended, "subtask/1.2/executor", MessageKind::Intake).concat();
+            assert!(why.contains("because pass") && why.contains(&format!("because {}", verdicts[0])), "{case}: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_judge_sees_its_own_last_verdict_on_another_attempt() {
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[plan(&["a"])]),
+        ("subtask/1.1/executor", &[Said::text(SUMMARY), write("a"), execution("a")]),
+        ("subtask/1.1/reviewer", &[review("a", "needs_retry")]),
+        ("subtask/1.1/critic", &[review("a", "pass")]),
+        ("subtask/1.2/executor", &[Said::text(SUMMARY), write("b"), execution("a")]),
+        ("subtask/1.2/reviewer", &[review("a", "pass")]),
+        ("subtask/1.2/critic", &[review("a", "pass")]),
+    ];
+    let ended = run(&setup(&ALL), &world(scripts, &[]));
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let asked = |part: &str| told(&ended, part, MessageKind::KickOff).concat();
+    assert!(!asked("subtask/1.1/reviewer").contains("your own last verdict"));
+    let (reviewer, critic) = (asked("subtask/1.2/reviewer"), asked("subtask/1.2/critic"));
+    assert!(reviewer.contains("This is attempt 2."), "{reviewer}");
+    assert!(reviewer.contains("needs_retry: because needs_retry") && !reviewer.contains("because pass"), "{reviewer}");
+    assert!(critic.contains("pass: because pass") && !critic.contains("because needs_retry"), "{critic}");
+    // The diff is of this attempt; of the one before the files are named.
+    assert!(reviewer.contains("+++ b/b.txt") && !reviewer.contains("+++ b/a.txt"), "{reviewer}");
+    assert!(reviewer.contains("earlier attempts named as changed") && reviewer.contains("\na.txt\n"), "{reviewer}");
+}
+
+/// A crew whose brief declares a check, and whose agents may run commands.
+fn checked(authorized: &[&str]) -> CrewSetup {
+    let mut setup = setup(&TEAM);
+    setup.checks = Checks::new(vec!["cargo test".to_owned()]);
+    setup.base.authorized = authorized.iter().copied().map(Category::new).collect();
+    let mut tools = setup.base.tools.to_vec();
+    tools.push(tool("shell_exec", "shell_exec", ToolEffect::Anything));
+    setup.base.tools = tools.into();
+    setup
+}
+
+fn runs(id: &str, cmd: &str) -> Said {
+    Said::calls("runs", vec![call(id, "shell_exec", json!({"cmd": cmd}))])
+}
+
+#[test]
+fn judges_get_the_diff_of_the_attempt_and_what_its_last_checks_returned() {
+    let mut world = good();
+    world.results.insert("shell_exec", "2 tests failed".to_owned());
+    let executor =
+        vec![Said::text(SUMMARY), runs("t", "cargo test"), write("a"), runs("o", "cargo fmt"), execution("a")];
+    world.scripts.insert("crew/subtask/1.1/executor".to_owned(), executor);
+    let setup = checked(&["filesystem_write", "shell_exec"]);
+    let ended = run(&setup, &world);
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    let asked = told(&ended, "subtask/1.1/reviewer", MessageKind::KickOff).concat();
+    assert!(asked.contains("````data\n--- /dev/null\n+++ b/a.txt\n+x\n````"), "{asked}");
+    assert!(asked.contains("of the command cargo test.") && asked.contains("2 tests failed"), "{asked}");
+    assert!(asked.contains("Files were changed after it."), "{asked}");
+    assert!(!asked.contains("cargo fmt"), "a command that is no check is none of them: {asked}");
+    assert!(asked.contains("no other command:\n\n- `cargo test`"), "{asked}");
+    let second = told(&ended, "subtask/2.1/reviewer", MessageKind::KickOff).concat();
+    assert!(second.contains("Checks of the brief that this attempt did not run: `cargo test`."), "{second}");
+
+    // Without declared checks it is the last commands.
+    let undeclared = CrewSetup { checks: Checks::default(), ..setup };
+    let asked = told(&run(&undeclared, &world), "subtask/1.1/reviewer", MessageKind::KickOff).concat();
+    assert!(asked.contains("of the command cargo test.") && asked.contains("of the command cargo fmt."), "{asked}");
+    assert!(!asked.contains("you may run these checks"), "{asked}");
+}
+
+#[test]
+fn a_judge_runs_the_declared_checks_and_no_other_command() {
+    let with = |said: Vec<Said>| {
+        let mut world = good();
+        world.scripts.insert("crew/subtask/1.1/reviewer".to_owned(), said);
+        world
+    };
+    let made = |ended: &Ended| -> Vec<String> {
+        let cmd = |body: &Body| match body {
+            Body::ToolCall { name, args, .. } if name == "shell_exec" => args["cmd"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        ended.journal.iter().filter_map(|event| cmd(&event.body)).collect()
+    };
+    let refused = |ended: &Ended| -> Vec<String> {
+        let content = |body: &Body| match body {
+            Body::ToolRejected { content, .. } => Some(content.clone()),
+            _ => None,
+        };
+        ended.journal.iter().filter_map(|event| content(&event.body)).collect()
+    };
+    let verdict = review("a", "pass");
+    let world = with(vec![runs("1", "cargo test"), runs("2", "cargo test; rm -r src"), verdict.clone()]);
+    let both = ["filesystem_write", "shell_exec"];
+    let ended = run(&checked(&both), &world);
+    assert_eq!((ended.outcome, made(&ended)), (Some(Outcome::Completed), vec!["cargo test".to_owned()]));
+    let [told_why] = refused(&ended).try_into().expect("one refusal");
+    assert!(told_why.contains("- `cargo test`") && told_why.contains("none of them"), "{told_why}");
+    assert!(checked(&both).offered().contains("shell_exec"));
+
+    // It is no right of its own: what the brief does not authorize is a question, as for an executor.
+    let ended = run(&checked(&["filesystem_write"]), &world);
+    assert_eq!((ended.open[0].1, made(&ended)), (QuestionKind::Destructive, Vec::new()));
+
+    // A judge that is granted less, a crew without checks, and one without commands are offered none.
+    let reviewer = |held: &[&str]| {
+        BTreeMap::from([(RoleName::from(Role::Reviewer), held.iter().copied().map(Category::new).collect())])
+    };
+    let mut without_shell = checked(&both);
+    without_shell.base.shell_disabled = true;
+    for (setup, runs_it) in [
+        (CrewSetup { role_grants: reviewer(&[]), ..checked(&both) }, false),
+        (CrewSetup { role_grants: reviewer(&["shell_exec"]), ..checked(&both) }, true),
+        (CrewSetup { checks: Checks::default(), ..checked(&both) }, false),
+        (without_shell, false),
+    ] {
+        let ended = run(&setup, &world);
+        assert_eq!((ended.outcome, made(&ended).len()), (Some(Outcome::Completed), usize::from(runs_it)));
+        let asked = told(&ended, "subtask/1.1/reviewer", MessageKind::KickOff).concat();
+        assert_eq!(asked.contains("you may run these checks"), runs_it, "{asked}");
+    }
+    // What the operator takes back from the brief is gone for checks too.
+    let withdrawn = Amendment { withdraw: vec![Category::new("shell_exec")], ..Amendment::default() };
+    let mut world = world;
+    world.messages = vec![(1, Message::Amend(Box::new(withdrawn)))];
+    let ended = run(&checked(&both), &world);
+    assert_eq!((ended.open[0].1, made(&ended)), (QuestionKind::Destructive, Vec::new()));
+}
+
+#[test]
+fn what_is_approved_for_the_run_holds_after_a_judge_who_may_not_hold_it() {
+    let mut world = good();
+    for (number, id) in [(1, "a"), (2, "b")] {
+        let said = vec![Said::text(SUMMARY), runs("r", "cargo build"), execution(id)];
+        world.scripts.insert(format!("crew/subtask/{number}.1/executor"), said);
+    }
+    world.answers.insert("destructive", vec!["Y".to_owned()]);
+    let ended = run(&checked(&["filesystem_write"]), &world);
+    assert_eq!(ended.outcome, Some(Outcome::Completed), "{:?}", ended.open);
+    let asked = ended.journal.iter().filter(
+        |event| matches!(&event.body, Body::Question { question, .. } if question.kind == QuestionKind::Destructive),
+    );
+    assert_eq!(asked.count(), 1);
 }
 
 #[test]
@@ -292,6 +479,23 @@ fn c23_roles_get_what_their_limit_allows_and_only_those_listed_judge() {
         event.part.as_str() == "crew/subtask/1.1/reviewer" && matches!(event.body, Body::ToolRejected { .. })
     });
     assert!(rejected);
+}
+
+#[test]
+fn a_planner_looks_and_changes_nothing() {
+    let mut world = good();
+    let reads = Said::calls("looks", vec![call("r", "read_file", json!({"path": "README.md"}))]);
+    let writes = Said::calls("begins", vec![call("w", "write_file", json!({"path": "c.txt", "content": "x"}))]);
+    world.scripts.insert("crew/plan/1/planner".to_owned(), vec![reads, writes, plan(&["a", "b"])]);
+    let ended = run(&setup(&TEAM), &world);
+    assert_eq!(ended.outcome, Some(Outcome::Completed));
+    assert!(!ended.files.contains_key("c.txt"));
+    let of_planner = |is: fn(&Body) -> bool| {
+        ended.journal.iter().filter(|event| event.part.as_str() == "crew/plan/1/planner" && is(&event.body)).count()
+    };
+    assert_eq!(of_planner(|body| matches!(body, Body::ToolResult { success: true, .. })), 1);
+    assert_eq!(of_planner(|body| matches!(body, Body::ToolRejected { .. })), 1);
+    assert_eq!(of_planner(|body| matches!(body, Body::ToolCall { name, .. } if name != "read_file")), 0);
 }
 
 #[test]
@@ -522,7 +726,7 @@ fn the_tools_that_a_crew_is_offered_are_those_of_its_roles() {
     let crew = setup(&TEAM);
     assert_eq!(crew.offered().into_iter().collect::<Vec<_>>(), ["read_file", "write_file"]);
     let planning = CrewSetup { plans_only: true, ..crew };
-    assert!(planning.offered().is_empty(), "a planner is offered none");
+    assert_eq!(planning.offered().into_iter().collect::<Vec<_>>(), ["read_file"], "a planner is offered what reads");
 }
 
 fn defined(base: Role, may_hold: Option<&[&str]>) -> CustomRole {
@@ -587,7 +791,8 @@ fn a_defined_role_works_or_judges_in_the_place_of_its_base() {
 
 #[test]
 fn any_judge_who_disagrees_makes_it_a_question_that_shows_all_views() {
-    let ended = run(&with_custom(setup(&TEAM)), &custom_world("fail"));
+    let asks_at_once = CrewSetup { retries_max: 0, ..with_custom(setup(&TEAM)) };
+    let ended = run(&asks_at_once, &custom_world("fail"));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     let asked = ended.journal.iter().find_map(|event| match &event.body {
         Body::Question { question, .. } if question.kind == QuestionKind::Disagreement => Some(question.text.clone()),
@@ -724,14 +929,34 @@ fn c20_killed_anywhere_it_goes_on_where_it_stood() {
     world.scripts.insert("crew/subtask/2.2/executor".to_owned(), vec![Said::text(SUMMARY), write("c"), execution("b")]);
     world.scripts.insert("crew/subtask/2.2/reviewer".to_owned(), vec![review("b", "pass")]);
     world.scripts.insert("crew/subtask/2.2/critic".to_owned(), vec![review("b", "pass")]);
-    world.answers.insert("disagreement", vec!["retry: again".to_owned()]);
-    let setup = Arc::new(setup(&ALL));
-    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    holds_when_killed_anywhere(&setup(&ALL), &world);
+}
+
+#[test]
+fn killed_anywhere_judges_run_their_checks_and_a_disagreement_is_followed_once() {
+    let scripts: &[(&str, &[Said])] = &[
+        ("plan/1/planner", &[plan(&["a"])]),
+        ("subtask/1.1/executor", &[Said::text(SUMMARY), write("a"), execution("a")]),
+        ("subtask/1.1/reviewer", &[runs("t", "cargo test"), review("a", "needs_retry")]),
+        ("subtask/1.1/critic", &[review("a", "pass")]),
+        ("subtask/1.2/executor", &[execution("a")]),
+        ("subtask/1.2/reviewer", &[review("a", "fail")]),
+        ("subtask/1.2/critic", &[review("a", "pass")]),
+    ];
+    let crew = CrewSetup { roles: setup(&ALL).roles, retries_max: 3, ..checked(&["filesystem_write", "shell_exec"]) };
+    holds_when_killed_anywhere(&crew, &world(scripts, &[("disagreement", &["pass"])]));
+}
+
+/// A crew that is killed at any tick goes through the same states and leaves the same files.
+#[track_caller]
+fn holds_when_killed_anywhere(crew: &CrewSetup, world: &World) {
+    let setup = Arc::new(crew.clone());
+    let whole = simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken");
     assert_eq!(whole.outcome, Some(Outcome::Completed));
     for tick in 1..=whole.ticks {
         let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
         let ended =
-            simulate(&|| make(&setup), &world, &plan).unwrap_or_else(|violation| panic!("{tick}: {violation:?}"));
+            simulate(&|| make(&setup), world, &plan).unwrap_or_else(|violation| panic!("{tick}: {violation:?}"));
         assert_eq!((ended.outcome, &ended.files), (whole.outcome, &whole.files), "killed at {tick}");
         assert_eq!(states(&ended), states(&whole), "killed at {tick}");
     }

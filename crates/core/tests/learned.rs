@@ -52,7 +52,8 @@ fn script(turns: &[usize]) -> Vec<Said> {
             let id = format!("c{turn}.{number}");
             call(&id, name, json!({"path": format!("{id}.txt"), "content": id}))
         };
-        said.push(Said::calls("working", (0..*calls).map(one).collect()));
+        // An agent that says the same again and again is put to a person.
+        said.push(Said::calls(&format!("working on {turn}"), (0..*calls).map(one).collect()));
     }
     said.push(Said::text(DONE));
     said.push(Said::text("the report"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use adjutant_core::brief::{BUDGET_MAX_RETRIES_PER_SUBTASK, Brief};
 use adjutant_core::budget::Budget;
-use adjutant_core::crew::{Crew, CrewSetup, Member};
+use adjutant_core::crew::{Checks, Crew, CrewSetup, Member};
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::procedure::Part;
@@ -51,6 +51,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         programs: Programs::recorded(&options.programs, options.command_rules()),
         hooks: options.hooks.clone(),
         role: None,
+        checks: None,
         task: Task::Brief,
         tools,
         result_bytes_max: options.result_bytes_max,
@@ -117,6 +118,7 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Crew
         role_grants: brief.role_grants.iter().map(|(role, grant)| (role.clone(), grant.clone())).collect(),
         agents: options.role_agents.keys().filter_map(own).collect(),
         role_budgets: options.role_budgets.clone(),
+        checks: Checks::new(brief.checks.clone()),
         retries_max: options.retries_max.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
         is_blind: options.blind_critic,
         plans_only: options.plans_only,

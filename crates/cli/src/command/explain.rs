@@ -76,7 +76,9 @@ fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<
     let members = options.roles.iter().filter_map(|role| Member::of(role, &options.custom_roles));
     let roles: Vec<Authority> = members.map(|member| authority_of(&member, brief, options)).collect();
     if json {
-        super::print_json(&serde_json::json!({ "brief": brief.authorized_costs, "roles": roles }))?;
+        super::print_json(
+            &serde_json::json!({ "brief": brief.authorized_costs, "roles": roles, "checks": brief.checks }),
+        )?;
         return Ok(Ending::Done);
     }
     let list = |categories: &[Category]| match categories {
@@ -95,6 +97,9 @@ fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<
             "{:<10} {place}{reads}may ever hold: {limit}; {defined}{granted}holds here: {all}\n",
             role.role.as_str()
         ));
+    }
+    for check in brief.checks.iter().filter(|_| roles.iter().any(|role| role.base.is_judge())) {
+        text.push_str(&format!("judges may run: {check}\n"));
     }
     super::print(&visible_text(&text))?;
     Ok(Ending::Done)

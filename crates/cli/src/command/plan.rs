@@ -10,7 +10,7 @@ use crate::settings::Place;
 
 /// Have a planner divide a brief into sub-tasks, and do nothing
 ///
-/// Asks the planner alone and prints the plan. Nothing is confirmed, no tool is called, no journal is kept.
+/// Asks the planner alone and prints the plan. It may read files. Nothing is confirmed or changed, no journal is kept.
 #[derive(Debug, clap::Args)]
 pub struct PlanArgs {
     /// The brief's file; `-` reads standard input

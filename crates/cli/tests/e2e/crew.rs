@@ -304,3 +304,82 @@ fn three_adapters_play_one_crew() {
     assert!(of("executor").iter().all(|agent| *agent == 0));
     assert_eq!([planner.refusals(), reviewer.refusals()].concat(), [""; 0]);
 }
+
+#[test]
+fn a_reviewer_gets_the_diff_and_runs_the_checks_of_the_brief() {
+    let home = TestHome::with_examples();
+    let brief = home.read("examples/crew/brief.md");
+    let checked =
+        brief.replace("[filesystem_write]", "[filesystem_write, shell_exec]\nchecks: [\"grep -n Hello hello.txt\"]");
+    home.write("examples/crew/brief.md", checked);
+    rescripted(
+        &home,
+        "calls: [{tool: read_file, args: {path: hello.txt}}]",
+        "calls: [{tool: shell_exec, args: {cmd: grep -n Hello hello.txt}}, {tool: shell_exec, args: {cmd: rm hello.txt}}]",
+    );
+    home.run_with(ARGS, b"go\n").expect_code(0);
+    is_done(&home);
+    let of_reviewer = |kind: &str, field: &str| -> Vec<String> {
+        let here = events(&home, kind).into_iter().filter(|event| event["part"] == "crew/subtask/1.1/reviewer");
+        here.filter_map(|event| event[field].as_str().map(str::to_owned)).collect()
+    };
+    let [result] = of_reviewer("tool_result", "content").try_into().expect("one command was run");
+    assert!(result.contains("1:Hello there"), "{result}");
+    let [refused] = of_reviewer("tool_rejected", "content").try_into().expect("one was refused");
+    assert!(refused.contains("- `grep -n Hello hello.txt`"), "{refused}");
+    let told = of_reviewer("message", "text").concat();
+    assert!(told.contains("--- /dev/null\n+++ b/hello.txt\n+Hello there\n"), "{told}");
+    assert!(told.contains("did not run: `grep -n Hello hello.txt`"), "{told}");
+    home.run(&["replay", RUN]).expect_code(0);
+    home.run(&["explain", RUN, "--authority"]).expect_code(0).expect_text("judges may run: grep -n Hello hello.txt");
+}
+
+#[test]
+fn a_plan_of_ten_ordinary_subtasks_ends_within_the_default_limits() {
+    const SUBTASKS: usize = 10;
+    const CALLS: usize = 6;
+    let home = TestHome::with_examples();
+    let usage = json!({"input_tokens": 15_000, "output_tokens": 800});
+    let said = |text: &str, calls: Value| json!({"text": text, "calls": calls, "usage": usage});
+    let handoff = |value: Value| said(&format!("```json\n{value}\n```"), json!([]));
+    let summary = said(
+        "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: write_file\nUnknowns: none\n",
+        json!([]),
+    );
+    let reads = |path: String| said("I look.", json!([{"tool": "read_file", "args": {"path": path}}]));
+    let subtask = |number: usize| {
+        json!({"id": format!("s{number}"), "title": format!("Part {number}"), "instruction": format!("Write {number}.txt."),
+               "acceptance_criteria": ["it is there"]})
+    };
+    let mut parts = serde_json::Map::new();
+    parts.insert("intake".to_owned(), json!([summary]));
+    let subtasks: Vec<Value> = (1..=SUBTASKS).map(subtask).collect();
+    let planned = handoff(json!({"kind": "plan", "subtasks": subtasks}));
+    let looks = said("I look.", json!([{"tool": "list_dir", "args": {"path": "."}}]));
+    parts.insert("planner".to_owned(), json!([looks, planned]));
+    for number in 1..=SUBTASKS {
+        let path = format!("{number}.txt");
+        let mut turns = vec![summary.clone()];
+        turns.push(said("I write.", json!([{"tool": "write_file", "args": {"path": path, "content": "x\n"}}])));
+        turns.extend((1..CALLS).map(|_| reads(path.clone())));
+        turns.push(handoff(json!({"kind": "execution", "subtask_id": format!("s{number}"), "output": "done"})));
+        parts.insert(format!("subtask/{number}.1/executor"), json!(turns));
+        let review = json!({"kind": "review", "subtask_id": format!("s{number}"), "verdict": "pass", "rationale": "r"});
+        parts.insert(format!("subtask/{number}.1/reviewer"), json!([reads(path), handoff(review)]));
+    }
+    home.write("examples/crew/script.yaml", json!({"parts": parts}).to_string());
+    let brief = home.read("examples/crew/brief.md");
+    let (front, rest) = brief.split_once("budgets:").expect("limits");
+    let (_, body) = rest.split_once("\n---").expect("the end of the front matter");
+    home.write("examples/crew/brief.md", format!("{front}---{body}"));
+    home.run_with(ARGS, b"go\n").expect_code(0).expect_text("completed");
+    assert!((1..=SUBTASKS).all(|number| home.path(&format!("work/{number}.txt")).exists()));
+    let options = &events(&home, "run_start")[0]["options"];
+    assert_eq!(options["budget"]["max_tokens"], 2_000_000, "{options}");
+    let replies = events(&home, "agent_reply");
+    let tokens = |field: &str| replies.iter().filter_map(|reply| reply["usage"][field].as_u64()).sum::<u64>();
+    assert_eq!(replies.len(), 3 + SUBTASKS * (CALLS + 4));
+    assert_eq!(tokens("input_tokens") + tokens("output_tokens"), 15_800 * replies.len() as u64);
+    assert_eq!(events(&home, "question").len(), 1, "nobody was asked for more");
+    assert!(events(&home, "budget_halt").is_empty());
+}

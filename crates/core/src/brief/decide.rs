@@ -148,6 +148,7 @@ fn front_matter(front: &FrontMatter) -> Value {
     let budgets = front.budgets.map(|budgets| {
         budgets.given().map(|(field, value)| (field.to_owned(), json!(value))).collect::<Map<String, Value>>()
     });
+    put(&mut object, "checks", (!front.checks.is_empty()).then(|| front.checks.clone()));
     put(&mut object, "budgets", budgets.filter(|budgets| !budgets.is_empty()));
     Value::Object(object)
 }

@@ -73,6 +73,8 @@ pub struct FrontMatter {
     pub budgets: Option<Budgets>,
     /// What each role may use of it. Ours.
     pub role_budgets: IndexMap<String, Budgets>,
+    /// The command lines that judges may run. Ours.
+    pub checks: Vec<String>,
     /// What each role is granted of what is authorized. Ours.
     pub role_grants: IndexMap<String, Vec<String>>,
     /// How hard each role is asked to think, where that is not as the others. Ours.
@@ -80,11 +82,11 @@ pub struct FrontMatter {
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 28] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
     "model", "fallback", "script", "max_steps", "patience", "effort", "thinking_tokens", "detectors", "mcp_servers",
     "inherit_memory", "learned_profile", "cli", "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
-    "role_effort",
+    "role_effort", "checks",
 ];
 
 impl FrontMatter {
@@ -119,6 +121,7 @@ impl FrontMatter {
             roles: roles.ids,
             budgets: budgets(map, problems),
             role_budgets: role_budgets(map, problems),
+            checks: texts(map, "checks", problems).into_iter().map(|(line, _)| line).collect(),
             role_grants: role_fields::role_grants(map, problems),
             role_effort: role_effort(map, problems),
         }

@@ -77,6 +77,8 @@ pub struct Brief {
     pub role_grants: IndexMap<RoleName, Vec<Category>>,
     /// How hard a role is asked to think, where that is not as the others.
     pub role_effort: IndexMap<RoleName, Effort>,
+    /// The command lines by which the work is checked: judges of a crew may run them, and no other.
+    pub checks: Vec<String>,
     /// The sections.
     pub sections: Sections,
 }
@@ -215,6 +217,7 @@ impl Brief {
             role_budgets: role_budgets.collect::<Option<_>>()?,
             role_grants: role_grants.collect::<Option<_>>()?,
             role_effort: role_effort.collect::<Option<_>>()?,
+            checks: front.checks.clone(),
             sections: sections.clone(),
         })
     }

@@ -50,6 +50,10 @@ impl Brief {
                 line(&format!("  {role} thinks with effort"), effort);
             }
         }
+        if !self.checks.is_empty() {
+            let checks: Vec<String> = self.checks.iter().map(|check| format!("`{check}`")).collect();
+            line("checks", &checks.join(", "));
+        }
         for (heading, section) in self.shown_sections() {
             let section = trim(section);
             if !section.is_empty() {

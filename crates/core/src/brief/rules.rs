@@ -14,6 +14,7 @@ use super::values::{ADAPTERS, RoleAdapter, day, has_date_shape, has_id_shape};
 use super::whitespace::trim;
 use crate::crew::{BadCrew, CustomRoles, Member, check_crew};
 use crate::gate::authorization::{covers, covers_something};
+use crate::gate::category::SHELL_EXEC;
 use crate::gate::{Category, RoleLimit};
 use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
 use crate::nearest::did_you_mean;
@@ -43,6 +44,7 @@ pub(super) fn check(
     role_adapters(front, map, custom, problems);
     budgets(front, map, problems);
     role_grants(front, map, custom, problems);
+    checks(front, map, custom, problems);
 }
 
 fn value_at(map: &Map, path: &[&str]) -> Option<At> {
@@ -284,8 +286,11 @@ fn role_grants(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &
                 Problem::error(&field, "the brief does not authorize this, so no role can be granted it")
                     .fix(format!("add `{entry}` to `authorized_costs`, or leave it out here"))
             } else if limit.as_ref().is_some_and(|limit| {
+                // A judge holds no commands, but without the grant it could not run the checks.
+                let is_for_checks =
+                    entry == SHELL_EXEC && limit.name != Role::Planner.as_str() && !front.checks.is_empty();
                 // `*` for a role that may not hold everything grants what it may hold.
-                !limit.may_hold.iter().any(|held| covers(held, &category) || covers(&category, held))
+                !is_for_checks && !limit.may_hold.iter().any(|held| covers(held, &category) || covers(&category, held))
             }) {
                 Problem::warning(&field, "this role may never hold that, so nothing is granted by it")
             } else {
@@ -293,5 +298,24 @@ fn role_grants(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &
             };
             problems.push(problem.found(entry), value_at(map, &["role_grants", role]).or(key_at));
         }
+    }
+}
+
+/// Checks are run by judges, as far as the brief authorizes them.
+fn checks(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &mut Problems<'_>) {
+    if front.checks.is_empty() {
+        return;
+    }
+    let at = map.get("checks").map(|field| field.key_at);
+    let is_judge = |id: &String| member(id, custom).is_some_and(|member| member.base.is_judge());
+    if !front.roles.iter().flatten().any(is_judge) {
+        let idle = Problem::warning("checks", "no role of this brief judges, so nobody is held to run these")
+            .fix("add `reviewer` to `roles`, or say under the deliverables what must pass".to_owned());
+        problems.push(idle, at);
+    } else if !front.authorized_costs.iter().any(|entry| covers(&Category::new(entry), &Category::new(SHELL_EXEC))) {
+        let asked =
+            Problem::warning("checks", "the brief authorizes no commands, so you are asked about each run of one")
+                .fix(format!("add `{SHELL_EXEC}` to `authorized_costs`"));
+        problems.push(asked, at);
     }
 }

@@ -72,6 +72,8 @@ authorized_costs: []
 #   reviewer:
 #     max_turns: 20
 
+# Commands that judges may run, letter for letter, and no others; with shell_exec authorized they need no question:
+# as in checks: ["cargo test"]
 # What single roles of a crew hold of what is authorized, where that is not all of it.
 # role_grants:
 #   executor: []

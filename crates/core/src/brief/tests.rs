@@ -414,6 +414,32 @@ fn a_role_is_granted_what_the_brief_authorizes_and_nothing_else() {
 }
 
 #[test]
+fn checks_are_lines_that_judges_may_run_and_warn_where_nobody_can() {
+    let crew = "roles: [planner, executor, reviewer]\nauthorized_costs: [shell_exec]\n";
+    for (fields, expected) in [
+        (format!("{crew}checks: [\"cargo test\", 'npm run lint, fast']"), &[][..]),
+        (format!("{crew}checks:\n  - cargo test --locked"), &[]),
+        (format!("{crew}checks: []"), &[]),
+        (format!("{crew}checks: cargo test"), &["W 5:9 checks"]),
+        (format!("{crew}checks: [1, cargo test]"), &["W 5:10 checks"]),
+        (format!("{crew}check: [cargo test]"), &["W 5:1 check"]),
+        // A grant of commands is what a judge with a grant needs for them.
+        (format!("{crew}checks: [make]\nrole_grants:\n  reviewer: [shell_exec]"), &[]),
+        (format!("{crew}checks: [make]\nrole_grants:\n  planner: [shell_exec]"), &["W 7:12 role_grants.planner"]),
+        ("checks: [make]".to_owned(), &["W 3:1 checks"]),
+        ("roles: [planner, executor]\nauthorized_costs: [shell_exec]\nchecks: [make]".to_owned(), &["W 5:1 checks"]),
+        ("roles: [planner, executor, critic]\nchecks: [make]".to_owned(), &["W 4:1 checks"]),
+    ] {
+        check(&fields, expected);
+    }
+    let checks = format!("{crew}checks: [\" cargo test \", 'npm run lint, fast']");
+    let lines = |brief: &Brief| brief.checks.clone();
+    check_value(&checks, lines, vec!["cargo test".to_owned(), "npm run lint, fast".to_owned()]);
+    let is_shown = |brief: &Brief| brief.render().contains("checks: `cargo test`, `npm run lint, fast`\n");
+    check_value(&checks, is_shown, true);
+}
+
+#[test]
 fn a_brief_may_name_the_roles_that_an_operator_defined() {
     let defined = |base| CustomRole {
         base,

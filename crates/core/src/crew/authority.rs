@@ -127,8 +127,7 @@ mod tests {
         let holds = |role: Role, authorized: &[Category]| {
             Authority::of(&role.into(), &CustomRoles::new(), authorized, None).effective
         };
-        assert_eq!(holds(Role::Planner, &everything), []);
-        for role in [Role::Reviewer, Role::Critic] {
+        for role in [Role::Planner, Role::Reviewer, Role::Critic] {
             assert_eq!(holds(role, &everything), categories(&["filesystem_read"]));
         }
         assert_eq!(holds(Role::Executor, &categories(&["git_push"])), categories(&["git_push"]));
@@ -146,7 +145,8 @@ mod tests {
             (Role::Executor, &["mcp_tool:a:b"], Some(&["mcp_tool:a:*"]), Some(&["mcp_tool:*"]), &["mcp_tool:a:b"]),
             (Role::Executor, &["shell_exec"], None, Some(&[]), &[]),
             (Role::Reviewer, &["*"], None, Some(&["shell_exec"]), &[]),
-            (Role::Planner, &["*"], None, Some(&["*"]), &[]),
+            (Role::Planner, &["*"], None, Some(&["*"]), &["filesystem_read"]),
+            (Role::Planner, &["shell_exec"], None, None, &[]),
         ] {
             let custom = CustomRole {
                 base,

@@ -189,7 +189,8 @@ mod tests {
             (Role::Reviewer, Some(&["filesystem_read"]), None),
             (Role::Reviewer, Some(&["*"]), Some("may never hold")),
             (Role::Critic, Some(&["shell_exec"]), Some("its base, `critic`, may never hold")),
-            (Role::Planner, Some(&["filesystem_read"]), Some("may never hold")),
+            (Role::Planner, Some(&["filesystem_read"]), None),
+            (Role::Planner, Some(&["filesystem_write"]), Some("its base, `planner`, may never hold")),
         ] {
             let checked = role(base, may_hold).check(&name("auditor"));
             let told = checked.err().map(|error| error.to_string());

@@ -119,6 +119,18 @@ pub enum Verdict {
     NeedsRetry,
 }
 
+impl Verdict {
+    /// Its word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::NeedsRetry => "needs_retry",
+        }
+    }
+}
+
 /// Why a role can't do what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]

@@ -9,7 +9,7 @@ use super::handoff::{Handoff, Verdict};
 use super::questions;
 use super::scope_warning::{ScopeWarning, scope_warnings};
 use super::setup::CrewSetup;
-use super::state::{Came, State};
+use super::state::{Came, State, SubTaskState};
 use super::states::{CrewState, Signal, step};
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
@@ -148,9 +148,7 @@ impl Crew {
         }
         match verdicts.as_slice() {
             [] => self.signal(Signal::ReviewPass, None),
-            [first, others @ ..] if others.iter().any(|other| other != first) => {
-                self.signal(Signal::ReviewDisagreement, None)
-            }
+            _ if subtask.is_split() => self.split(subtask),
             [verdict, ..] => self.signal(
                 match verdict {
                     Verdict::Pass => Signal::ReviewPass,
@@ -160,6 +158,17 @@ impl Crew {
                 None,
             ),
         }
+    }
+
+    /// Judges disagree. Where nobody is asked between steps, the stricter of them is followed once for a sub-task: it is
+    /// done again. A person is asked if they disagree after that, or if no attempt is left.
+    fn split(&self, subtask: &SubTaskState) -> Next {
+        let has_attempt = subtask.retries < self.setup.retries_max;
+        if self.state.mode == Some(Mode::Auto) && has_attempt && !subtask.was_split {
+            let why = "the judges disagree, and the stricter is followed".to_owned();
+            return self.signal(Signal::ReviewNeedsRetry, Some(why));
+        }
+        self.signal(Signal::ReviewDisagreement, None)
     }
 
     /// Asks a person, and goes on as they say.
@@ -186,7 +195,7 @@ impl Procedure for Crew {
         {
             Arc::make_mut(&mut self.setup).base.amend(amendment);
         }
-        self.state.apply(event, &self.part);
+        self.state.apply(event, &self.part, &self.setup.checks);
         self.state.call_in(&self.setup, &self.part);
     }
 

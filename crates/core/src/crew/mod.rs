@@ -6,7 +6,9 @@
 //!
 //! Begin with [`Crew`].
 
+mod attempt;
 pub mod authority;
+mod check;
 mod custom_role;
 pub mod handoff;
 mod machine;
@@ -17,6 +19,7 @@ mod setup;
 mod state;
 pub mod states;
 
+pub use check::{Checks, ChecksForJudge};
 pub use custom_role::{BadCrew, BadCustomRole, CustomRole, CustomRoles, INSTRUCTION_BYTES_MAX, Member, check_crew};
 pub use machine::Crew;
 pub use scope_warning::{ScopeWarning, scope_warnings};

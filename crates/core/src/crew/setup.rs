@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::authority;
+use super::check::{Checks, ChecksForJudge};
 use super::custom_role::{CustomRoles, Member};
 use super::handoff::HandoffKind;
-use super::prompts;
+use super::prompts::{self, Shown};
 use super::state::State;
 use crate::budget::Budget;
+use crate::gate::category::SHELL_EXEC;
 use crate::gate::{Category, RoleLimit};
 use crate::role::{Role, RoleName};
 use crate::session::{AgentLimits, LearnedLimits, Piece, Setup, Task};
@@ -30,6 +32,8 @@ pub struct CrewSetup {
     pub agents: BTreeMap<RoleName, Vec<AgentLimits>>,
     /// What single roles may use.
     pub role_budgets: BTreeMap<RoleName, Budget>,
+    /// The commands by which the brief says that its work is checked: judges may run them.
+    pub checks: Checks,
     /// How often a sub-task is done again before a person is asked.
     pub retries_max: u64,
     /// Whether the critic judges without the executor's account of its work.
@@ -71,9 +75,10 @@ impl CrewSetup {
         let role = member.base;
         let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
         let limit = authority::limit_of(member, &self.custom_roles, grant);
+        setup.checks = self.checks_of(role, &limit, &setup.approved);
+        setup.tools = tools_of(role, &limit, &setup.tools, setup.checks.as_ref());
         setup.authorized = authority::effective(&setup.authorized, &limit);
         setup.approved = authority::effective(&setup.approved, &limit);
-        setup.tools = tools_of(role, &limit, &setup.tools);
         if let Some(agents) = self.agents.get(&member.name) {
             setup.agents.clone_from(agents);
         }
@@ -90,6 +95,9 @@ impl CrewSetup {
         let what_it_is = prompts::what_a_role_is(member, self.custom_roles.get(&member.name));
         setup.standing_orders =
             prompts::standing_orders(&setup.standing_orders, &setup.brief, &member.name, &what_it_is);
+        let may_run = setup.checks.is_some();
+        let request =
+            prompts::request(member, state, &Shown { is_blind: self.is_blind, checks: &self.checks, may_run });
         setup.role = Some(limit);
         let subtask_id = state.subtask().filter(|_| role != Role::Planner).map(|subtask| subtask.task.id.clone());
         setup.task = Task::Piece(Piece {
@@ -99,7 +107,7 @@ impl CrewSetup {
                 Role::Reviewer | Role::Critic => HandoffKind::Review,
             },
             subtask_id,
-            request: prompts::request(role, state, self.is_blind),
+            request,
             is_work: role == Role::Executor,
         });
         Arc::new(setup)
@@ -120,12 +128,20 @@ impl CrewSetup {
         })
     }
 
+    /// The checks that a role may run; none for one that doesn't judge, and where commands are switched off.
+    fn checks_of(&self, role: Role, limit: &RoleLimit, approved: &[Category]) -> Option<ChecksForJudge> {
+        let may_run = role.is_judge() && !self.base.shell_disabled;
+        ChecksForJudge::of(&self.checks, limit, &self.base.authorized, approved).filter(|_| may_run)
+    }
+
     /// The names of the tools that sessions of the crew are offered.
     #[must_use]
     pub fn offered(&self) -> BTreeSet<String> {
         let of = |member: &Member| {
             let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
-            tools_of(member.base, &authority::limit_of(member, &self.custom_roles, grant), &self.base.tools)
+            let limit = authority::limit_of(member, &self.custom_roles, grant);
+            let checks = self.checks_of(member.base, &limit, &[]);
+            tools_of(member.base, &limit, &self.base.tools, checks.as_ref())
         };
         let members = [self.player(Role::Planner), self.player(Role::Executor)];
         let tools =
@@ -134,17 +150,17 @@ impl CrewSetup {
     }
 }
 
-/// The tools that a role is offered (C23): a planner none, an executor all, judges those that merely read. None of
-/// which every call lies beyond the role's grant.
-fn tools_of(role: Role, limit: &RoleLimit, tools: &ToolSpecs) -> ToolSpecs {
+/// The tools that a role is offered (C23): an executor all, the others those that merely read. None of which every call
+/// lies beyond the role's grant. A judge that may run checks is offered commands for them.
+fn tools_of(role: Role, limit: &RoleLimit, tools: &ToolSpecs, checks: Option<&ChecksForJudge>) -> ToolSpecs {
     let is_offered = |effect: ToolEffect, in_scope: bool| match role {
-        Role::Planner => false,
         Role::Executor => true,
-        Role::Reviewer | Role::Critic => effect == ToolEffect::Reads && in_scope,
+        Role::Planner | Role::Reviewer | Role::Critic => effect == ToolEffect::Reads && in_scope,
     };
     let offered = tools.iter().filter(|tool| {
         let in_scope = !tool.categories.is_empty() && limit.scope_of(&tool.categories).in_scope;
-        is_offered(tool.effect, in_scope) && limit.beyond_grant(&tool.categories).is_empty()
+        let is_check = checks.is_some() && tool.name == SHELL_EXEC;
+        is_check || is_offered(tool.effect, in_scope) && limit.beyond_grant(&tool.categories).is_empty()
     });
-    offered.cloned().collect::<Vec<_>>().into()
+    offered.map(|tool| checks.map_or_else(|| tool.clone(), |judge| judge.narrowed(tool))).collect::<Vec<_>>().into()
 }

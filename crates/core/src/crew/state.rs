@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::attempt::Attempt;
+use super::check::Checks;
 use super::custom_role::Member;
-use super::handoff::{Handoff, Plan, SubTask};
+use super::handoff::{Handoff, Plan, SubTask, Verdict};
 use super::machine::Questions;
 use super::setup::CrewSetup;
 use super::states::{CrewState, Signal, Standing, Status};
@@ -111,13 +113,16 @@ pub(super) struct SubTaskState {
     pub(super) executed: Option<Came>,
     /// What came of its judges so far, in the order in which they are asked.
     pub(super) judged: Vec<(Member, Came)>,
+    /// What came of the judges of the attempt before.
+    pub(super) judged_before: Vec<(Member, Came)>,
+    /// Whether judges disagreed and the stricter was followed without a person.
+    pub(super) was_split: bool,
     /// What the operator said for the next attempt.
     pub(super) said: Option<String>,
-    /// The files that calls of this attempt changed, and how many calls there were.
-    pub(super) changed: BTreeSet<String>,
-    pub(super) calls: u32,
-    /// How many of them could change anything without naming it.
-    pub(super) commands: u32,
+    /// What this attempt did.
+    pub(super) attempt: Attempt,
+    /// The files that calls of earlier attempts named as changed.
+    pub(super) changed_before: BTreeSet<String>,
 }
 
 impl SubTaskState {
@@ -129,11 +134,26 @@ impl SubTaskState {
             retries: 0,
             executed: None,
             judged: Vec::new(),
+            judged_before: Vec::new(),
+            was_split: false,
             said: None,
-            changed: BTreeSet::new(),
-            calls: 0,
-            commands: 0,
+            attempt: Attempt::default(),
+            changed_before: BTreeSet::new(),
         }
+    }
+
+    /// The verdicts of its judges so far.
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.judged.iter().filter_map(|(_, came)| match came {
+            Came::Well(Handoff::Review(review)) => Some(review.verdict),
+            _ => None,
+        })
+    }
+
+    /// Whether its judges disagree.
+    pub(super) fn is_split(&self) -> bool {
+        let mut verdicts = self.verdicts();
+        verdicts.next().is_some_and(|first| verdicts.any(|other| other != first))
     }
 }
 
@@ -152,7 +172,7 @@ impl State {
         }
     }
 
-    pub(super) fn apply(&mut self, event: &Event, part: &Part) {
+    pub(super) fn apply(&mut self, event: &Event, part: &Part, checks: &Checks) {
         match &event.body {
             Body::RunStart(_)
             | Body::MemoryInherited { .. }
@@ -166,12 +186,15 @@ impl State {
             }
             Body::PermissionGrantConsumed { .. } => self.standing.push(event.clone()),
             Body::OperatorMessage { message: Message::Mode(mode), .. } => self.mode = Some(*mode),
+            Body::OperatorMessage { message: Message::Amend(amendment), .. } if event.part.is_root() => {
+                self.approved.retain(|category| !amendment.withdraw.contains(category));
+            }
             _ => {}
         }
         if event.part == *part {
             self.own(&event.body);
         }
-        self.hear(event);
+        self.hear(event, checks);
     }
 
     /// What the crew itself decided, or was told.
@@ -217,12 +240,11 @@ impl State {
                 subtask.status = Status::Executing;
                 subtask.attempts += 1;
                 subtask.executed = None;
-                subtask.changed.clear();
-                (subtask.calls, subtask.commands) = (0, 0);
+                subtask.changed_before.extend(std::mem::take(&mut subtask.attempt).changed);
             }
             CrewState::ReviewStep => {
                 subtask.status = Status::Reviewing;
-                subtask.judged.clear();
+                subtask.judged_before = std::mem::take(&mut subtask.judged);
             }
             CrewState::NextSubtask => subtask.status = Status::Passed,
             CrewState::Retry if signal == Signal::Again => {
@@ -232,6 +254,7 @@ impl State {
             }
             CrewState::Retry => {
                 subtask.status = Status::Retrying;
+                subtask.was_split |= subtask.is_split();
                 subtask.retries += 1;
                 subtask.said = None;
             }
@@ -242,7 +265,7 @@ impl State {
     }
 
     /// What the session at work hears, and what is seen of it.
-    fn hear(&mut self, event: &Event) {
+    fn hear(&mut self, event: &Event, checks: &Checks) {
         let Some(child) = &mut self.child else {
             self.spending.apply(event);
             // Nobody is at work: whoever is next is told.
@@ -262,12 +285,12 @@ impl State {
         }
         if child.member.as_ref().is_some_and(|member| member.base == Role::Executor)
             && let Some(subtask) = self.subtasks.get_mut(self.index)
-            && let Body::ToolCall { name, changes, .. } = &event.body
         {
-            subtask.calls += 1;
-            let tool = child.session.setup().tools.iter().find(|tool| tool.name == *name);
-            subtask.commands += u32::from(tool.is_none_or(|tool| tool.effect == ToolEffect::Anything));
-            subtask.changed.extend(changes.iter().map(|change| change.path.clone()));
+            let tools = &child.session.setup().tools;
+            let is_command = |name: &str| {
+                tools.iter().find(|tool| tool.name == name).is_none_or(|tool| tool.effect == ToolEffect::Anything)
+            };
+            subtask.attempt.apply(&event.body, is_command, checks);
         }
         if let Body::PartEnd { outcome } = &event.body {
             self.came(*outcome);
@@ -281,7 +304,12 @@ impl State {
         if let Some(member) = &member {
             self.roles.insert(member.name.clone(), session.role_spending().clone());
         }
-        self.approved = session.approved_for_run().to_vec();
+        // A judge's session knows of what it may hold alone: the others keep what was approved for them.
+        for category in session.approved_for_run() {
+            if !self.approved.contains(category) {
+                self.approved.push(category.clone());
+            }
+        }
         self.mode = session.settled_mode().or(self.mode);
         let came = match (session.handoff(), outcome) {
             (Some(handoff), Outcome::Completed) => Came::Well(handoff),

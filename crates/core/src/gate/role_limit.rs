@@ -48,14 +48,13 @@ pub struct RoleScope {
 }
 
 impl RoleLimit {
-    /// The limit of a crew's role: a planner calls no tool, an executor any, reviewer and critic only read
-    /// (the peer's limits).
+    /// The limit of a crew's role: an executor may call any tool, the others only read. They are the peer's limits but
+    /// for the planner's, which there may not even read.
     #[must_use]
     pub fn of(role: Role) -> Self {
         let (may_hold, may_read): (&[&str], bool) = match role {
-            Role::Planner => (&[], false),
             Role::Executor => (&["*"], true),
-            Role::Reviewer | Role::Critic => (&[FILESYSTEM_READ], true),
+            Role::Planner | Role::Reviewer | Role::Critic => (&[FILESYSTEM_READ], true),
         };
         let may_hold = may_hold.iter().map(|category| Category::new(*category)).collect();
         Self { name: role.to_string(), may_hold, may_read, granted: None }

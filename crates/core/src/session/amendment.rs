@@ -74,6 +74,9 @@ impl Setup {
         };
         self.authorized.retain(|category| !amendment.withdraw.contains(category));
         self.approved.retain(|category| !amendment.withdraw.contains(category));
+        if let Some(judge) = &mut self.checks {
+            judge.amend(&amendment.authorize, &amendment.withdraw);
+        }
         for category in added {
             if !self.authorized.contains(&category) {
                 self.authorized.push(category);

@@ -1,5 +1,6 @@
 //! Phase 1: step by step, every turn read, every call judged.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use crate::gate::category::{
 };
 use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
-use crate::gate::{self, Finding};
+use crate::gate::{self, Finding, RoleLimit};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Command, Key, Next, Slot, Want, What};
 use crate::tool::{ToolCall, ToolEffect, ToolSpec};
@@ -67,6 +68,13 @@ impl Session {
         let findings = self.decision(call, tool).findings;
         findings.into_iter().filter(|finding| finding.answer == gate::Answer::Ask).collect()
     }
+}
+
+/// What a call is held to.
+struct Rights<'a> {
+    role: Option<&'a RoleLimit>,
+    authorized: &'a [Category],
+    approved: Cow<'a, [Category]>,
 }
 
 impl Call {
@@ -221,6 +229,11 @@ impl Session {
         if let Some(malformed) = &call.call.malformed {
             return reject(Rejection::BadArguments, Some(malformed));
         }
+        if let Some(judge) = self.setup.checks.as_ref().filter(|_| call.call.name == SHELL_EXEC)
+            && judge.checks.place_of(&call.call.name, &call.call.args).is_none()
+        {
+            return reject(Rejection::Refused, Some(&prompts::no_check(&judge.checks)));
+        }
         match &call.verdict {
             Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(Word::No) => {
                 reject(Rejection::Skipped, None)
@@ -310,13 +323,14 @@ impl Session {
     /// The same, of a call whose effects were read already.
     fn judged(&self, call: &Call, tool: &ToolSpec, effects: &[gate::Effect], now: Timestamp) -> gate::Decision {
         let subject = Subject { tool: &tool.name, args: &call.call.args, effects };
+        let rights = self.rights(&call.call);
         let decision = gate::judge(&gate::Request {
             tool: &tool.name,
             categories: &tool.categories,
             effects,
-            role: self.setup.role.as_ref(),
-            authorized: &self.setup.authorized,
-            approved_for_run: &self.state.approved_for_run,
+            role: rights.role,
+            authorized: rights.authorized,
+            approved_for_run: &rights.approved,
             grants: &self.state.grants.for_call(call, &subject, now),
             call_is_approved: false,
             shell_is_disabled: self.setup.shell_disabled,
@@ -325,10 +339,28 @@ impl Session {
             scope: &self.setup.scope,
             scope_locked: self.setup.scope_locked,
         });
-        let named = self.setup.authorized.iter().chain(&self.state.approved_for_run);
+        let named = rights.authorized.iter().chain(rights.approved.iter());
         match self.setup.untrusted.finding(self.read_from_outside(), &tool.categories, effects, named) {
             Some(finding) => decision.tightened_by(finding),
             None => decision,
+        }
+    }
+
+    /// What a call is held to: for one that runs a check, what the brief authorizes for it.
+    fn rights(&self, call: &ToolCall) -> Rights<'_> {
+        let approved = &self.state.approved_for_run;
+        let judge = self.setup.checks.as_ref();
+        match judge.filter(|judge| judge.checks.place_of(&call.name, &call.args).is_some()) {
+            Some(judge) => Rights {
+                role: Some(&judge.role),
+                authorized: &judge.authorized,
+                approved: Cow::Owned([judge.approved.as_slice(), approved].concat()),
+            },
+            None => Rights {
+                role: self.setup.role.as_ref(),
+                authorized: &self.setup.authorized,
+                approved: Cow::Borrowed(approved),
+            },
         }
     }
 
@@ -345,7 +377,8 @@ impl Session {
         let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
         let is_read = self.effects(call).iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
         let http_fetch = [Category::new(HTTP_FETCH)];
-        let by_rule = authorization::check(&http_fetch, &self.setup.authorized, &self.state.approved_for_run).allowed;
+        let rights = self.rights(call);
+        let by_rule = authorization::check(&http_fetch, rights.authorized, &rights.approved).allowed;
         is(SHELL_EXEC) && (is_read || by_rule)
     }
 

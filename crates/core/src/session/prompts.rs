@@ -9,6 +9,7 @@ use super::execute::Held;
 use super::past::Past;
 use super::state::Verdict;
 use crate::budget::Metric;
+use crate::crew::Checks;
 use crate::crew::handoff::{self, HandoffKind};
 use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
@@ -289,6 +290,15 @@ pub(super) fn rejected(rejection: Rejection, tool: &str, note: Option<&str>) -> 
         ),
         Rejection::Answered => note.to_owned(),
     }
+}
+
+/// Why a judge's command was not run: it is none of the brief's checks.
+pub(super) fn no_check(checks: &Checks) -> String {
+    format!(
+        "you may run the brief's checks alone, letter for letter, in the working directory and the usual shell. They \
+         are:\n{}\nThis command is none of them",
+        checks.listed()
+    )
 }
 
 /// What the operator is warned of when phrases were used that no agent shall use.

@@ -8,6 +8,7 @@ use super::Mode;
 use super::detect::Sensitivities;
 use super::learned::LearnedLimits;
 use crate::budget::Budget;
+use crate::crew::ChecksForJudge;
 use crate::crew::handoff::HandoffKind;
 use crate::gate::shell::Programs;
 use crate::gate::{Category, GuardHook, Places, RoleLimit, Scope, Untrusted};
@@ -108,6 +109,8 @@ pub struct Setup {
     pub hooks: Vec<GuardHook>,
     /// The limit of the role that the agent works in; none if it works alone.
     pub role: Option<RoleLimit>,
+    /// The only commands that the agent may run, where it is a judge; none for whoever may run others.
+    pub checks: Option<ChecksForJudge>,
     /// What the session is for.
     pub task: Task,
     /// The tools there are.

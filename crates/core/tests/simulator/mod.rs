@@ -46,6 +46,7 @@ pub fn setup() -> Setup {
         programs: Arc::clone(Programs::builtin()),
         hooks: Vec::new(),
         role: None,
+        checks: None,
         task: Task::Brief,
         tools: Vec::new().into(),
         result_bytes_max: None,
