@@ -64,10 +64,14 @@ impl Walk<'_> {
             return None;
         };
         // It puts variables in itself, and what begins with one may become an option.
-        let word = |part: String| match part.chars().next() {
-            _ if !part.contains('$') => Word::plain(part),
-            Some('$' | '-') => Word::unknown(),
-            _ => Word::unknown_operand(),
+        let may_be_option = |part: &String| part.contains('$') && part.starts_with(['$', '-']);
+        if parts.iter().any(may_be_option) {
+            self.opaque("", "runs a program whose options can't be known");
+        }
+        let word = |part: String| match part.contains('$') {
+            false => Word::plain(part),
+            true if may_be_option(&part) => Word::unknown(),
+            true => Word::unknown_operand(),
         };
         let mut words: Vec<Word> = parts.into_iter().map(word).collect();
         words.extend(call.words.get(from..).unwrap_or_default().iter().cloned());
