@@ -684,6 +684,12 @@ impl Walk<'_> {
         self.state.variables.insert(name.to_owned(), None);
     }
 
+    /// Every variable that the line gave a value may have another one.
+    pub(super) fn forget_all(&mut self) {
+        self.state.lists.clear();
+        self.state.variables.values_mut().for_each(|value| *value = None);
+    }
+
     pub(super) fn forget_functions(&mut self) {
         for defined in self.state.functions.values_mut() {
             defined.is_certain = false;

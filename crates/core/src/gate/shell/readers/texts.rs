@@ -46,6 +46,10 @@ impl Walk<'_> {
         if format.is_half_an_option() {
             self.opaque("", "sets variables that can't be known");
         }
+        // `${z=-v}` is an option where `z` is not set: any variable of the line may have another value then.
+        if format.known().is_none() {
+            self.forget_all();
+        }
         if format.known() == Some("-v") {
             match arguments.first().and_then(Word::known) {
                 Some(name) => self.set_unknown(name),
