@@ -1,4 +1,4 @@
-//! How much of what a session sends its provider's cache can't serve.
+//! The part of a session's input that its provider's cache can't serve.
 //!
 //! A cache serves what a request begins with as long as the request before began the same: tools, then the standing
 //! orders, then the messages. Bytes stand for tokens here; what a provider really read from its cache is in `inspect`.
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::figure::{Amount, Figure};
 use crate::world::{self, MemoryJournal};
 
-/// How many turns of work the session has, besides its summary and its report.
+/// Turns of work in the session, besides its summary and its report.
 const TURNS: u32 = 20;
 
 /// Bytes that no cache can serve, of a session as it is and of one that describes tools only where they may be called;
@@ -45,7 +45,7 @@ pub fn measure(_: &Path, _: &Path) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// What a request says, in the order in which a provider's cache goes by it.
+/// The pieces of a request, in the order in which a provider's cache goes by them.
 fn pieces(request: &TurnRequest) -> Vec<String> {
     let mut body = Messages.body(request, &Terms::new("bench", OUTPUT_TOKENS_MAX));
     without_marks(&mut body);
@@ -65,7 +65,7 @@ fn without_marks(value: &mut Value) {
     }
 }
 
-/// How many bytes of all requests were not at the beginning of the one before.
+/// Counts the bytes of all requests that were not at the beginning of the one before.
 fn fresh(requests: &[Vec<String>]) -> u64 {
     let mut before: &[String] = &[];
     let mut fresh = 0;

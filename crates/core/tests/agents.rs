@@ -11,7 +11,7 @@ use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, Setup};
+use adjutant_core::session::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, Setup};
 use adjutant_core::tool::{ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
@@ -138,6 +138,25 @@ fn patience_is_time_and_ends() {
         // The last attempt is at its end, and a moment of the simulator's clock later.
         assert!((patience_ms..patience_ms + 10_000).contains(&took), "{kind:?}: {took} of {patience_ms}");
     }
+}
+
+#[test]
+fn no_call_begins_once_the_limit_of_minutes_is_reached() {
+    // Turns and calls take a second each: the limit is reached with the reply that asks for a call.
+    let reads = (0..40).map(|number| {
+        let id = format!("c{number}");
+        Said::calls(&format!("reading {number}"), vec![call(&id, "read_file", json!({ "path": id }))])
+    });
+    let script: Vec<Said> = [Said::text(SUMMARY)].into_iter().chain(reads).collect();
+    let budget = Budget { max_minutes: Some(1), ..Budget::default() };
+    let setup = Setup { budget, mode: Some(Mode::Auto), max_steps: 99, ..setup() };
+    let ended = run(&setup, &world(&script, &[GO]));
+    assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Limit));
+    // All replies but the summary asked for a call, and the last of these was not begun.
+    assert_eq!((count(&ended, "tool_call"), count(&ended, "agent_reply")), (29, 31));
+    assert_eq!(count(&ended, "tool_result"), 29);
+    let extended = run(&setup, &world(&script, &[GO, ("limit", &["5"])]));
+    assert!(count(&extended, "tool_call") > 29, "{:?}", extended.kinds());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use adjutant_ports::CancellationToken;
 use rustix::fs::{Mode, OFlags};
+use thiserror::Error;
 
 use crate::custody::{self, Cause, Command, Confinement};
 
@@ -28,20 +29,40 @@ pub struct TokenCommand {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// The reason for which there is no token.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{why}")]
+pub struct NoToken {
+    /// The rest of a sentence that begins with the command.
+    pub why: String,
+    /// True if another attempt may help: the command ran, and may have had no network.
+    pub may_pass: bool,
+}
+
+impl NoToken {
+    fn lasting(why: String) -> Self {
+        Self { why, may_pass: false }
+    }
+
+    fn passing(why: String) -> Self {
+        Self { why, may_pass: true }
+    }
+}
+
 impl TokenCommand {
     /// Runs the command, for [`TOKEN_TIMEOUT`] at most.
     ///
     /// # Errors
     ///
-    /// Why there is no token, as the rest of a sentence that begins with the command.
-    pub async fn token(&self) -> Result<String, String> {
-        let (program, args) = self.command.split_first().ok_or("is empty")?;
+    /// [`NoToken`] if the command can't be started, fails, takes too long or prints something else.
+    pub async fn token(&self) -> Result<String, NoToken> {
+        let (program, args) = self.command.split_first().ok_or_else(|| NoToken::lasting("is empty".to_owned()))?;
         let folder =
             rustix::fs::open(Path::new("/"), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let command = Command {
             program: program.into(),
             args: args.iter().map(OsString::from).collect(),
-            folder: folder.map_err(|error| format!("can't be started: {error}"))?,
+            folder: folder.map_err(|error| NoToken::lasting(format!("can't be started: {error}")))?,
             environment: self.environment.clone(),
             timeout: TOKEN_TIMEOUT,
             stream_bytes_max: TOKEN_BYTES_MAX,
@@ -49,11 +70,11 @@ impl TokenCommand {
         };
         let ended = custody::run_with_input(command, Vec::new(), CancellationToken::new()).await.map_err(|error| {
             let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
-            format!("can't be started: {error}{why}")
+            NoToken::lasting(format!("can't be started: {error}{why}"))
         })?;
         match (ended.cause, ended.exit_code) {
-            (Cause::Timeout, _) => Err(format!("took longer than {} s", TOKEN_TIMEOUT.as_secs())),
-            (Cause::Cancelled, _) => Err("was cancelled".to_owned()),
+            (Cause::Timeout, _) => Err(NoToken::passing(format!("took longer than {} s", TOKEN_TIMEOUT.as_secs()))),
+            (Cause::Cancelled, _) => Err(NoToken::passing("was cancelled".to_owned())),
             (Cause::Itself, Some(0)) => {
                 let printed = String::from_utf8(ended.stdout.bytes()).unwrap_or_default();
                 let token = printed.trim();
@@ -61,11 +82,11 @@ impl TokenCommand {
                 if is_token {
                     Ok(token.to_owned())
                 } else {
-                    Err("printed no token: one line without spaces".to_owned())
+                    Err(NoToken::lasting("printed no token: one line without spaces".to_owned()))
                 }
             }
-            (Cause::Itself, Some(code)) => Err(format!("ended with exit code {code}")),
-            (Cause::Itself, None) => Err("was ended by a signal".to_owned()),
+            (Cause::Itself, Some(code)) => Err(NoToken::passing(format!("ended with exit code {code}"))),
+            (Cause::Itself, None) => Err(NoToken::passing("was ended by a signal".to_owned())),
         }
     }
 }
@@ -74,7 +95,7 @@ impl TokenCommand {
 mod tests {
     use super::*;
 
-    async fn token(script: &str) -> Result<String, String> {
+    async fn token(script: &str) -> Result<String, NoToken> {
         let environment = std::env::vars_os().collect();
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         TokenCommand { command, environment }.token().await
@@ -84,11 +105,13 @@ mod tests {
     async fn a_token_is_one_line_and_nothing_else_of_the_output_is_told() {
         assert_eq!(token("echo ' tok-1.x '").await, Ok("tok-1.x".to_owned()));
         for script in ["echo canary one; echo two", "true", "printf 'can\\tary'"] {
-            assert_eq!(token(script).await, Err("printed no token: one line without spaces".to_owned()), "{script}");
+            let none = NoToken::lasting("printed no token: one line without spaces".to_owned());
+            assert_eq!(token(script).await, Err(none), "{script}");
         }
         let failed = token("echo canary; echo canary >&2; exit 3").await;
-        assert_eq!(failed, Err("ended with exit code 3".to_owned()));
+        assert_eq!(failed, Err(NoToken::passing("ended with exit code 3".to_owned())));
         let missing = TokenCommand { command: vec!["/no/such/program".to_owned()], environment: Vec::new() };
-        assert!(missing.token().await.is_err_and(|why| why.starts_with("can't be started")));
+        let none = missing.token().await.unwrap_err();
+        assert!(none.why.starts_with("can't be started") && !none.may_pass, "{none}");
     }
 }

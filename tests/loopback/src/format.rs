@@ -73,15 +73,6 @@ impl Rules {
         }
     }
 
-    /// Checks a request.
-    ///
-    /// # Errors
-    ///
-    /// What the provider would answer instead of a reply.
-    pub fn check(&self, head: &str, body: &Value) -> Result<(), Refusal> {
-        self.findings(head, body).into_iter().next().map_or(Ok(()), Err)
-    }
-
     /// Writes a reply to a request as the events of a stream, and remembers what is wanted back of it.
     pub fn give(&mut self, reply: &Reply, request: &Value) -> Vec<Value> {
         match self {

@@ -129,15 +129,6 @@ impl Rules {
         findings
     }
 
-    /// Checks a request.
-    ///
-    /// # Errors
-    ///
-    /// What the provider would answer.
-    pub fn check(&self, head: &str, body: &Value) -> Result<(), Refusal> {
-        self.findings(head, body).into_iter().next().map_or(Ok(()), Err)
-    }
-
     /// See [`crate::Rules::lost`].
     #[must_use]
     pub fn lost(&self, body: &Value) -> Vec<String> {

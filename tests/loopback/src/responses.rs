@@ -115,15 +115,6 @@ impl Rules {
         found.0
     }
 
-    /// Checks a request.
-    ///
-    /// # Errors
-    ///
-    /// What the provider would answer.
-    pub fn check(&self, head: &str, body: &Value) -> Result<(), Refusal> {
-        self.findings(head, body).into_iter().next().map_or(Ok(()), Err)
-    }
-
     /// See [`crate::Rules::lost`]. The phase of a message is among it: its reference says that leaving it out makes
     /// replies worse, not that it is refused.
     #[must_use]

@@ -64,7 +64,8 @@ impl ApiAgent {
     async fn page(&self, query: &str) -> Result<Value, NoList> {
         let mut headers = self.wire.headers(&self.settings.key);
         headers.push(("accept", "application/json".to_owned()));
-        let token = self.token().await.map_err(|why| self.no_list(&why, "run the command by hand".to_owned()))?;
+        let token = self.token().await;
+        let token = token.map_err(|none| self.no_list(&none.why, "run the command by hand".to_owned()))?;
         let base = &self.settings.base_url;
         let request = Request {
             url: below(base, &format!("{}{query}", self.wire.models_path())),

@@ -19,6 +19,7 @@ use std::time::Duration;
 pub use adjutant_core::session::OUTPUT_TOKENS_MAX;
 pub use adjutant_host::http::Proxies;
 use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Incoming, Request};
+use adjutant_host::token_command::NoToken;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
 use jiff::Timestamp;
 use thiserror::Error;
@@ -165,9 +166,10 @@ impl ApiAgent {
     }
 
     async fn opened(&self, turn: &TurnRequest) -> Result<Incoming, AgentFailure> {
-        let token = self.token().await.map_err(|why| AgentFailure {
-            kind: FailureKind::Permanent,
-            message: format!("{}: {why}", self.wire.provider()),
+        let token = self.token().await.map_err(|none| AgentFailure {
+            // Without a network a command that asks for a token fails like the request itself would.
+            kind: if none.may_pass { FailureKind::Unreached } else { FailureKind::Permanent },
+            message: format!("{}: {none}", self.wire.provider()),
             retry_after: None,
             output_max: None,
         })?;
@@ -176,12 +178,14 @@ impl ApiAgent {
 
     /// The token that stands for the key, where a command prints it: run for the first request, and again after the
     /// provider refused it.
-    async fn token(&self) -> Result<Option<String>, String> {
+    async fn token(&self) -> Result<Option<String>, NoToken> {
         let Some(command) = &self.settings.extras.token_command else { return Ok(None) };
         let mut kept = self.token.lock().await;
         if kept.is_none() {
             let program = command.command.first().map(String::as_str).unwrap_or_default();
-            let token = command.token().await.map_err(|why| format!("`token_command` (`{program}`) {why}"))?;
+            let token = command.token().await;
+            let token =
+                token.map_err(|none| NoToken { why: format!("`token_command` (`{program}`) {none}"), ..none })?;
             *kept = Some(token);
         }
         Ok(kept.clone())

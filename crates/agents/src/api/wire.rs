@@ -39,8 +39,10 @@ pub trait Wire: Send + Sync {
     /// What of the terms the model doesn't take, or takes in another way: a sentence each, for the operator.
     fn notes(&self, terms: &Terms<'_>) -> Vec<String>;
 
-    /// Whether a request on these terms marks what is to be cached, so that it can say for how long.
-    fn marks_cache(&self, terms: &Terms<'_>) -> bool;
+    /// True if a request on these terms marks what is to be cached, so that it can say for how long.
+    fn marks_cache(&self, _terms: &Terms<'_>) -> bool {
+        false
+    }
 
     /// A reader of the answer to that turn, to which nothing has come yet.
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading>;

@@ -75,10 +75,6 @@ impl Wire for Gemini {
         effort::of(terms).notes
     }
 
-    fn marks_cache(&self, _terms: &Terms<'_>) -> bool {
-        false
-    }
-
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
         Box::new(Fold::new(turn.turn, names::changed(&turn.tools)))
     }

@@ -101,10 +101,15 @@ fn a_token_command_that_fails_is_told_without_its_output() {
     let home = TestHome::new();
     let config =
         format!("[adapters.openai-chat]\ntoken_command = [\"sh\", \"-c\", \"echo {KEY}; echo {KEY} >&2; exit 4\"]\n");
-    let args = ["--adapter", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"];
+    let args = ["--adapter", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0"];
     let said = run_chat(&home, &config, &args, &[]);
     assert!(said.stdout.contains("`token_command` (`sh`) ended with exit code 4"), "{said:?}");
     assert!(said.code == 1 && !said.stdout.contains(KEY) && !said.stderr.contains(KEY), "{said:?}");
+    // It may have had no network, and is waited for like a provider; a program that isn't there is not.
+    assert!(said.stdout.contains("the turn failed (unreached)"), "{said:?}");
+    let config = "[adapters.openai-chat]\ntoken_command = [\"/no/such/program\"]\n";
+    let args = ["--new", "--adapter", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"];
+    run_chat(&home, config, &args, &[]).expect_code(1).expect_text("the turn failed (permanent)");
 }
 
 #[test]

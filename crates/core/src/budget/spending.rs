@@ -242,7 +242,7 @@ impl Spending {
     }
 
     /// Puts what a turn without an end cost in place of what was reserved for it: all that was sent, and the tokens of
-    /// the reply that had arrived. A provider charges no more than that of an exchange that was given up.
+    /// the reply that had arrived. A provider may charge for what it wrote after that, which nobody here can know.
     fn settle_broken(&mut self, key: &Key, arrived: u64) {
         let Some(held) = self.reserved.remove(key) else { return };
         let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, arrived.min(held.output));

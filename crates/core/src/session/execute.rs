@@ -129,8 +129,9 @@ impl Session {
         if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
             return self.new_turn();
         }
-        // The same request again would bring the same again.
-        if (1..=SILENCES_MAX).contains(&state.silences) && !state.held {
+        // The same request again would bring the same again. Whoever owes a handoff is told what is wrong with it.
+        let owes_handoff = matches!(self.setup.task, Task::Piece(_));
+        if (1..=SILENCES_MAX).contains(&state.silences) && !state.held && !owes_handoff {
             return self.say(MessageKind::Nudge, state.step, prompts::nothing_said());
         }
         if let Some(handed_off) = self.hand_off(taken) {
@@ -449,6 +450,10 @@ impl Session {
         let (mut left, whose) = self.calls_left();
         if is_new && left == 0 {
             return Some(self.over(Metric::ToolCalls, whose));
+        }
+        // What began now would be cancelled at once, and nobody would know how far it got.
+        if let (true, Some((0, whose))) = (is_new, self.left(Metric::WallClock)) {
+            return Some(self.over(Metric::WallClock, whose));
         }
         let reads = |call: &&Call| self.tool(&call.call.name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
         let rest = &taken.calls[first..];

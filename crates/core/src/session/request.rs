@@ -109,22 +109,22 @@ impl Session {
 
     /// How many calls may still be made, and whose limit says so.
     pub(super) fn calls_left(&self) -> (u64, Whose) {
-        let metric = Metric::ToolCalls;
+        self.left(Metric::ToolCalls).unwrap_or((u64::MAX, Whose::Run))
+    }
+
+    /// What is left of a metric by the strictest of the limits, and whose that is; nothing if there is no limit.
+    pub(super) fn left(&self, metric: Metric) -> Option<(u64, Whose)> {
         let left = self.limited().filter_map(|whose| {
             let limit = self.limit(whose, metric)?;
             Some((limit.saturating_sub(self.used(whose, metric)), whose))
         });
-        left.min_by_key(|(left, _)| *left).unwrap_or((u64::MAX, Whose::Run))
+        left.min_by_key(|(left, _)| *left)
     }
 
-    /// How long anything may still be in flight, in milliseconds, by the limits of minutes; nothing if there are none.
+    /// The time that is left for anything in flight, in milliseconds, by the limits of minutes; nothing if there are
+    /// none.
     pub(super) fn time_left_ms(&self) -> Option<u64> {
-        let metric = Metric::WallClock;
-        let left = self.limited().filter_map(|whose| {
-            let limit = self.limit(whose, metric)?;
-            Some(limit.saturating_sub(self.used(whose, metric)))
-        });
-        left.min()
+        self.left(Metric::WallClock).map(|(left, _)| left)
     }
 
     fn send(&self, slot: Slot, output_max: u32) -> Next {

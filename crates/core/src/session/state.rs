@@ -621,9 +621,9 @@ impl State {
         let has_words = !text.trim().is_empty();
         self.silences = if has_words || !calls.is_empty() { 0 } else { self.silences + 1 };
         let is_same = has_words && text.trim() == self.last_text.trim();
-        self.same_turns = match calls.is_empty() {
+        self.same_turns = match calls.is_empty() && has_words {
             true if is_same => self.same_turns + 1,
-            is_plain => u32::from(is_plain && has_words),
+            is_plain => u32::from(is_plain),
         };
         text.clone_into(&mut self.last_text);
         let first = self.calls + 1;

@@ -44,10 +44,6 @@ impl Wire for Responses {
         effort::of(terms).notes
     }
 
-    fn marks_cache(&self, _terms: &Terms<'_>) -> bool {
-        false
-    }
-
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
         Box::new(Fold::new(changed_names(&turn.tools)))
     }
