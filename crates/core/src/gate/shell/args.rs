@@ -1,10 +1,15 @@
 //! A program's arguments, split into options and operands as its table entry says.
 
+use std::sync::LazyLock;
+
 use super::expand::Word;
 use super::programs::{ProgramEntry, Words};
 
 /// How much of an option must be written that makes a call milder.
 const MILDER_BYTES_MIN: usize = 4;
+
+/// Stands for what may follow from a word that may be several.
+static MORE: LazyLock<Word> = LazyLock::new(Word::unknown);
 
 /// What follows a program's name.
 #[derive(Debug, Default)]
@@ -12,11 +17,11 @@ pub(super) struct Args<'a> {
     /// Options with their values: `-o`, `--output`. Those written in one, as in `-xdf`, stand apart. A program that
     /// takes whole names behind one dash takes them behind two as well, so that they stand in both spellings.
     pub options: Vec<(String, Option<Value<'a>>)>,
-    /// All that are no options.
+    /// All that are no options. Where a word may be several, wherever it stands, one that isn't known follows it here.
     pub operands: Vec<&'a Word>,
     /// Whether a word may be any option, or several.
     pub is_unsure: bool,
-    /// True if a word has a dash and a part that isn't known.
+    /// Whether one of them has a dash, or may have one before what is known of it.
     pub is_half_known: bool,
     /// Where the command begins that the program runs, if it runs one: the index into all arguments.
     pub command_at: Option<usize>,
@@ -64,9 +69,11 @@ impl<'a> Args<'a> {
         };
         let takes_value = |option: &str| spellings(option).any(|spelling| takes_value(&spelling));
         let mut at = 0;
+        let mut noted = 0;
         while let Some(word) = words.get(at) {
+            args.note_splits(entry, &words[noted..at]);
+            noted = at;
             at += 1;
-            args.is_unsure |= word.splits();
             let text = word.text();
             if entry.runs_after == Some(args.operands.len()) && (!text.starts_with('-') || text.len() < 2) {
                 args.command_at = Some(at - 1);
@@ -74,7 +81,9 @@ impl<'a> Args<'a> {
             }
             if text == "--" && word.known().is_some() {
                 args.command_at = entry.runs_after.map(|wanted| at + wanted.saturating_sub(args.operands.len()));
-                args.operands.extend(words.get(at..).unwrap_or_default());
+                let before = args.command_at.unwrap_or(at);
+                args.is_unsure |= words.get(at..before).unwrap_or_default().iter().any(Word::splits);
+                args.operands_only(&words[at..]);
                 return args;
             }
             if !text.starts_with('-') || text.len() < 2 {
@@ -82,7 +91,8 @@ impl<'a> Args<'a> {
                 args.note_half_known(word.is_half_an_option());
                 args.operands.push(word);
                 if entry.operands_end_options && entry.runs_after.is_none() {
-                    args.operands.extend(words.get(at..).unwrap_or_default());
+                    args.note_splits(entry, &words[noted..at]);
+                    args.operands_only(&words[at..]);
                     return args;
                 }
                 continue;
@@ -122,12 +132,30 @@ impl<'a> Args<'a> {
                 }
             }
         }
+        args.note_splits(entry, &words[noted..]);
         args
     }
 
     fn note_half_known(&mut self, is_half_known: bool) {
         self.is_half_known |= is_half_known;
         self.is_unsure |= is_half_known;
+    }
+
+    /// Takes note of what may follow from `words`, an option or an operand with all that it takes.
+    fn note_splits(&mut self, entry: &ProgramEntry, words: &[Word]) {
+        if words.iter().any(Word::splits) {
+            self.is_unsure = true;
+            // A wrapper's command is read where it seems to be all the same.
+            self.operands.extend(entry.runs_after.is_none().then_some(&*MORE));
+        }
+    }
+
+    /// Takes `words`, none of which is an option any more.
+    fn operands_only(&mut self, words: &'a [Word]) {
+        for word in words {
+            self.operands.push(word);
+            self.operands.extend(word.splits().then_some(&*MORE));
+        }
     }
 
     /// Whether one of `wanted` is there, or a long option that is short for one. What makes a call milder
@@ -251,6 +279,7 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
             break;
         }
         leading.at += 1;
+        let value_at = leading.at;
         let is_known = word.known().is_some();
         let ending = |text: &'a str| if is_known { Value::Attached(text) } else { Value::Unknown };
         let next = words.get(leading.at).map(Value::Word);
@@ -264,6 +293,7 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
                 None => (text, None),
             };
             leading.is_unsure |= !is_known && value.is_none();
+            leading.is_unsure |= words[value_at..leading.at].iter().any(Word::splits);
             leading.options.push(Leader { name: name.to_owned(), value, next: leading.at });
             continue;
         }
@@ -286,6 +316,7 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
             }
         }
         leading.is_unsure |= !is_known && leading.options.last().is_none_or(|last| last.value.is_none());
+        leading.is_unsure |= words[value_at..leading.at].iter().any(Word::splits);
     }
     leading
 }

@@ -59,9 +59,9 @@ impl Word {
         &self.text
     }
 
-    /// Whether it may be several words, none, or options.
+    /// Whether more words may follow from it, which may be options. One of which nothing is known may be none.
     pub(super) fn splits(&self) -> bool {
-        self.is_unknown && self.splits && self.text.is_empty()
+        self.is_unknown && self.splits
     }
 
     /// Returns whether it is an option, or one of which a part isn't known, or may be if its beginning is empty.
@@ -329,6 +329,7 @@ impl Walk<'_> {
     fn put(&mut self, words: &mut Builder, name: &str, quoted: Quoted) {
         match self.variable(name) {
             Some(value) => self.put_text(words, &value, quoted),
+            None if self.is_plain(name) => words.unknown(Quoted::Yes, false),
             None => words.unknown(quoted, name == "@"),
         }
         words.word.is_computed = true;

@@ -144,6 +144,10 @@ impl Walk<'_> {
             self.sends_unknown();
         }
         if let Some(at) = args.command_at {
+            // One word more, and another program is run.
+            if args.is_unsure {
+                self.opaque("", "runs a program whose options can't be known");
+            }
             let command = rest.get(at..).unwrap_or_default();
             return if RUN_HERE.contains(&name) { self.inner_here(command, input) } else { self.inner(command, input) };
         }
@@ -289,19 +293,20 @@ impl Walk<'_> {
         let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
         let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.into];
         let may_run = options.iter().any(|options| !options.is_empty());
-        // A reader of its own takes a word that isn't known for an operand, which one with a dash may not be.
-        let only_says = matches!(
-            entry.reader,
+        // A reader of its own takes a word that isn't known for an operand.
+        let may_be_more = match entry.reader {
             Reader::Rules
-                | Reader::Echo
-                | Reader::Print
-                | Reader::Printf
-                | Reader::Decode
-                | Reader::Cd
-                | Reader::Lookup
-        );
-        let is_read = !only_says && args.is_half_known;
-        if is_read || (args.is_unsure && (may_run || entry.rules.iter().any(is_option))) {
+            | Reader::Echo
+            | Reader::Print
+            | Reader::Printf
+            | Reader::Decode
+            | Reader::Cd
+            | Reader::Lookup => false,
+            // More processes or variables are nothing else.
+            Reader::Kill | Reader::Variables => args.is_half_known,
+            _ => args.is_unsure,
+        };
+        if may_be_more || (args.is_unsure && (may_run || entry.rules.iter().any(is_option))) {
             self.opaque("", "its options can't be known");
         }
     }

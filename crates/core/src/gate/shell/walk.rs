@@ -62,6 +62,8 @@ struct Defined {
 struct State {
     /// Variables that the line sets; `None` if the value can't be known.
     variables: HashMap<String, Option<String>>,
+    /// Those of them that hold one plain word, whichever it is: what a loop goes through.
+    plain: BTreeSet<String>,
     /// Those of them that programs certainly get.
     exported: BTreeSet<String>,
     /// Lists that the line sets, as far as they are known.
@@ -276,6 +278,7 @@ impl Walk<'_> {
             if let Some(value) = self.state.variables.get_mut(name) {
                 *value = None;
             }
+            self.state.plain.remove(name);
         }
         self.hidden += 1;
         let mut output = self.code(code, input.clone()).filter(|_| dialect != Dialect::Other);
@@ -300,7 +303,8 @@ impl Walk<'_> {
 
     /// Forgets what variables hold that programs may not get; says whether there was one.
     fn forget_values(&mut self) -> bool {
-        let mut is_forgotten = false;
+        let mut is_forgotten = !self.state.plain.is_empty();
+        self.state.plain.clear();
         for (name, value) in &mut self.state.variables {
             if value.is_some() && !self.state.exported.contains(name) {
                 *value = None;
@@ -328,6 +332,7 @@ impl Walk<'_> {
         }
         let before = self.state.clone();
         self.state.variables.values_mut().for_each(|value| *value = None);
+        self.state.plain.clear();
         self.forget_functions();
         (self.state.lists, self.state.positional, self.state.folder) = (HashMap::new(), None, None);
         let variables = self.state.variables.clone();
@@ -356,7 +361,18 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State { variables, exported, lists, positional, functions, runs_last_here, folder, other_folders } = before;
+        let State {
+            variables,
+            plain,
+            exported,
+            lists,
+            positional,
+            functions,
+            runs_last_here,
+            folder,
+            other_folders,
+        } = before;
+        self.state.plain.retain(|name| plain.contains(name));
         self.state.exported.retain(|name| exported.contains(name));
         self.state.runs_last_here |= runs_last_here;
         self.state.lists.retain(|name, list| lists.get(name) == Some(list));
@@ -550,9 +566,10 @@ impl Walk<'_> {
     }
 
     fn repeat(&mut self, given: &Loop, input: &Input) {
+        let mut are_plain = !given.words.is_empty();
         for word in &given.words {
             if given.variable.is_some() {
-                self.words(word);
+                are_plain &= self.words(word).iter().all(is_one_operand);
             } else {
                 self.arithmetic(word);
             }
@@ -568,7 +585,9 @@ impl Walk<'_> {
         }
         for name in set {
             self.forget(&name);
+            are_plain &= given.variable.as_ref().is_none_or(|variable| *variable != name);
         }
+        self.state.plain.extend(given.variable.clone().filter(|_| are_plain));
         // `shift` and `set` may stand anywhere in it.
         self.state.positional = None;
         // A loop may read its input more than once, so that nobody knows who gets which part.
@@ -673,6 +692,7 @@ impl Walk<'_> {
         self.runner(name, raw, known.as_deref(), program);
         let (name, is_element) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
         self.state.lists.remove(name);
+        self.state.plain.remove(name);
         self.state.variables.insert(name.to_owned(), known.filter(|_| !is_element));
     }
 
@@ -681,12 +701,14 @@ impl Walk<'_> {
         self.clues.note(Clue::Expression, name.contains('['));
         let name = name.split('[').next().unwrap_or_default();
         self.state.lists.remove(name);
+        self.state.plain.remove(name);
         self.state.variables.insert(name.to_owned(), None);
     }
 
     /// Every variable that the line gave a value may have another one.
     pub(super) fn forget_all(&mut self) {
         self.state.lists.clear();
+        self.state.plain.clear();
         self.state.variables.values_mut().for_each(|value| *value = None);
     }
 
@@ -743,6 +765,11 @@ impl Walk<'_> {
     /// Whether the line sets the variable `name`, or gives it to the program that is being read.
     pub(super) fn is_set_or_given(&self, name: &str) -> bool {
         self.is_set(name) || self.given.iter().any(|given| given == name)
+    }
+
+    /// Whether a variable holds one plain word, whichever it is.
+    pub(super) fn is_plain(&self, name: &str) -> bool {
+        self.state.plain.contains(name) && self.splits_as_usual()
     }
 
     /// Whether words are split at spaces, tabs and line feeds.
@@ -814,6 +841,7 @@ impl Walk<'_> {
                 *value = None;
             }
         }
+        self.state.plain.retain(|name| last.state.plain.contains(name));
     }
 
     /// The folder, in plain form, if it can be known.
@@ -1082,6 +1110,13 @@ fn variables_set(node: &Node, set: &mut Vec<String>) {
         }
         Node::Test(_) | Node::Arithmetic(_) => {}
     }
+}
+
+/// Whether a word stays one word, and no option, if a variable that holds it is expanded outside of quotes.
+fn is_one_operand(word: &Word) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte);
+    let text = word.known().filter(|text| !text.is_empty() && !text.starts_with('-'));
+    !word.is_pattern() && text.is_some_and(|text| text.bytes().all(is_plain))
 }
 
 /// Returns whether a command is a plain `cd`, so that it worked where what follows relies on it.

@@ -70,6 +70,9 @@ impl Walk<'_> {
             self.opaque("", "runs git with a subcommand that can't be known");
             return;
         };
+        if call.words[..at].iter().any(Word::splits) {
+            self.opaque("", "runs git with a subcommand that can't be known");
+        }
         self.git_output(rest);
         let program = format!("git-{name}");
         if self.programs.knows(&program) {
