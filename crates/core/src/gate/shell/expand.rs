@@ -408,7 +408,8 @@ impl Walk<'_> {
             self.opaque(text, "arithmetic that may be commands");
         }
         // Quotes go before it is evaluated: of `"a[$"(rm x)]` an index with a command is left.
-        if starts(&text.replace(['"', '\'', '\\'], "")) > starts(text) {
+        // What an expansion between them leaves may be nothing: `"a[$"$x(rm f)]`.
+        if starts(&text.replace(['"', '\'', '\\'], "")) > starts(text) || holds_bare_dollar(text) {
             self.opaque(text, "arithmetic that is put together from quoted parts");
         }
         // It may set one to a number, and a folder may be called so.
@@ -494,6 +495,22 @@ const STARTS: [&str; 6] = ["`", "$(", "${", "$[", "<(", ">("];
 /// Whether a text runs something where it is expanded.
 fn may_run(text: &str) -> bool {
     STARTS.iter().any(|start| text.contains(start))
+}
+
+/// Whether a text has a dollar sign that begins nothing, or one that is escaped, as a back quote may be.
+fn holds_bare_dollar(text: &str) -> bool {
+    let begins = |next: Option<char>| next.is_some_and(|c| c.is_ascii_alphanumeric() || "_({[@*#?-$!'".contains(c));
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if chars.next().is_some_and(|escaped| matches!(escaped, '$' | '`')) => return true,
+            '$' if !begins(chars.peek().copied()) => return true,
+            // `$$` is a number.
+            '$' => drop(chars.next_if_eq(&'$')),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// How many things may run in a text.
