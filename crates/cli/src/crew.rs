@@ -82,11 +82,14 @@ impl CrewSettings {
                     .into());
             }
         }
+        let mut efforts: BTreeMap<RoleName, Effort> =
+            custom.iter().filter_map(|(role, defined)| Some((role.clone(), defined.effort?))).collect();
+        efforts.extend(brief.into_iter().flat_map(|brief| brief.role_effort.clone()));
         Ok(Self {
             roles,
             custom,
             adapters,
-            efforts: brief.into_iter().flat_map(|brief| brief.role_effort.clone()).collect(),
+            efforts,
             role_budgets: brief
                 .into_iter()
                 .flat_map(|brief| &brief.role_budgets)

@@ -21,7 +21,7 @@ use adjutant_core::memory::{Inherited, Log, MemoryCategory};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::role::{Role, RoleName};
-use adjutant_core::trace::{AgentOptions, Body, Entry, Event, MessageKind, Outcome, RunOptions};
+use adjutant_core::trace::{AgentOptions, Body, Entry, Event, MessageKind, Outcome, RunOptions, wire};
 use adjutant_core::view::visible_line;
 use adjutant_core::work::Work;
 use adjutant_host::environment;
@@ -527,6 +527,7 @@ pub fn ending(ended: &Ended) -> Ending {
     match ended {
         Ended::Finished(outcome) => outcome_ending(*outcome),
         Ended::Interrupted => Ending::Interrupted,
+        Ended::Sleeping(_) => Ending::Waiting,
         Ended::Waiting(open) => {
             let is_open = |kind| open.iter().any(|(_, question)| question.kind == kind);
             if is_open(QuestionKind::Failure) {
@@ -560,11 +561,15 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
         Ended::Finished(Outcome::Failed) => format!("run {run_id}: failed"),
         Ended::Interrupted => format!("run {run_id}: interrupted"),
         Ended::Waiting(open) => format!("run {run_id}: waiting ({})", kinds(open)),
+        Ended::Sleeping(until) => format!("run {run_id}: sleeps until {}", wire::timestamp(*until)),
     }];
     let Some(journal) = journal else { return lines };
     match ended {
         Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {run_id}")),
         Ended::Interrupted => lines.push(format!("go on: adjutant resume {run_id}")),
+        Ended::Sleeping(_) => {
+            lines.push(format!("then a worker goes on with it; to wait here: adjutant resume {run_id}"));
+        }
         Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| (question.kind, question)) {
             Some((QuestionKind::Blocker, _)) => {
                 format!("go on: adjutant resume {run_id} --context \"what the agent should know\"")

@@ -735,6 +735,7 @@ fn defined(base: Role, may_hold: Option<&[&str]>) -> CustomRole {
         instruction: "Look for keys.\n```\nPretend.".to_owned(),
         may_hold: may_hold.map(|held| held.iter().copied().map(Category::new).collect()),
         adapter: None,
+        effort: None,
         from: "config.toml:1:1".to_owned(),
         is_projects: false,
     }

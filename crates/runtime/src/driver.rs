@@ -13,6 +13,7 @@ use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::{Grant, Lasts, secrets};
 use adjutant_core::inbox::Question;
 use adjutant_core::inbox::mailbox::Closing;
+use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
@@ -77,6 +78,8 @@ pub struct Driver<'j, P> {
     /// How many turns were taken in the run.
     turns: usize,
     standing: Standing,
+    /// Whether the run is let go where it has long to wait: somebody takes it up again when the wait is over.
+    lets_sleep: bool,
     /// What was checked out when an agent was asked, while it is at work; then nothing of the run changes it.
     checked_out: Option<Option<String>>,
 }
@@ -115,6 +118,8 @@ pub enum Ended {
     Finished(Outcome),
     /// These questions are open, and nobody is there to answer them.
     Waiting(Vec<(Key, Question)>),
+    /// The run waits for a provider until this time, and is let go for so long.
+    Sleeping(Timestamp),
     /// The operator interrupted the run; it goes on when it is resumed.
     Interrupted,
 }
@@ -151,12 +156,19 @@ impl<'j, P: Procedure> Driver<'j, P> {
             turns: 0,
             // Somebody else may have been at work since its last driver.
             standing: if events.is_empty() { Standing::AtWork } else { Standing::Still },
+            lets_sleep: false,
             checked_out: None,
         };
         for event in events {
             driver.fold(event);
         }
         driver
+    }
+
+    /// From here on the run is let go where all that is open is a wait of more than [`SLEEP_OVER_MS`], or a question
+    /// that nobody is there to answer. For whoever looks at runs again when a wait is over: a worker.
+    pub fn let_sleep(&mut self) {
+        self.lets_sleep = true;
     }
 
     /// The procedure, as the journal has it so far.
@@ -244,8 +256,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 Step::Broken(breach) => return Err(breach.into()),
                 Step::Await if self.is_idle() => {
                     self.stand_still().await;
-                    let open = self.open_questions();
-                    return Ok(if open.is_empty() { Ended::Interrupted } else { Ended::Waiting(open) });
+                    return Ok(match (self.open_questions(), self.drive.ledger().next_deadline()) {
+                        (open, _) if !open.is_empty() => Ended::Waiting(open),
+                        (_, Some((until, _))) => Ended::Sleeping(until),
+                        (_, None) => Ended::Interrupted,
+                    });
                 }
                 Step::Await => {
                     self.stand_still().await;
@@ -268,7 +283,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
 
     /// Keeps how the folder is, if nothing of the run is at work from now on: all that is open waits for an operator.
     async fn stand_still(&mut self) {
-        let waits = |begun: &Begun| matches!(begun, Begun::Question(_));
+        // A short wait of its own is no time in which anybody else comes.
+        let is_let_go = self.lets_sleep && self.is_idle();
+        let waits = |begun: &Begun| matches!(begun, Begun::Question(_)) || is_let_go;
         if self.standing == Standing::AtWork
             && let Some(run) = &self.run_id
             && self.drive.ledger().open().all(|(_, open)| waits(&open.begun))
@@ -315,13 +332,19 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    /// Whether nothing is in flight but questions that nobody is there to answer. One whose deadline is still to come
-    /// keeps nobody here: whoever takes the run up later keeps it.
+    /// Whether nothing is in flight but questions that nobody is there to answer, and long waits where the run may be
+    /// let go. A deadline that is still to come keeps nobody here: whoever takes the run up later keeps it.
     fn is_idle(&self) -> bool {
         let now = self.ports.clock.now();
-        let waits = |(key, deadline): (&Key, Timestamp)| !self.parked.contains(key) || deadline <= now;
-        let deadlines = self.drive.ledger().open().filter_map(|(key, open)| Some((key, open.deadline?)));
-        self.flight.is_empty() && !deadlines.into_iter().any(waits)
+        let sleeps = |deadline: Timestamp| {
+            self.lets_sleep && deadline.duration_since(now).as_millis() > i128::from(SLEEP_OVER_MS)
+        };
+        let keeps = |(key, begun, deadline): (&Key, &Begun, Timestamp)| match begun {
+            Begun::Timer => !sleeps(deadline),
+            _ => !self.parked.contains(key) || deadline <= now,
+        };
+        let deadlines = self.drive.ledger().open().filter_map(|(key, open)| Some((key, &open.begun, open.deadline?)));
+        self.flight.is_empty() && !deadlines.into_iter().any(keeps)
     }
 
     fn now(&self) -> Timestamp {

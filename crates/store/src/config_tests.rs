@@ -452,29 +452,38 @@ fn rules_about_commands_add_up_with_their_places() {
 
 #[test]
 fn roles_are_defined_as_data_and_a_mistake_is_told_with_its_place() {
-    let own = "[roles.security]\nbase = 'reviewer'\ninstruction = \"\"\"\nLook for keys.\n\"\"\"\nadapter = 'openai:gpt-5'\n\
+    let own = "[roles.security]\nbase = 'reviewer'\ninstruction = \"\"\"\nLook for keys.\n\"\"\"\nadapter = 'openai:gpt-5'\neffort = 'high'\n\
         [roles.migrator]\nbase = 'executor'\ninstruction = 'Migrate.'\nmay_hold = ['filesystem_write']\n";
     let projects = "[roles.security]\nbase = 'critic'\ninstruction = 'Look for logs.'\n";
     let (_temp, home, project) = folders(Some(own), Some(projects));
     let roles = |loaded: Loaded| -> Vec<String> {
         let told = |(name, role): (&RoleName, &Setting<CustomRole>)| {
             let role = &role.value;
-            format!("{name} {} {:?} {:?} {}", role.base, role.instruction, role.adapter, role.is_projects)
+            let (adapter, effort) = (&role.adapter, role.effort.map(|effort| effort.as_str()));
+            format!("{name} {} {:?} {adapter:?} {effort:?} {}", role.base, role.instruction, role.is_projects)
         };
         loaded.config.roles.iter().map(told).collect()
     };
-    let migrator = "migrator executor \"Migrate.\" None false";
+    let migrator = "migrator executor \"Migrate.\" None None false";
     let untrusted = roles(load(&home, Some(&project)).expect("loaded"));
-    assert_eq!(untrusted, [migrator, "security reviewer \"Look for keys.\" Some(\"openai:gpt-5\") false"]);
+    assert_eq!(
+        untrusted,
+        [migrator, "security reviewer \"Look for keys.\" Some(\"openai:gpt-5\") Some(\"high\") false"]
+    );
     trust(&home, &project).expect("trusted");
     // One definition: nothing of the home's is mixed into the project's.
     let trusted = roles(load(&home, Some(&project)).expect("loaded"));
-    assert_eq!(trusted, [migrator, "security critic \"Look for logs.\" None true"]);
+    assert_eq!(trusted, [migrator, "security critic \"Look for logs.\" None None true"]);
 
     for (text, message, hint) in [
         ("roles = 1", "`roles` in ~:1:9 must be a table for each role", None),
         ("[roles.a]\ninstruction = 'x'", "must be a table with `base`, which says whose place", None),
         ("[roles.a]\nbase = 'boss'\ninstruction = 'x'", "`roles.a.base` in ~:2:8 must be `planner`, `executor`", None),
+        (
+            "[roles.a]\nbase = 'critic'\neffort = 'hard'",
+            "`roles.a.effort` in ~:3:10 must be `low`, `medium`, `high` or `max`",
+            None,
+        ),
         (
             "[roles.a]\nbase = 'critic'",
             "can't use the role in ~:1:8: the role `a` has no instruction",

@@ -188,6 +188,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         for (_, question) in driver.open_questions() {
             console.show_question(&question);
         }
+        if args.worker.is_some() {
+            driver.let_sleep();
+        }
         driver.recover()?;
         sitting::drive(&mut driver, &console, run_id.as_str(), Some(&path)).await
     })?;

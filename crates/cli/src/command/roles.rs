@@ -73,10 +73,11 @@ fn as_text(member: &Member, custom: &CustomRoles) -> String {
     let Some(defined) = custom.get(&member.name) else {
         return format!("{:<10} {may}\n           {}\n", member.name.as_str(), overlay(member.base));
     };
-    let CustomRole { base, instruction, adapter, from, .. } = defined;
+    let CustomRole { base, instruction, adapter, effort, from, .. } = defined;
     let played = adapter.as_ref().map(|adapter| format!("; played by {adapter}")).unwrap_or_default();
+    let thinks = effort.map(|effort| format!("; effort {effort}")).unwrap_or_default();
     let instruction = instruction.trim().replace('\n', "\n           ");
-    format!("{:<10} as {base}: {may}{played}; from {from}\n           {instruction}\n", member.name.as_str())
+    format!("{:<10} as {base}: {may}{played}{thinks}; from {from}\n           {instruction}\n", member.name.as_str())
 }
 
 /// What a role may do, in words.

@@ -42,8 +42,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 ///
 /// Takes each run that has an answer in its mailbox or a question whose deadline has passed, and each whose process was
 /// killed at work, and goes on with it as `resume` does. What an operator paused or interrupted is left until they
-/// resume it. Nobody is asked here: what comes up waits in the inbox. Ends with Ctrl-C, which leaves the runs at work to
-/// the next worker.
+/// resume it. A run that has to wait for its provider for more than a minute gives its place to another and is taken up
+/// again when the wait is over. Nobody is asked here: what comes up waits in the inbox. Ends with Ctrl-C, which leaves
+/// the runs at work to the next worker.
 #[derive(Debug, clap::Args)]
 pub struct WorkArgs {
     /// Look once, go on with what can, and end
@@ -100,13 +101,14 @@ impl Sight {
         Self { journal_bytes: Self::of(home, run_id).journal_bytes, ..self }
     }
 
-    /// Whether nothing was written since, and no deadline has passed since. A clock that went back says nothing.
-    fn is_still_so(&self, home: &Home, asking: &Asking) -> bool {
+    /// Whether nothing was written since, and no deadline has passed since, `wakes_at` among them. A clock that went
+    /// back says nothing.
+    fn is_still_so(&self, home: &Home, asking: &Asking, wakes_at: Option<Timestamp>) -> bool {
         let now = Self::of(home, &asking.run_id);
         let same_files = (now.journal_bytes, now.mailbox_bytes) == (self.journal_bytes, self.mailbox_bytes);
         let passed_since = |deadline: Timestamp| self.at < deadline && deadline <= now.at;
         let deadlines = asking.questions.iter().filter_map(|(open, _)| open.deadline());
-        same_files && now.at >= self.at && !deadlines.into_iter().any(passed_since)
+        same_files && now.at >= self.at && !deadlines.chain(wakes_at).any(passed_since)
     }
 }
 
@@ -247,9 +249,9 @@ impl<'h> Board<'h> {
                 self.leave(&run_id, &format!("its journal can't be read: {why}"));
             }
         }
-        for Idle { asking, outlook, workdir, .. } in idle.runs {
+        for Idle { asking, outlook, workdir, wakes_at, .. } in idle.runs {
             let run_id = &asking.run_id;
-            let is_seen = self.seen.get(run_id).is_some_and(|sight| sight.is_still_so(self.home, &asking));
+            let is_seen = self.seen.get(run_id).is_some_and(|sight| sight.is_still_so(self.home, &asking, wakes_at));
             if is_seen || self.at_work.contains_key(run_id) {
                 continue;
             }
@@ -260,7 +262,7 @@ impl<'h> Board<'h> {
                     }
                     continue;
                 }
-                (Outlook::Waits | Outlook::Paused, _) => continue,
+                (Outlook::Waits | Outlook::Sleeps { .. } | Outlook::Paused, _) => continue,
                 (Outlook::NotBegun, _) => "its journal has no beginning to go on from; run its brief again".to_owned(),
                 (Outlook::GoesOn, Some(fault)) => match fault.hint() {
                     Some(hint) => format!("{fault}; {hint}"),

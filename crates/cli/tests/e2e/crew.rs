@@ -66,6 +66,21 @@ fn a_role_thinks_with_an_effort_of_its_own() {
 }
 
 #[test]
+fn a_role_of_ones_own_says_how_hard_it_thinks_and_the_brief_says_it_last() {
+    for (front, effort) in [("", "max"), ("role_effort: {careful: low}\n", "low")] {
+        let home = TestHome::with_examples();
+        let careful = "[roles.careful]\nbase = 'reviewer'\ninstruction = 'Look twice.'\neffort = 'max'\n";
+        home.write("home/config.toml", careful);
+        let brief = home.read("examples/crew/brief.md").replace("reviewer", "careful");
+        home.write("examples/crew/brief.md", brief.replacen("---\n", &format!("---\n{front}"), 1));
+        home.run_with(ARGS, b"").expect_code(4);
+        let options = &home.journal(RUN)[1]["options"];
+        assert_eq!(options["role_agents"]["careful"]["effort"], effort);
+        home.run(&["roles"]).expect_code(0).expect_text("effort max; from ");
+    }
+}
+
+#[test]
 fn a_crew_that_nobody_confirms_waits_and_goes_on_with_the_answer() {
     let home = TestHome::with_examples();
     home.run_with(ARGS, b"").expect_code(4);

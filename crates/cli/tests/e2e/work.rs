@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use adjutant_core::trace::wire;
+use jiff::{SignedDuration, Timestamp};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -273,6 +275,58 @@ fn a_worker_goes_on_with_the_runs_of_one_folder_one_after_the_other() {
     for pair in sittings.windows(2) {
         assert!(pair[0].1 <= pair[1].0, "{sittings:?}");
     }
+}
+
+/// Makes all that is in a journal so much older.
+fn age(home: &TestHome, run: &str, by: SignedDuration) {
+    let path = home.journal_path(run);
+    let mut lines: Vec<String> = Vec::new();
+    for line in fs::read_to_string(&path).expect("a journal").lines() {
+        let (before, rest) = line.split_once(r#""at":""#).expect("a time");
+        let (at, rest) = rest.split_once('"').expect("its end");
+        let at: Timestamp = at.parse().expect("a time");
+        let mut line = format!(r#"{before}"at":"{}"{rest}"#, wire::timestamp(at - by));
+        if let Some(last) = lines.last() {
+            let (kept, _) = line.rsplit_once(r#","prev":""#).expect("the hash of the line before");
+            line = format!(r#"{kept},"prev":"{}"}}"#, wire::line_hash(last.as_bytes()));
+        }
+        lines.push(line);
+    }
+    fs::write(path, lines.join("\n") + "\n").expect("written");
+}
+
+#[test]
+fn a_run_that_waits_long_for_its_provider_leaves_its_place_to_others_until_the_wait_is_over() {
+    let home = TestHome::new();
+    let busy = json!({"kind": "busy", "message": "no room", "times": 1, "after_ms": 600_000});
+    home.scripted(FIELDS, &json!([SUMMARY, {"fail": busy, "text": "On with it."}, {"repeat": 9, "text": REPORT}]));
+    home.run(&["run", "../brief.md"]).expect_code(4);
+    let quick = json!([SUMMARY, {"repeat": 9, "text": REPORT}]);
+    home.write("quick.json", quick.to_string());
+    fs::create_dir(home.path("elsewhere")).expect("a folder");
+    let other = ["run", "../brief.md", "--new", "--workdir", "../elsewhere", "--script", "../quick.json"];
+    home.run(&other).expect_code(4);
+    let second = format!("{RUN}-r2");
+    for run in [RUN, &second] {
+        home.run(&["inbox", "answer", &format!("{run}:session:ask/1.1"), "go"]).expect_code(0);
+    }
+
+    home.run(&["work", "--once"])
+        .expect_code(0)
+        .expect_text(&format!("run {RUN}: sleeps until "))
+        .expect_text(&format!("run {second}: completed"));
+    assert_eq!(end(&home, RUN), "timer");
+    home.run(&["list"]).expect_code(0).expect_text("sleeps until ");
+    home.run(&["inspect", RUN]).expect_code(0).expect_text("timer  since ").expect_text(" until ");
+
+    let before = home.journal(RUN);
+    home.run(&["work", "--once"]).expect_code(0);
+    assert_eq!(home.journal(RUN), before, "it is not taken up before the wait is over");
+
+    age(&home, RUN, SignedDuration::from_mins(15));
+    home.run(&["work", "--once"]).expect_code(0).expect_text(&format!("run {RUN}: completed"));
+    assert_eq!(events(&home, RUN, "expired").len(), 1);
+    assert_eq!(events(&home, RUN, "agent_failed").len(), 1);
 }
 
 #[test]

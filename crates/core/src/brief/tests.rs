@@ -446,6 +446,7 @@ fn a_brief_may_name_the_roles_that_an_operator_defined() {
         instruction: "i".to_owned(),
         may_hold: None,
         adapter: None,
+        effort: None,
         from: "f".to_owned(),
         is_projects: false,
     };

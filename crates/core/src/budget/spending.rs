@@ -14,6 +14,8 @@ use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
 pub struct Spending {
     /// The prices of the run's agents, by their place in its options.
     prices: Vec<Option<Prices>>,
+    /// Whether any of them is from a provider's list.
+    is_estimate: bool,
     tokens: u64,
     nano_dollars: u64,
     turns: u64,
@@ -197,8 +199,16 @@ impl Spending {
         })
     }
 
+    /// Whether what is used of `metric` is an estimate: dollars by a provider's list.
+    #[must_use]
+    pub fn is_estimate(&self, metric: Metric) -> bool {
+        metric == Metric::Money && self.is_estimate
+    }
+
     fn price(&mut self, options: &RunOptions) {
-        self.prices = options.agents().iter().map(|agent| agent.prices).collect();
+        let agents = options.agents();
+        self.prices = agents.iter().map(|agent| agent.prices).collect();
+        self.is_estimate = agents.iter().any(|agent| agent.prices.is_some() && agent.prices_listed.is_some());
     }
 
     fn prices(&self, agent: u32) -> Option<&Prices> {

@@ -153,6 +153,7 @@ mod tests {
                 instruction: "i".to_owned(),
                 may_hold: definition.map(categories),
                 adapter: None,
+                effort: None,
                 from: String::new(),
                 is_projects: false,
             };

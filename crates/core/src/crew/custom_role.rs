@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::effort::Effort;
 use crate::gate::authorization::{covers, covers_something};
 use crate::gate::{Category, RoleLimit};
 use crate::role::{Role, RoleName};
@@ -29,6 +30,9 @@ pub struct CustomRole {
     /// Who plays it, `adapter` or `adapter:model`; whoever plays the others if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
+    /// How hard whoever plays it is asked to think; as hard as the others if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Where it was defined.
     pub from: String,
     /// Whether a project defined it: then its instruction reaches an agent inside a fence only.
@@ -173,6 +177,7 @@ mod tests {
             instruction: "Look for secrets.".to_owned(),
             may_hold: may_hold.map(|held| held.iter().copied().map(Category::new).collect()),
             adapter: None,
+            effort: None,
             from: "config.toml:1:1".to_owned(),
             is_projects: false,
         }

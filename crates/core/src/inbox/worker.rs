@@ -1,15 +1,19 @@
 //! What a worker does about a run that is not over and that nobody drives.
 //!
 //! In: the events of a journal (those of [`Sittings::NEEDED`], and that there was one of [`Sittings::PROGRESS`], are
-//! enough), its open questions, what its mailbox says, how its last driver let go, and the time. Out: whether the worker goes on with it, or why not.
+//! enough), its open questions, what its mailbox says, how its last driver let go, and the time. Out: whether the worker
+//! goes on with it, or why not.
 //!
 //! Begin with [`Sittings::outlook`].
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use super::mailbox::{First, Said};
 use super::open::OpenQuestion;
 use super::question::Message;
+use crate::procedure::{Key, Slot, after};
 use crate::trace::{Body, Event};
 
 /// Who interrupts a run that a worker drives, when the worker is told to end: it is nobody's word about the run.
@@ -18,6 +22,10 @@ pub const WORKER: &str = "worker";
 /// How often in a row a run may end the process that drives it before a worker leaves it: once may be chance, and what
 /// happens three times happens again.
 pub const FRUITLESS_MAX: u32 = 3;
+
+/// A run that waits longer than this for a provider is let go by its worker, in milliseconds, so that others have its
+/// place: the longest wait that nobody asks for (`session::WAIT_MAX_MS`) is not worth it.
+pub const SLEEP_OVER_MS: u64 = 60_000;
 
 /// How a run's drivers came and went: a sitting begins with the run, and each time that it is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +38,30 @@ pub struct Sittings {
     is_interrupted: bool,
     /// How many in a row were resumed and nothing came of them.
     fruitless: u32,
+    waits: Waits,
+}
+
+/// The waits for providers that are open in a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waits(BTreeMap<Key, Timestamp>);
+
+impl Waits {
+    /// Takes note of an event.
+    pub fn apply(&mut self, event: &Event) {
+        let key = |slot: &Slot| Key { part: event.part.clone(), slot: *slot };
+        if let Some(slot) = event.body.outcome() {
+            self.0.remove(&key(slot));
+        }
+        if let Body::Timer { slot, length_ms } = &event.body {
+            self.0.insert(key(slot), after(event.at, *length_ms));
+        }
+    }
+
+    /// When the first of them ends; `None` if there is none.
+    #[must_use]
+    pub fn wakes_at(&self) -> Option<Timestamp> {
+        self.0.values().min().copied()
+    }
 }
 
 /// How the last driver of a run let it go.
@@ -48,6 +80,11 @@ pub enum Outlook {
     GoesOn,
     /// It waits for an operator's answer.
     Waits,
+    /// It waits for a provider.
+    Sleeps {
+        /// Until when.
+        until: Timestamp,
+    },
     /// An operator had it stand still, and nobody has resumed it since.
     Paused,
     /// It was killed each time that it was gone on with.
@@ -61,7 +98,7 @@ pub enum Outlook {
 
 impl Sittings {
     /// The types of events that matter here.
-    pub const NEEDED: &[&str] = &["run_start", "run_resume", "operator_message"];
+    pub const NEEDED: &[&str] = &["run_start", "run_resume", "operator_message", "timer", "expired", "withdrawn"];
 
     /// The types of events of which it matters only that they came: something came of the sitting. A reply alone is no
     /// progress, for the call that it asks for may be what kills the driver each time.
@@ -72,6 +109,7 @@ impl Sittings {
 
     /// Takes note of an event.
     pub fn apply(&mut self, event: &Event) {
+        self.waits.apply(event);
         match &event.body {
             Body::RunStart(start) => {
                 let workdir = Some(start.options.workdir.clone());
@@ -111,6 +149,12 @@ impl Sittings {
         self.workdir.as_deref()
     }
 
+    /// When the first of its waits for a provider ends; `None` if it has none.
+    #[must_use]
+    pub fn wakes_at(&self) -> Option<Timestamp> {
+        self.waits.wakes_at()
+    }
+
     /// What to do about the run at `now`. `questions` are those that are open, each with what came first to it, and
     /// `said` what lies in the mailbox without being asked for.
     #[must_use]
@@ -129,11 +173,16 @@ impl Sittings {
         }
         let has_come =
             |(open, first): &(OpenQuestion, Option<First>)| matches!(first, Some(First::Answer(_))) || open.is_due(now);
-        if !questions.is_empty() && !questions.iter().any(has_come) {
-            return Outlook::Waits;
+        let wakes_at = self.wakes_at();
+        if !questions.iter().any(has_come) && wakes_at.is_none_or(|until| now < until) {
+            match wakes_at {
+                _ if !questions.is_empty() => return Outlook::Waits,
+                Some(until) => return Outlook::Sleeps { until },
+                None => {}
+            }
         }
-        // With a question open, whoever resumed the run may have left it at that.
-        let was_killed = questions.is_empty() || let_go == LetGo::Killed;
+        // With a question or a wait open, whoever resumed the run may have left it at that.
+        let was_killed = (questions.is_empty() && wakes_at.is_none()) || let_go == LetGo::Killed;
         if was_killed && self.fruitless >= FRUITLESS_MAX {
             return Outlook::Fruitless { times: self.fruitless };
         }
@@ -176,6 +225,14 @@ mod tests {
 
     fn interrupted(by: &str) -> Body {
         Body::OperatorMessage { id: "m".into(), message: Message::Interrupt, by: by.into() }
+    }
+
+    fn timer(length_ms: u64) -> Body {
+        Body::Timer { slot: Slot::first(What::Wait, 1), length_ms }
+    }
+
+    fn expired() -> Body {
+        Body::Expired { slot: Slot::first(What::Wait, 1) }
     }
 
     fn progress() -> Body {
@@ -233,7 +290,7 @@ mod tests {
             bodies
         };
         use LetGo::{Itself, Killed};
-        use Outlook::{Fruitless, GoesOn, NotBegun, Paused, Waits};
+        use Outlook::{Fruitless, GoesOn, NotBegun, Paused, Sleeps, Waits};
         let none = || Vec::new();
         for (name, bodies, questions, let_go, expected) in [
             ("nothing is on record", vec![], none(), Killed, NotBegun),
@@ -245,6 +302,26 @@ mod tests {
             ("not due yet", vec![started()], vec![question(None, Some(60_000))], Itself, Waits),
             ("due", vec![started()], vec![question(None, Some(1_000))], Itself, GoesOn),
             ("closed", vec![started()], vec![question(Some(closed), None)], Itself, Waits),
+            ("it waits for a provider", vec![started(), timer(60_000)], none(), Itself, Sleeps { until: at(61) }),
+            ("killed meanwhile", vec![started(), timer(60_000)], none(), Killed, Sleeps { until: at(61) }),
+            ("the wait is over", vec![started(), timer(9_000)], none(), Itself, GoesOn),
+            ("it was seen to be over", vec![started(), timer(9_000), expired()], none(), Killed, GoesOn),
+            ("it asks meanwhile", vec![started(), timer(60_000)], vec![question(None, None)], Itself, Waits),
+            (
+                "nobody answered until it was over",
+                vec![started(), timer(9_000)],
+                vec![question(None, None)],
+                Itself,
+                GoesOn,
+            ),
+            (
+                "an answer came meanwhile",
+                vec![started(), timer(60_000)],
+                vec![question(Some(answered()), None)],
+                Itself,
+                GoesOn,
+            ),
+            ("paused meanwhile", vec![started(), timer(9_000), interrupted("operator")], none(), Itself, Paused),
             ("answered", vec![started()], vec![question(Some(answered()), None)], Itself, GoesOn),
             ("paused", vec![started(), interrupted("operator")], none(), Itself, Paused),
             (
@@ -301,6 +378,9 @@ mod tests {
             (started(), needed),
             (resumed(), needed),
             (interrupted("operator"), needed),
+            (timer(1), needed),
+            (expired(), needed),
+            (Body::Withdrawn { slot: slot() }, needed),
             (progress(), progressed),
             (Body::Expired { slot: slot() }, progressed),
             (Body::Question { slot: slot(), question: question(None, None).0.question }, progressed),

@@ -214,7 +214,7 @@ fn length_ms(intent: &Body) -> Option<u64> {
 }
 
 /// `at` plus a length; at the end of time if it lies beyond.
-fn after(at: Timestamp, length_ms: u64) -> Timestamp {
+pub(crate) fn after(at: Timestamp, length_ms: u64) -> Timestamp {
     let length = SignedDuration::from_millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
     at.saturating_add(length).unwrap_or(Timestamp::MAX)
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 pub use drive::{Drive, Orphan, Step};
 pub use key::{BadSlot, Key, Part, Slot, What};
+pub(crate) use ledger::after;
 pub use ledger::{Begun, Breach, Ledger};
 
 use crate::gate::HookCall;

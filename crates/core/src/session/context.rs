@@ -134,8 +134,14 @@ impl Context {
         self.doubted = Some(self.shorter());
     }
 
-    /// Takes note that it was not, or that another agent is asked now.
+    /// Takes note that it was not.
     pub(super) fn trust(&mut self) {
+        self.doubted = None;
+    }
+
+    /// Takes note that another agent is asked from here on: its window is another one.
+    pub(super) fn change_agent(&mut self) {
+        self.seen = None;
         self.doubted = None;
     }
 
@@ -298,6 +304,22 @@ pub(super) const fn guess(bytes: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::procedure::{Slot, What};
+    use crate::trace::{MessageKind, PhaseName};
+
+    #[test]
+    fn what_one_agent_refused_another_may_take() {
+        let mut context = Context::new(0, None);
+        for text in ["a".repeat(40_000), "b".repeat(40_000)] {
+            let (role, kind, phase) = (MessageRole::User, MessageKind::Steer, PhaseName::Execute);
+            context.apply(&Body::Message { role, kind, phase, step: 0, text });
+        }
+        context.asked = context.weight(true);
+        context.refused();
+        let state = || 0;
+        assert!(context.relief(Some(200_000), 1000, &state).is_some());
+        context.change_agent();
+        assert_eq!(context.relief(Some(200_000), 1000, &state), None);
+    }
 
     #[test]
     fn a_result_weighs_what_is_sent_of_it() {

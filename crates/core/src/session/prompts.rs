@@ -574,8 +574,13 @@ pub(super) struct WhoseLimit {
     pub(super) learned: Option<String>,
 }
 
-/// More of what is limited?
-pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64, whose: &WhoseLimit) -> Question {
+/// More of what is limited? What was used may be an estimate.
+pub(super) fn budget_reached(
+    metric: Metric,
+    (used, is_estimate): (u64, bool),
+    limit: u64,
+    whose: &WhoseLimit,
+) -> Question {
     let who = match (whose.phase, &whose.role) {
         (Some(phase), _) => format!("phase {}", phase.as_str()),
         (None, Some(role)) if whose.learned.is_some() => format!("session of the role {role}"),
@@ -584,8 +589,9 @@ pub(super) fn budget_reached(metric: Metric, used: u64, limit: u64, whose: &Whos
     };
     let by = whose.learned.as_ref().map(|slug| format!(" by the learned profile {slug}")).unwrap_or_default();
     let next = if metric == Metric::ToolCalls { "call" } else { "request" };
+    let about = if is_estimate { "about " } else { "" };
     let text = format!(
-        "The {who} has used {} of the {} that it may use{by}, and the next {next} does not fit into what is left. How \
+        "The {who} has used {about}{} of the {} that it may use{by}, and the next {next} does not fit into what is left. How \
          many more {}?",
         metric.shown(used),
         metric.shown(limit),

@@ -84,7 +84,8 @@ impl Session {
         let used = self.used(whose, metric);
         let limit = self.limit(whose, metric).unwrap_or(0);
         if self.state.halted.as_deref() == Some(metric.as_str()) && self.state.halted_by == whose {
-            return self.ask(prompts::budget_reached(metric, used, limit, &self.whose_limit(whose)));
+            let is_estimate = self.state.spending.is_estimate(metric);
+            return self.ask(prompts::budget_reached(metric, (used, is_estimate), limit, &self.whose_limit(whose)));
         }
         let (role, phase, learned) = self.holder(whose);
         self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit, role, phase, learned })

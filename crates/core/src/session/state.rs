@@ -336,6 +336,7 @@ impl State {
             Body::AgentChanged { agent, .. } => {
                 self.agent = *agent;
                 self.forgive();
+                self.context.change_agent();
             }
             Body::ContextCut { .. } => self.owes_state = true,
             Body::Timer { slot, .. } => {

@@ -10,7 +10,7 @@ use super::peer_session::PeerSession;
 use super::summary::Summary;
 use super::visible::visible_line;
 use crate::inbox::QuestionKind;
-use crate::trace::Outcome;
+use crate::trace::{Outcome, wire};
 
 /// The widths of the columns (the peer's numbers); a project is cut to its column.
 const WIDTHS: [usize; 4] = [28, 20, 12, 11];
@@ -22,6 +22,8 @@ pub enum State {
     Running,
     /// Nobody drives it, and the operator is asked something.
     Waits(QuestionKind),
+    /// Nobody drives it, and it waits for a provider until this time.
+    Sleeps(Timestamp),
     /// Nobody drives it, and it has not ended.
     Unfinished,
     /// It has ended.
@@ -29,14 +31,20 @@ pub enum State {
 }
 
 impl State {
-    /// Where a run stands that ended so, asks this and is driven or not.
+    /// Where a run stands that ended so, asks this, waits for a provider until then, and is driven or not.
     #[must_use]
-    pub fn of(outcome: Option<Outcome>, waiting: Option<QuestionKind>, is_driven: bool) -> Self {
-        match (outcome, waiting, is_driven) {
+    pub fn of(
+        outcome: Option<Outcome>,
+        waiting: Option<QuestionKind>,
+        wakes_at: Option<Timestamp>,
+        is_driven: bool,
+    ) -> Self {
+        match (outcome, is_driven, waiting, wakes_at) {
             (Some(outcome), ..) => Self::Ended(outcome),
-            (None, _, true) => Self::Running,
-            (None, Some(kind), false) => Self::Waits(kind),
-            (None, None, false) => Self::Unfinished,
+            (None, true, ..) => Self::Running,
+            (None, false, Some(kind), _) => Self::Waits(kind),
+            (None, false, None, Some(until)) => Self::Sleeps(until),
+            (None, false, None, None) => Self::Unfinished,
         }
     }
 
@@ -46,20 +54,22 @@ impl State {
         match self {
             Self::Running => "running",
             Self::Waits(_) => "waits",
+            Self::Sleeps(_) => "sleeps",
             Self::Unfinished => "unfinished",
             Self::Ended(outcome) => outcome.as_str(),
         }
     }
 
     /// All words, in the order in which they ask for attention.
-    pub const WORDS: [&'static str; 7] =
-        ["waits", "running", "unfinished", "failed", "stopped", "declined", "completed"];
+    pub const WORDS: [&'static str; 8] =
+        ["waits", "running", "sleeps", "unfinished", "failed", "stopped", "declined", "completed"];
 
     /// In words, with what it waits for.
     #[must_use]
     pub fn said(self) -> String {
         match self {
             Self::Waits(kind) => format!("waits: {}", kind.as_str()),
+            Self::Sleeps(until) => format!("sleeps until {}", wire::timestamp(until)),
             Self::Running | Self::Unfinished | Self::Ended(_) => self.word().to_owned(),
         }
     }

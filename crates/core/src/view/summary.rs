@@ -11,7 +11,9 @@ use super::columns::cut;
 use super::damage;
 use super::phase::Phase;
 use super::visible::visible_line;
+use crate::procedure::after;
 use crate::trace::read::{Fields, Trace, TraceLine};
+use crate::trace::wire;
 
 /// What follows the number of messages (the peer's words).
 pub(super) const MESSAGES_HINT: &str = "(use --transcript to print full transcript, or \
@@ -85,6 +87,9 @@ pub struct Unfinished {
     pub kind: String,
     /// Since when.
     pub at: Option<String>,
+    /// When it ends by itself: a wait for a provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// One answer of the operator in phase 3.
@@ -151,7 +156,10 @@ pub fn of(trace: &Trace<'_>) -> Summary {
                 let (kind, text) = (question.word("kind").into_owned(), question.word("text").into_owned());
                 summary.waiting.push(Waiting { part, slot, kind, text, replies, at });
             } else {
-                summary.unfinished.push(Unfinished { part, slot, kind: began.kind.to_string(), at });
+                let until = began.fields.number("length_ms").filter(|_| began.kind == "timer");
+                let until = until.zip(at.as_deref().and_then(|at| at.parse().ok()));
+                let until = until.map(|(length_ms, at)| wire::timestamp(after(at, length_ms)));
+                summary.unfinished.push(Unfinished { part, slot, kind: began.kind.to_string(), at, until });
             }
         }
     }
@@ -293,7 +301,8 @@ pub fn head(summary: &Summary) -> String {
         push(format!("Unfinished: {}", summary.unfinished.len()));
     }
     for begun in &summary.unfinished {
-        push(format!("  {}  {}  since {}{}", begun.slot, begun.kind, or_dash(&begun.at), within(&begun.part)));
+        let until = begun.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+        push(format!("  {}  {}  since {}{until}{}", begun.slot, begun.kind, or_dash(&begun.at), within(&begun.part)));
     }
     push(format!("Turns:      {}", summary.turns));
     let calls = summary.tool_calls;

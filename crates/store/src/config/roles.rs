@@ -10,7 +10,7 @@ use super::keys::Key;
 use super::{ConfigError, Setting, Whose};
 
 /// The keys of a role.
-pub const ROLE_KEYS: &[&str] = &["base", "instruction", "may_hold", "adapter"];
+pub const ROLE_KEYS: &[&str] = &["base", "instruction", "may_hold", "adapter", "effort"];
 
 /// The tables of all roles, from the key `roles`.
 pub(super) fn read(roles: &Key<'_, '_>) -> Result<BTreeMap<RoleName, Setting<CustomRole>>, ConfigError> {
@@ -39,8 +39,15 @@ fn role(role: &Key<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
     let is_projects = role.file.whose == Whose::Projects;
     let mut base = None;
     // Without one, the check of the whole says so.
-    let mut defined =
-        CustomRole { base: Role::Critic, instruction: String::new(), may_hold: None, adapter: None, from, is_projects };
+    let mut defined = CustomRole {
+        base: Role::Critic,
+        instruction: String::new(),
+        may_hold: None,
+        adapter: None,
+        effort: None,
+        from,
+        is_projects,
+    };
     for (name, value) in table {
         let full = format!("{}.{}", role.name, name.get_ref());
         let key = Key { file: role.file, name: &full, value };
@@ -56,6 +63,7 @@ fn role(role: &Key<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
                 defined.may_hold = Some(held.into_iter().map(Category::new).collect());
             }
             "adapter" => defined.adapter = Some(key.text("the name of an adapter, with or without `:model`")?.value),
+            "effort" => defined.effort = Some(key.effort()?.value),
             other => return Err(role.file.unknown(&name.span(), other, full.clone(), ROLE_KEYS.to_vec())),
         }
     }

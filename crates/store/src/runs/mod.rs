@@ -79,7 +79,7 @@ impl Listed {
     #[must_use]
     pub fn state(&self) -> Option<State> {
         match self {
-            Self::Run(run) => Some(State::of(run.outcome, run.waiting, run.driver_alive)),
+            Self::Run(run) => Some(State::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive)),
             Self::Peer(_) | Self::Unreadable { .. } => None,
         }
     }
@@ -89,7 +89,7 @@ impl Listed {
     pub fn row(&self) -> ListRow {
         match self {
             Self::Run(run) => {
-                let state = State::of(run.outcome, run.waiting, run.driver_alive).said();
+                let state = State::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive).said();
                 let state = match run.damaged {
                     0 => state,
                     damaged => format!("{state}; {damaged} damaged lines"),

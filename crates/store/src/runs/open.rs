@@ -81,6 +81,8 @@ pub struct Idle {
     pub began: Option<Timestamp>,
     /// The folder that it works in; `None` if its start is not on record.
     pub workdir: Option<String>,
+    /// When the first of its waits for a provider ends; `None` if it has none.
+    pub wakes_at: Option<Timestamp>,
     /// What a worker makes of it.
     pub outlook: Outlook,
 }
@@ -120,7 +122,8 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
         let (asking, letters) = asking(home, run_id, &journal, fold(&journal), seer, now);
         let outlook = sittings.outlook(&asking.questions, &letters.messages, let_go, now);
         let workdir = sittings.workdir().map(str::to_owned);
-        all.runs.push(Idle { asking, began: sittings.began(), workdir, outlook });
+        let wakes_at = sittings.wakes_at();
+        all.runs.push(Idle { asking, began: sittings.began(), workdir, wakes_at, outlook });
     }
     Ok(all)
 }
@@ -214,7 +217,8 @@ fn sittings(journal: &[u8]) -> Sittings {
     for (kind, line) in lines(journal) {
         if Sittings::PROGRESS.contains(&kind) {
             sittings.progressed();
-        } else if Sittings::NEEDED.contains(&kind)
+        }
+        if Sittings::NEEDED.contains(&kind)
             && let Ok(Line::Event(event)) = wire::decode(line)
         {
             sittings.apply(&event);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::QuestionKind;
+use adjutant_core::inbox::worker::Waits;
 use adjutant_core::procedure::Key;
 use adjutant_core::trace::{Body, Event, Line, Outcome, PhaseName, wire};
 use jiff::Timestamp;
@@ -44,6 +45,8 @@ pub struct RunSummary {
     pub outcome: Option<Outcome>,
     /// What the operator is asked; `None` if nothing is.
     pub waiting: Option<QuestionKind>,
+    /// When the first of its waits for a provider ends; `None` if it has none.
+    pub wakes_at: Option<Timestamp>,
     /// Whether a process drives it now.
     pub driver_alive: bool,
     /// How many damaged lines were met. A journal longer than a megabyte is not read whole, and hashes are
@@ -101,6 +104,7 @@ pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now
         phase: fold.phase,
         outcome: fold.outcome,
         waiting: fold.open.into_values().next(),
+        wakes_at: fold.waits.wakes_at(),
         driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
         damaged: fold.damaged,
     })
@@ -157,6 +161,7 @@ enum Cut {
 /// The types of events that a summary needs; all others are passed over unread.
 const NEEDED: &[&str] = &[
     "trace_version", "run_start", "run_resume", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn",
+    "timer",
 ];
 
 #[derive(Default)]
@@ -169,6 +174,7 @@ struct Fold {
     phase: Option<PhaseName>,
     outcome: Option<Outcome>,
     open: BTreeMap<Key, QuestionKind>,
+    waits: Waits,
     next_seq: Option<u64>,
     any: bool,
     damaged: usize,
@@ -230,6 +236,7 @@ impl Fold {
     fn event(&mut self, event: Event) {
         self.started_at.get_or_insert(event.at);
         self.updated_at = Some(event.at);
+        self.waits.apply(&event);
         if let Some(slot) = event.body.outcome() {
             self.open.remove(&Key { part: event.part.clone(), slot: *slot });
         }

@@ -8,9 +8,15 @@ const PRICES: Prices =
 
 /// A run whose first agent has prices and whose second has none.
 fn begun() -> Spending {
+    begun_with(None)
+}
+
+/// The same, with the day of the list that the prices are from.
+fn begun_with(prices_listed: Option<&str>) -> Spending {
     let mut spending = Spending::default();
+    let prices_listed = prices_listed.map(str::to_owned);
     let options = RunOptions {
-        agent: AgentOptions { prices: Some(PRICES), ..AgentOptions::default() },
+        agent: AgentOptions { prices: Some(PRICES), prices_listed, ..AgentOptions::default() },
         fallback: vec![AgentOptions { adapter: "other".to_owned(), ..AgentOptions::default() }],
         ..RunOptions::default()
     };
@@ -26,6 +32,13 @@ fn begun() -> Spending {
     };
     happen(&mut spending, 0, Body::RunStart(Box::new(start)));
     spending
+}
+
+#[test]
+fn dollars_by_a_providers_list_are_an_estimate_and_nothing_else_is() {
+    let estimates = |listed| Metric::ALL.into_iter().filter(move |metric| begun_with(listed).is_estimate(*metric));
+    assert_eq!(estimates(Some("2026-11-29")).collect::<Vec<_>>(), [Metric::Money]);
+    assert_eq!(estimates(None).next(), None);
 }
 
 fn happen(spending: &mut Spending, second: i64, body: Body) {

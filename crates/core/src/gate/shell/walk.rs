@@ -361,17 +361,8 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State {
-            variables,
-            plain,
-            exported,
-            lists,
-            positional,
-            functions,
-            runs_last_here,
-            folder,
-            other_folders,
-        } = before;
+        let State { variables, plain, exported, lists, positional, functions, runs_last_here, folder, other_folders } =
+            before;
         self.state.plain.retain(|name| plain.contains(name));
         self.state.exported.retain(|name| exported.contains(name));
         self.state.runs_last_here |= runs_last_here;

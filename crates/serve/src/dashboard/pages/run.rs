@@ -188,7 +188,8 @@ pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, lines: &Lines, tra
     let is_driven = say::is_driven(&hall.look.home, run_id);
     let asked = waiting.all.runs.iter().flat_map(|run| &run.questions).map(|(open, _)| open.question.kind).next();
     let outcome = summary.outcome.as_deref().and_then(adjutant_core::trace::Outcome::named);
-    let state = RunState::of(outcome, asked, is_driven);
+    let wakes_at = summary.unfinished.iter().filter_map(|begun| begun.until.as_deref()?.parse().ok()).min();
+    let state = RunState::of(outcome, asked, wakes_at, is_driven);
     let cost = hall.look.cost(trace).in_short();
     let at = |at: &Option<String>| at.as_deref().map_or_else(|| "-".to_owned(), clock);
     let (started, updated) = (at(&summary.started_at), at(&summary.updated_at));
