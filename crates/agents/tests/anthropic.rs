@@ -126,6 +126,7 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), FailureKind::Permanent, "status 302"),
         (finished("refusal", "I won't"), FailureKind::Permanent, "declined to answer: I won't"),
         (finished("max_tokens", ""), FailureKind::Permanent, "output_tokens_max"),
+        (finished("model_context_window_exceeded", ""), FailureKind::TooLong, "no room for a reply"),
         (answer("200 OK", "content-type: text/html\r\n", "<html>"), FailureKind::Transient, "check the base URL"),
         (answer("307 Temporary", "location: http://x/y\r\n", ""), FailureKind::Permanent, "redirects to `http://x/y`"),
         (many_calls(), FailureKind::Transient, "129 calls in one turn"),

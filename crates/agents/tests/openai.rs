@@ -279,6 +279,17 @@ async fn a_reply_that_is_cut_says_so() {
 }
 
 #[tokio::test]
+async fn a_full_window_cuts_the_reply_or_was_full_with_the_request() {
+    let [_, chat] = FORMATS;
+    for reason in ["model_length", "model_context_window_exceeded"] {
+        let (url, _serving) = serve(vec![(chat.finished)(reason, ""), (chat.finished)(reason, "half")]).await;
+        let agent = chat.agent_at(&url);
+        check_failure(take(&agent).await.1, FailureKind::TooLong, "no room for a reply");
+        assert_eq!(take(&agent).await.1.unwrap().stop, Stop::MaxTokens, "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn text_is_shown_as_it_arrives_byte_by_byte() {
     for format in FORMATS {
         let (listener, url) = bind().await;

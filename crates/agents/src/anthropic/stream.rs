@@ -16,6 +16,9 @@ use crate::sse;
 /// What stands between two pieces of thinking.
 const BETWEEN: &str = "\n\n";
 
+/// The reason to stop of a reply that ended because the window is full.
+const WINDOW_FULL: &str = "model_context_window_exceeded";
+
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
@@ -25,6 +28,7 @@ pub(super) struct Fold {
     blocks: BTreeMap<u64, Block>,
     usage: Option<Usage>,
     stop: Option<Stop>,
+    fills_window: bool,
 }
 
 #[derive(Debug)]
@@ -54,6 +58,10 @@ impl Fold {
 impl Reading for Fold {
     fn has_content(&self) -> bool {
         !self.blocks.is_empty()
+    }
+
+    fn fills_window(&self) -> bool {
+        self.fills_window
     }
 
     fn read(&mut self, event: &sse::Event) -> Step {
@@ -86,6 +94,7 @@ impl Reading for Fold {
                 self.count(&data["usage"]);
                 if let Some(reason) = data["delta"]["stop_reason"].as_str() {
                     self.stop = stop(reason);
+                    self.fills_window = reason == WINDOW_FULL;
                 }
                 Step::Nothing
             }
@@ -226,7 +235,7 @@ fn stop(reason: &str) -> Option<Stop> {
     match reason {
         "end_turn" | "stop_sequence" => Some(Stop::EndTurn),
         "tool_use" => Some(Stop::ToolUse),
-        "max_tokens" | "model_context_window_exceeded" => Some(Stop::MaxTokens),
+        "max_tokens" | WINDOW_FULL => Some(Stop::MaxTokens),
         "refusal" => Some(Stop::Refusal),
         _ => None,
     }

@@ -151,14 +151,14 @@ impl ApiAgent {
                 match reading.read(&event) {
                     Step::Nothing => {}
                     Step::Show(delta) => deltas(delta),
-                    Step::Done => return self.accepted(reading.finish()),
+                    Step::Done => return self.accepted(reading),
                     Step::Failed(body) => return Err(self.judged(Failed::InStream { body: &body })),
                     Step::Unreadable(why) => return Err(self.broken(reading.has_content(), &why)),
                 }
             }
             if let Some(why) = why {
                 if reading.is_whole() {
-                    return self.accepted(reading.finish());
+                    return self.accepted(reading);
                 }
                 return Err(self.broken(reading.has_content(), &why));
             }
@@ -192,7 +192,9 @@ impl ApiAgent {
     }
 
     /// A whole reply, unless it is none that a session can go on from.
-    fn accepted(&self, reply: Reply) -> Result<Reply, AgentFailure> {
+    fn accepted(&self, reading: Box<dyn Reading>) -> Result<Reply, AgentFailure> {
+        let fills_window = reading.fills_window();
+        let reply = reading.finish();
         if reply.stop == Stop::Refusal {
             return Err(self.judged(Failed::Declined { said: &reply.text }));
         }
@@ -202,7 +204,7 @@ impl ApiAgent {
         }
         // One that ended by itself is a turn all the same: the session says something to it.
         if reply.stop == Stop::MaxTokens && reply.text.trim().is_empty() && reply.calls.is_empty() {
-            return Err(self.judged(Failed::Empty));
+            return Err(self.judged(if fills_window { Failed::WindowFull } else { Failed::Empty }));
         }
         Ok(reply)
     }

@@ -86,6 +86,10 @@ impl Reading for Joining {
         self.inner.is_whole()
     }
 
+    fn fills_window(&self) -> bool {
+        self.inner.fills_window()
+    }
+
     fn finish(self: Box<Self>) -> Reply {
         let reply = self.inner.finish();
         if !self.has_halves {

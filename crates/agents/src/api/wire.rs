@@ -62,6 +62,11 @@ pub trait Reading: Send {
         false
     }
 
+    /// Whether the server said that the reply ended because the model's window is full.
+    fn fills_window(&self) -> bool {
+        false
+    }
+
     /// The whole reply; to be asked for after [`Step::Done`], or where [`Reading::is_whole`].
     fn finish(self: Box<Self>) -> Reply;
 }

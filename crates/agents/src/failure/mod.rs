@@ -56,6 +56,8 @@ pub enum Failed<'a> {
     },
     /// The reply ended at the limit of its length, and nothing was in it.
     Empty,
+    /// The reply ended because the model's window is full, and nothing was in it.
+    WindowFull,
 }
 
 /// What may be done about it.
@@ -193,6 +195,10 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
                   adapter's `output_tokens_max`"
                 .to_owned(),
         },
+        // z.ai answers a request that is too long so, with 200.
+        Failed::WindowFull => {
+            Verdict::TooLong { why: "the request left no room for a reply in the model's window".to_owned() }
+        }
     }
 }
 

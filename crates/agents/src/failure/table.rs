@@ -199,6 +199,8 @@ const SENTENCES: &[(&str, Says)] = &[
     (r"Request too large for", Says::Plain(Meaning::TooLong)),
     // Anthropic has no word of its own for an empty account: it is an `invalid_request_error`.
     (r"credit balance is too low", Says::Plain(Meaning::Mend(Fix::Quota))),
+    // Vertex AI, with 400, until the model is enabled for the project.
+    (r"is not allowed to use Publisher Model", Says::Plain(Meaning::Mend(Fix::Permission))),
     // xAI, with 400, and with 403 or 429.
     (r"Incorrect API key provided", Says::Plain(Meaning::Mend(Fix::Key))),
     (r"used all available credits or reached its monthly spending limit", Says::Plain(Meaning::Mend(Fix::Quota))),

@@ -27,6 +27,9 @@ const DETAIL_TEXTS: [&str; 4] = ["text", "summary", "data", "signature"];
 /// Reasons to stop that mean that the server gave up: OpenRouter's, vLLM's and DeepSeek's.
 const GIVEN_UP: &[&str] = &["error", "abort", "insufficient_system_resource"];
 
+/// Reasons to stop that mean that the window is full: Mistral's and z.ai's.
+const WINDOW_FULL: &[&str] = &["model_length", "model_context_window_exceeded"];
+
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
@@ -41,6 +44,7 @@ pub(super) struct Fold {
     calls: Vec<Call>,
     usage: Option<Usage>,
     ending: Ending,
+    fills_window: bool,
     thinking: String,
     /// What the server wants back with the message: the field that its thinking came in, and OpenRouter's parts.
     thinking_field: Option<&'static str>,
@@ -85,6 +89,10 @@ impl Reading for Fold {
 
     fn is_whole(&self) -> bool {
         self.ending != Ending::Open
+    }
+
+    fn fills_window(&self) -> bool {
+        self.fills_window
     }
 
     fn read(&mut self, event: &sse::Event) -> Step {
@@ -176,6 +184,7 @@ impl Fold {
                 return Step::Unreadable(format!("the server gave up with the reason `{reason}`"));
             }
             self.ending = ending(reason);
+            self.fills_window = WINDOW_FULL.contains(&reason);
             let held = self.content.flush();
             content.said.push_str(&held.said);
             content.thought.push_str(&held.thought);
@@ -310,10 +319,11 @@ fn said(content: &Value) -> String {
     }
 }
 
-/// Why the reply ended. `model_length` is Mistral's word for a window that is full.
+/// Why the reply ended.
 fn ending(reason: &str) -> Ending {
     match reason {
-        "length" | "model_length" => Ending::Stopped(Stop::MaxTokens),
+        "length" => Ending::Stopped(Stop::MaxTokens),
+        _ if WINDOW_FULL.contains(&reason) => Ending::Stopped(Stop::MaxTokens),
         "content_filter" => Ending::Stopped(Stop::Refusal),
         _ => Ending::Finished,
     }

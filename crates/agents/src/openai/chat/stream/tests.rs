@@ -298,6 +298,7 @@ fn every_reason_to_stop_has_its_word() {
     check("stop", "x", true, Stop::ToolUse);
     check("length", "x", false, Stop::MaxTokens);
     check("model_length", "x", true, Stop::MaxTokens);
+    check("model_context_window_exceeded", "x", false, Stop::MaxTokens);
     check("content_filter", "x\n\nits content filter ended the reply", false, Stop::Refusal);
     for reason in GIVEN_UP {
         let given_up = play(&[says("x"), stops(reason)]).1;
