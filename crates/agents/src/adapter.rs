@@ -1,5 +1,6 @@
 //! Which adapters there are, and the agent behind each that speaks to a model API.
 
+use crate::api::vertex::{self, Place};
 use crate::api::{ApiAgent, Settings, Unusable};
 use crate::openai::{self, Chat, Responses};
 use crate::{anthropic, gemini, recorded};
@@ -122,7 +123,12 @@ pub fn adapters() -> Vec<Adapter> {
 /// can't be used.
 pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusable> {
     match id {
-        anthropic::ADAPTER_ID => ApiAgent::new(anthropic::Messages, settings).map(Some),
+        anthropic::ADAPTER_ID => match vertex::place(&settings.base_url, vertex::ANTHROPIC) {
+            Some(Place { base_url, .. }) => {
+                ApiAgent::new(anthropic::Vertex, Settings { base_url, ..settings }).map(Some)
+            }
+            None => ApiAgent::new(anthropic::Messages, settings).map(Some),
+        },
         openai::ADAPTER_ID => ApiAgent::new(Responses, settings).map(Some),
         openai::CHAT_ADAPTER_ID => ApiAgent::new(Chat::openai(), settings).map(Some),
         openai::GROK_ADAPTER_ID => ApiAgent::new(Chat::grok(), settings).map(Some),
@@ -131,7 +137,13 @@ pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusa
                 .map_err(|unknown| Unusable::new(&settings.base_url, unknown.to_string()))?;
             ApiAgent::new(Chat::compat(picked.server), Settings { base_url: picked.base_url, ..settings }).map(Some)
         }
-        gemini::ADAPTER_ID => ApiAgent::new(gemini::Gemini, settings).map(Some),
+        gemini::ADAPTER_ID => match vertex::place(&settings.base_url, vertex::GOOGLE) {
+            Some(place) => {
+                let wire = gemini::Vertex::at(&place);
+                ApiAgent::new(wire, Settings { base_url: place.base_url, ..settings }).map(Some)
+            }
+            None => ApiAgent::new(gemini::Gemini, settings).map(Some),
+        },
         _ => Ok(None),
     }
 }

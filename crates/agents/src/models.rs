@@ -142,7 +142,9 @@ pub fn known(model: &str) -> Option<Model> {
     // `o1` is not the beginning of `o10` or `o1.5`, but of `o1-mini`.
     let begins = |Row(begin, ..): &&Row| {
         let is_open = begin.ends_with(['-', '.']);
-        model.strip_prefix(begin).is_some_and(|rest| is_open || rest.is_empty() || rest.starts_with('-'))
+        // Vertex AI has the version behind an `@`.
+        let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['-', '@']);
+        model.strip_prefix(begin).is_some_and(|rest| is_open || is_end(rest))
     };
     let Row(_, window, output_tokens_max, [input, cache_read, cache_write, output]) =
         ROWS.iter().filter(begins).max_by_key(|Row(begin, ..)| begin.len())?;
@@ -164,6 +166,9 @@ mod tests {
             ("claude-opus-5", Some(1_000_000), Some(128_000), Some(5_000)),
             ("claude-opus-5-5", Some(1_000_000), Some(128_000), Some(4_000)),
             ("claude-haiku-4-5-20251001", Some(200_000), Some(64_000), Some(1_000)),
+            ("claude-sonnet-4-5@20250929", Some(200_000), Some(64_000), Some(3_000)),
+            ("claude-opus-5@20260801", Some(1_000_000), Some(128_000), Some(5_000)),
+            ("claude-sonnet-4@20250514", Some(200_000), None, None),
             ("claude-x", Some(200_000), None, None),
             ("gpt-4o-mini", Some(128_000), Some(16_384), None),
             ("gpt-4.1-nano", Some(1_047_576), Some(32_768), None),

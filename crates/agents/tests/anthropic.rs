@@ -5,9 +5,11 @@ mod loopback;
 
 use std::time::Duration;
 
-use adjutant_agents::anthropic::Messages;
+use adjutant_agents::anthropic::{self, Messages};
 use adjutant_agents::api::{self, ApiAgent, Settings};
+use adjutant_agents::api_agent;
 use adjutant_host::http::Proxies;
+use adjutant_host::token_command::TokenCommand;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Reply, Stop};
 use loopback::{HEADS, answer, bind, check_failure, request, serve, stall, turn};
 use serde_json::json;
@@ -40,22 +42,35 @@ fn finished(reason: &str, text: &str) -> String {
     HEADS[0].to_owned() + &events.concat()
 }
 
+fn settings(base_url: &str) -> Settings {
+    Settings {
+        model: "claude-test".to_owned(),
+        key: KEY.to_owned(),
+        key_source: "ANTHROPIC_API_KEY".to_owned(),
+        base_url: base_url.to_owned(),
+        output_tokens_max: api::OUTPUT_TOKENS_MAX,
+        thinking: api::Thinking::default(),
+        extras: api::Extras::default(),
+        idle_max: api::IDLE_MAX,
+        proxies: Proxies::default(),
+    }
+}
+
 fn agent(base_url: &str) -> ApiAgent {
-    ApiAgent::new(
-        Messages,
-        Settings {
-            model: "claude-test".to_owned(),
-            key: KEY.to_owned(),
-            key_source: "ANTHROPIC_API_KEY".to_owned(),
-            base_url: base_url.to_owned(),
-            output_tokens_max: api::OUTPUT_TOKENS_MAX,
-            thinking: api::Thinking::default(),
-            extras: api::Extras::default(),
-            idle_max: api::IDLE_MAX,
-            proxies: Proxies::default(),
-        },
-    )
-    .unwrap()
+    ApiAgent::new(Messages, settings(base_url)).unwrap()
+}
+
+/// An operator's command for a token.
+fn token_of(command: &[&str]) -> api::Extras {
+    let command = command.iter().map(|word| (*word).to_owned()).collect();
+    let command = TokenCommand { command, environment: std::env::vars_os().collect() };
+    api::Extras { token_command: Some(command), ..api::Extras::default() }
+}
+
+fn vertex(base_url: &str, key: &str, extras: api::Extras) -> ApiAgent {
+    let (model, key) = ("claude-sonnet-4-5@20250929".to_owned(), key.to_owned());
+    let settings = Settings { model, key, extras, ..settings(base_url) };
+    api_agent(anthropic::ADAPTER_ID, settings).unwrap().expect("it speaks to an API")
 }
 
 /// A reply with one call more than any turn may have.
@@ -93,6 +108,39 @@ async fn a_turn_is_one_request_and_its_streamed_reply() {
     }
     assert_eq!((&body["model"], &body["stream"]), (&json!("claude-test"), &json!(true)));
     assert_eq!(body["messages"][0]["content"][0]["text"], "the brief");
+}
+
+#[tokio::test]
+async fn on_vertex_ai_the_model_stands_in_the_path_and_a_token_in_the_place_of_the_key() {
+    let place = "/v1/projects/p/locations/global/publishers/anthropic";
+    for (end, key, extras, token) in [
+        ("", KEY, api::Extras::default(), KEY),
+        ("/", KEY, token_of(&["echo", "tok-1"]), "tok-1"),
+        ("/models", "", token_of(&["echo", "tok-2"]), "tok-2"),
+    ] {
+        let (url, serving) = serve(vec![HEADS[0].to_owned() + &events().concat()]).await;
+        let reply = take(&vertex(&format!("{url}{place}{end}"), key, extras)).await.1;
+        assert_eq!(reply.unwrap().text, "one two");
+        let (head, body) = serving.await.unwrap().remove(0);
+        let path = format!("post {place}/models/claude-sonnet-4-5@20250929:streamrawpredict http/1.1\r\n");
+        assert!(head.starts_with(&path), "{head}");
+        let header = format!("authorization: bearer {token}");
+        assert!(head.lines().any(|line| line == header), "{header} in {head}");
+        assert!(!head.contains("x-api-key") && !head.contains("anthropic-version"), "{head}");
+        assert_eq!((&body["anthropic_version"], &body["stream"]), (&json!("vertex-2023-10-16"), &json!(true)));
+        assert_eq!(body.get("model"), None);
+        assert_eq!(body["messages"][0]["content"][0]["cache_control"], json!({ "type": "ephemeral" }));
+    }
+}
+
+#[tokio::test]
+async fn vertex_ai_is_not_asked_for_a_list_of_models_but_a_token_is() {
+    let base_url = "http://127.0.0.1:1/v1/projects/p/locations/global/publishers/anthropic";
+    let none = vertex(base_url, "", token_of(&["echo", "tok"])).models().await.unwrap_err();
+    assert_eq!(none.why, "Anthropic on Vertex AI: there is no list of models at this address");
+    assert!(none.hint.contains("--model"), "{none:?}");
+    let none = vertex(base_url, "", token_of(&["sh", "-c", "exit 3"])).models().await.unwrap_err();
+    assert!(none.why.ends_with("`token_command` (`sh`) ended with exit code 3"), "{none:?}");
 }
 
 #[tokio::test]

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_agents::api::{self, ApiAgent, Settings};
-use adjutant_agents::gemini::Gemini;
+use adjutant_agents::api_agent;
+use adjutant_agents::gemini::{self, Gemini};
 use adjutant_host::http::Proxies;
+use adjutant_host::token_command::TokenCommand;
 use adjutant_ports::{Agent, CancellationToken, Delta, FailureKind, Stop};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -89,6 +91,33 @@ async fn a_turn_is_one_request_and_its_streamed_reply() {
         "generationConfig": { "maxOutputTokens": 16384, "thinkingConfig": { "includeThoughts": true } },
     });
     assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn vertex_ai_has_its_own_paths_and_takes_tokens_and_the_keys_of_its_express_mode() {
+    let command = ["echo", "tok-1"].map(str::to_owned).to_vec();
+    let command = TokenCommand { command, environment: std::env::vars_os().collect() };
+    let by_command = api::Extras { token_command: Some(command), ..api::Extras::default() };
+    let (none, key) = (api::Extras::default(), KEY.to_ascii_lowercase());
+    let (in_project, express) = ("/v1/projects/p/locations/global/publishers/google", "/v1/publishers/google");
+    let (bearer, own) = (format!("authorization: bearer {key}"), format!("x-goog-api-key: {key}"));
+    for (place, end, key, extras, header, absent) in [
+        (in_project, "/models/", KEY, &none, bearer.as_str(), "x-goog-api-key"),
+        (in_project, "", "", &by_command, "authorization: bearer tok-1", "x-goog-api-key"),
+        (express, "/", KEY, &none, own.as_str(), "authorization"),
+    ] {
+        let (url, serving) = serve(vec![HEADS[0].to_owned() + &events().concat()]).await;
+        let settings = Settings { extras: extras.clone(), ..settings(&format!("{url}{place}{end}"), key) };
+        let agent = api_agent(gemini::ADAPTER_ID, settings).unwrap().expect("it speaks to an API");
+        assert_eq!(take(&agent).await.1.unwrap().text, "größe 🦀");
+        let (head, body) = serving.await.unwrap().remove(0);
+        let path = format!("post {place}/models/gemini-test:streamgeneratecontent?alt=sse http/1.1\r\n");
+        assert!(head.starts_with(&path), "{head}");
+        assert!(head.lines().any(|line| line == header) && !head.contains(absent), "{header} in {head}");
+        assert_eq!(body["contents"][0], json!({ "role": "user", "parts": [{ "text": "the brief" }] }));
+        let list = agent.models().await.unwrap_err();
+        assert_eq!(list.why, "Gemini on Vertex AI: there is no list of models at this address");
+    }
 }
 
 #[tokio::test]

@@ -267,6 +267,13 @@ impl Equipment {
             return unusable(format!("{variable} is not set, which its headers or body name"), hint);
         }
         if self.key.is_none() && self.needs_key() {
+            if api::wants_token(&base_url.value) {
+                let hint = format!(
+                    "set `token_command = [\"gcloud\", \"auth\", \"print-access-token\"]` under `[adapters.{id}]` in \
+                     the `config.toml` of the home"
+                );
+                return unusable("Vertex AI takes a token, and no `token_command` is set".to_owned(), hint);
+            }
             let names = adapter.key_variables;
             return Some(Lack {
                 what: format!("{} is not set", names.join(" or ")),
@@ -317,8 +324,9 @@ impl Equipment {
         }
         let extras = self.extras.expect("an adapter that lacks nothing has its variables");
         let (key, key_source) = match self.key {
+            // The token takes the place of a key that is there for other addresses.
+            _ if extras.token_command.is_some() => (String::new(), "token_command".to_owned()),
             Some(key) => (key.secret, key.source),
-            None if extras.token_command.is_some() => (String::new(), "token_command".to_owned()),
             None => (String::new(), self.adapter.key_variables.join(" or ")),
         };
         Ok(api::Settings {
@@ -368,6 +376,17 @@ mod tests {
         check(Some("http://localhost:11434/v1"), None, None);
         check(Some("https://api.example.com"), None, no_key);
         check(Some("https://api.example.com"), Some("http://127.0.0.1:1"), no_key);
+    }
+
+    #[test]
+    fn on_vertex_ai_a_token_is_missing_and_no_key() {
+        let own = Some("https://api.example.com");
+        let no_token = Some("Vertex AI takes a token, and no `token_command` is set");
+        let project = "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers";
+        check(own, Some(&format!("{project}/anthropic")), no_token);
+        check(own, Some(&format!("{project}/google/models")), no_token);
+        let no_key = Some("ADJUTANT_TEST_NO_SUCH_KEY or ADJUTANT_TEST_NOR_THIS is not set");
+        check(own, Some("https://aiplatform.googleapis.com/v1/publishers/google"), no_key);
     }
 
     #[test]

@@ -15,6 +15,9 @@ const FIELDS: &[&str] = &[
     "tool_choice", "thinking", "metadata", "service_tier", "output_config", "container", "inference_geo",
     "cache_control",
 ];
+/// The fields that Vertex AI takes besides, by Anthropic's page on it; the model is none of its own.
+const VERTEX_FIELDS: &[&str] = &["anthropic_version", "anthropic_beta"];
+const VERTEX_VERSION: &str = "vertex-2023-10-16";
 const TOOL_FIELDS: &[&str] = &[
     "type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading", "input_examples",
     "allowed_callers", "eager_input_streaming",
@@ -51,6 +54,32 @@ fn refusal(status: u16, kind: &str, message: &str) -> Refusal {
     Refusal { status, body: json!({ "type": "error", "error": error, "request_id": "req_loopback" }) }
 }
 
+/// Whether a path is that of a stream on Vertex AI, which names the model.
+fn is_vertex(path: &str) -> bool {
+    let model =
+        path.rsplit_once("/publishers/anthropic/models/").and_then(|(_, end)| end.strip_suffix(":streamRawPredict"));
+    model.is_some_and(|model| !model.is_empty() && !model.contains('/'))
+}
+
+/// Google's refusal of a request without a token. (What it does with a key beside one is on no page.)
+fn unauthenticated() -> Refusal {
+    let message = "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or \
+                   other valid authentication credential.";
+    let error = json!({ "code": 401, "message": message, "status": "UNAUTHENTICATED" });
+    Refusal { status: 401, body: json!([{ "error": error }]) }
+}
+
+/// Anthropic's page on Vertex AI: the model stands in the path alone, and the version in the body.
+fn vertex(body: &Value, found: &mut Found) {
+    let fields: Vec<&str> = FIELDS.iter().filter(|name| **name != "model").chain(VERTEX_FIELDS).copied().collect();
+    found.extra("", body, &fields);
+    let version = body["anthropic_version"].as_str();
+    found.when(version.is_none(), || "anthropic_version: Field required".to_owned());
+    found.when(version.is_some_and(|version| version != VERTEX_VERSION), || {
+        format!("anthropic_version: Input should be '{VERTEX_VERSION}'")
+    });
+}
+
 /// What is wrong with a request, as sentences.
 #[derive(Default)]
 struct Found(Vec<String>);
@@ -73,15 +102,28 @@ impl Rules {
     /// All that is wrong with a request, in the order in which it is looked at.
     #[must_use]
     pub fn findings(&self, head: &str, body: &Value) -> Vec<Refusal> {
-        if !refusal::path(head).ends_with("/v1/messages") {
+        let is_vertex = is_vertex(refusal::path(head));
+        if !is_vertex && !refusal::path(head).ends_with("/v1/messages") {
             return vec![refusal(404, "not_found_error", "Not found")];
         }
         let mut findings = Vec::new();
-        if header(head, "x-api-key").is_none() && header(head, "authorization").is_none() {
-            findings.push(refusal(401, "authentication_error", "x-api-key header is required"));
-        }
         let mut found = Found::default();
-        found.when(header(head, "anthropic-version").is_none(), || "anthropic-version: header is required".to_owned());
+        if is_vertex {
+            let is_bearer = header(head, "authorization").is_some_and(|value| value.starts_with("Bearer "));
+            if !is_bearer || header(head, "x-api-key").is_some() {
+                findings.push(unauthenticated());
+            }
+            vertex(body, &mut found);
+        } else {
+            if header(head, "x-api-key").is_none() && header(head, "authorization").is_none() {
+                findings.push(refusal(401, "authentication_error", "x-api-key header is required"));
+            }
+            found.when(header(head, "anthropic-version").is_none(), || {
+                "anthropic-version: header is required".to_owned()
+            });
+            found.extra("", body, FIELDS);
+            found.when(text(&body["model"]).is_empty(), || "model: Field required".to_owned());
+        }
         let thinking = self.parameters(body, &mut found);
         tools(body, thinking, &mut found);
         marks(body, &mut found);
@@ -106,10 +148,8 @@ impl Rules {
         events(reply)
     }
 
-    /// All but tools and messages.
+    /// All but the model, tools and messages.
     fn parameters(&self, body: &Value, found: &mut Found) -> Thinking {
-        found.extra("", body, FIELDS);
-        found.when(text(&body["model"]).is_empty(), || "model: Field required".to_owned());
         let max_tokens = body["max_tokens"].as_u64();
         match (body.get("max_tokens"), max_tokens) {
             (None, _) => found.0.push("max_tokens: Field required".to_owned()),

@@ -97,8 +97,19 @@ impl Rules {
         let Some(model) = model(head) else {
             return vec![refusal(404, "NOT_FOUND", "models/unknown is not found for API version v1beta")];
         };
+        let path = refusal::path(head);
+        let is_vertex = path.contains("/publishers/google/models/");
         let mut findings = Vec::new();
-        if header(head, "x-goog-api-key").is_none() && header(head, "authorization").is_none() {
+        if is_vertex && path.contains("/projects/") {
+            if header(head, "authorization").is_none_or(|value| !value.starts_with("Bearer ")) {
+                findings.push(refusal(
+                    401,
+                    "UNAUTHENTICATED",
+                    "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or \
+                     other valid authentication credential.",
+                ));
+            }
+        } else if header(head, "x-goog-api-key").is_none() && header(head, "authorization").is_none() {
             findings.push(refusal(
                 403,
                 "PERMISSION_DENIED",
@@ -122,6 +133,9 @@ impl Rules {
             parts(&format!("contents[{index}]"), content, &mut found);
         }
         turns(contents, &mut found);
+        if is_vertex && !insists_on_signatures(model) {
+            ids(contents, &mut found);
+        }
         if insists_on_signatures(model) {
             self.signatures(contents, &mut found);
         }
@@ -318,6 +332,22 @@ fn parts(place: &str, content: &Value, found: &mut Found) {
                     "Invalid value at '{place}.function_response.response' (type.googleapis.com/google.protobuf.Struct)"
                 )
             });
+        }
+    }
+}
+
+/// Vertex AI knows no ids of calls with models before Gemini 3, as issues of the Vercel AI SDK and of LiteLLM report.
+fn ids(contents: &[Value], found: &mut Found) {
+    for (index, content) in contents.iter().enumerate() {
+        for (place, part) in items(&content["parts"]).iter().enumerate() {
+            for (name, kind) in [("functionCall", "function_call"), ("functionResponse", "function_response")] {
+                found.when(!part[name]["id"].is_null(), || {
+                    format!(
+                        "Invalid JSON payload received. Unknown name \"id\" at 'contents[{index}].parts[{place}].{kind}': \
+                         Cannot find field."
+                    )
+                });
+            }
         }
     }
 }

@@ -96,9 +96,9 @@ pub(super) fn of(terms: &Terms<'_>) -> Sent {
 }
 
 fn row(model: &str) -> (Levels, Modes) {
-    // Others write `anthropic/claude-opus-4.6` or `us.anthropic.claude-opus-4-6-v1:0`.
+    // Others write `anthropic/claude-opus-4.6`, `us.anthropic.claude-opus-4-6-v1:0` or `claude-opus-4@20250514`.
     let Some((_, name)) = model.split_once("claude-") else { return OTHERS };
-    let name = name.replace('.', "-");
+    let name = name.replace(['.', '@'], "-");
     let rows = ROWS.iter().filter(|(begin, ..)| name.starts_with(begin));
     rows.max_by_key(|(begin, ..)| begin.len()).map_or(OTHERS, |(_, levels, modes)| (*levels, *modes))
 }
@@ -137,6 +137,11 @@ mod tests {
             check(model, (Some(High), None), (None, Mode::Unsaid, 1));
             check(model, (None, Some(2000)), (None, Mode::Budget(2000), 0));
         }
+        for model in ["claude-sonnet-4-5@20250929", "claude-opus-4@20250514", "claude-opus-4-1@20250805"] {
+            check(model, (Some(High), Some(2000)), (None, Mode::Budget(2000), 1));
+        }
+        check("claude-opus-4-5@20251101", (Some(High), None), (Some("high"), Mode::Unsaid, 0));
+        check("claude-3-5-sonnet-v2@20241022", (Some(High), None), (None, Mode::Unsaid, 1));
         check("claude-3-5-haiku-latest", (Some(High), Some(2000)), (None, Mode::Unsaid, 2));
         check("kimi-k3", (Some(High), Some(2000)), (Some("high"), Mode::Budget(2000), 0));
     }

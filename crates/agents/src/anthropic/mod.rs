@@ -2,7 +2,8 @@
 //!
 //! Thinking is shown if it comes, and sent back with its signature in all later turns.
 //!
-//! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
+//! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`Vertex`] is the same API
+//! on Google's Vertex AI.
 
 mod effort;
 mod request;
@@ -11,7 +12,7 @@ mod stream;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use crate::api::{Reading, Terms, Wire, changed_names};
+use crate::api::{Reading, Terms, Wire, authorization, changed_names, path_name};
 use stream::Fold;
 
 /// The adapter's word in a brief.
@@ -32,6 +33,9 @@ pub const BASE_URL: &str = "https://api.anthropic.com";
 
 /// The version of the API that is spoken, from its reference.
 const API_VERSION: &str = "2023-06-01";
+
+/// The version that Vertex AI wants to find in the body, from the provider's page on it.
+const VERTEX_VERSION: &str = "vertex-2023-10-16";
 
 /// The Messages API.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,7 +67,7 @@ impl Wire for Messages {
     }
 
     fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
-        request::body(turn, terms)
+        request::body(turn, terms, ("model", terms.model))
     }
 
     fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
@@ -76,5 +80,51 @@ impl Wire for Messages {
 
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
         Box::new(Fold::new(changed_names(&turn.tools)))
+    }
+}
+
+/// The Messages API on Vertex AI: the model stands in the path, the version in the body, and a bearer token takes the
+/// place of the key.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Vertex;
+
+impl Wire for Vertex {
+    fn adapter_id(&self) -> &str {
+        ADAPTER_ID
+    }
+
+    fn provider(&self) -> &str {
+        "Anthropic on Vertex AI"
+    }
+
+    fn path(&self, model: &str) -> String {
+        format!("/models/{}:streamRawPredict", path_name(model))
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        authorization(key)
+    }
+
+    fn without_list(&self) -> Option<&'static str> {
+        Some(
+            "name a model with --model, such as `claude-sonnet-4-5@20250929`; the names are in Google Cloud's Model \
+             Garden",
+        )
+    }
+
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
+        request::body(turn, terms, ("anthropic_version", VERTEX_VERSION))
+    }
+
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
+        Messages.notes(terms)
+    }
+
+    fn marks_cache(&self, terms: &Terms<'_>) -> bool {
+        Messages.marks_cache(terms)
+    }
+
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
+        Messages.reading(turn)
     }
 }

@@ -11,13 +11,15 @@ use super::effort::{self, Mode};
 use crate::api::parts::{Piece, pieces, without_loose_end};
 use crate::api::{Terms, has_words, wire_name};
 
-/// The body of the request that asks for a reply on these terms.
+/// The body of the request that asks for a reply on these terms. `first` is the field that it begins with: the model,
+/// or the version of the API where the model stands elsewhere.
 ///
 /// What every turn of a run begins with, the tools and the standing orders, is marked to be cached, and so is
 /// the last message, up to which the next turn will be the same: three of the four marks that the API allows.
-pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, first: (&str, &str)) -> Value {
     let mark = terms.caching.mark();
-    let mut body = json!({ "model": terms.model, "stream": true });
+    let (name, value) = first;
+    let mut body = json!({ name: value, "stream": true });
     if has_words(&request.system) {
         let mut system = json!([text(&request.system)]);
         mark_last(&mut system, &mark);
@@ -141,14 +143,28 @@ mod tests {
     use crate::api::{CacheLasts, Caching, Thinking};
 
     fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-        super::body(request, &Terms::new(model, output_tokens_max))
+        body_on(request, &Terms::new(model, output_tokens_max))
+    }
+
+    fn body_on(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+        super::body(request, terms, ("model", terms.model))
+    }
+
+    #[test]
+    fn a_body_without_the_model_is_the_same_in_all_else() {
+        let request = request("orders", vec![user("brief")], &["read"]);
+        let terms = Terms::new("claude-sonnet-4-5@20250929", 9);
+        let (own, mut other) = (body_on(&request, &terms), super::body(&request, &terms, ("anthropic_version", "v")));
+        assert_eq!((other["anthropic_version"].take(), other.get("model")), (json!("v"), None));
+        let rest = |body: &Value| body.as_object().unwrap().clone().into_iter().skip(1).collect::<Vec<_>>();
+        assert_eq!(rest(&other), rest(&own));
     }
 
     #[test]
     fn an_hour_of_cache_is_said_at_every_mark() {
         let caching = Caching { lasts: Some(CacheLasts::Hour), without_key: false };
         let terms = Terms { caching, ..Terms::new("m", 9) };
-        let body = super::body(&request("orders", vec![user("brief")], &["read"]), &terms);
+        let body = body_on(&request("orders", vec![user("brief")], &["read"]), &terms);
         let hour = json!({ "type": "ephemeral", "ttl": "1h" });
         for place in ["/system/0", "/tools/0", "/messages/0/content/0"] {
             assert_eq!(body.pointer(place).unwrap()["cache_control"], hour, "{place}");
@@ -159,7 +175,7 @@ mod tests {
     fn effort_and_thinking_stand_behind_the_messages() {
         let asked = |model: &str, effort, tokens| {
             let thinking = Thinking { effort, tokens };
-            super::body(&request("", vec![user("go")], &[]), &Terms { thinking, ..Terms::new(model, 4096) })
+            body_on(&request("", vec![user("go")], &[]), &Terms { thinking, ..Terms::new(model, 4096) })
         };
         let adaptive = asked("claude-opus-5-5", Some(Effort::High), None);
         assert_eq!(adaptive["output_config"], json!({ "effort": "high" }));
@@ -181,7 +197,7 @@ mod tests {
         let is_asked = |messages| {
             let thinking = Thinking { effort: None, tokens: Some(2000) };
             let terms = Terms { thinking, ..Terms::new("claude-haiku-4-5", 4096) };
-            super::body(&request("", messages, &["read"]), &terms).get("thinking").is_some()
+            body_on(&request("", messages, &["read"]), &terms).get("thinking").is_some()
         };
         assert!(is_asked(turn(Some(thought))) && is_asked(vec![user("go"), agent("done", &[]), user("on")]));
         assert!(!is_asked(turn(None)));

@@ -45,8 +45,13 @@ impl ApiAgent {
     ///
     /// # Errors
     ///
-    /// [`NoList`] if the key is refused, nothing answers, or there is no such list.
+    /// [`NoList`] if the key is refused, the command for a token fails, nothing answers, or there is no such list.
     pub async fn models(&self) -> Result<Vec<ListedModel>, NoList> {
+        if let Some(hint) = self.wire.without_list() {
+            // A token that can't be had is worth more to the operator than a list that is not there.
+            self.token_to_ask().await?;
+            return Err(self.no_list("there is no list of models at this address", hint.to_owned()));
+        }
         let (mut models, mut query) = (Vec::new(), self.wire.models_query().to_owned());
         for _ in 0..PAGES_MAX {
             let page = self.page(&query).await?;
@@ -61,11 +66,14 @@ impl ApiAgent {
         Ok(models)
     }
 
+    async fn token_to_ask(&self) -> Result<Option<String>, NoList> {
+        self.token().await.map_err(|none| self.no_list(&none.why, "run the command by hand".to_owned()))
+    }
+
     async fn page(&self, query: &str) -> Result<Value, NoList> {
         let mut headers = self.wire.headers(&self.settings.key);
         headers.push(("accept", "application/json".to_owned()));
-        let token = self.token().await;
-        let token = token.map_err(|none| self.no_list(&none.why, "run the command by hand".to_owned()))?;
+        let token = self.token_to_ask().await?;
         let base = &self.settings.base_url;
         let request = Request {
             url: below(base, &format!("{}{query}", self.wire.models_path())),

@@ -12,6 +12,7 @@ mod names;
 pub(crate) mod parts;
 mod surrogates;
 mod terms;
+pub(crate) mod vertex;
 mod wire;
 
 use std::time::Duration;
@@ -30,10 +31,13 @@ use crate::sse;
 use extras::below;
 pub use extras::{CacheLasts, Caching, Extras};
 pub use listing::{ListedModel, NoList};
+pub(crate) use names::path_name;
 pub use names::{changed_names, wire_name};
 use surrogates::Joining;
 pub(crate) use terms::{Levels, NO_LEVELS, TO_HIGH, TO_MAX, TO_XHIGH, level, note_on_effort, note_on_tokens};
 pub use terms::{Terms, Thinking};
+pub use vertex::wants_token;
+pub(crate) use wire::authorization;
 pub use wire::{Reading, Step, Wire, malformed_or};
 
 /// How long nothing may come if nothing else is said. The APIs send something while they work, so two minutes

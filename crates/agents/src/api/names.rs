@@ -1,6 +1,7 @@
 //! Names that every API takes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use adjutant_core::tool::{ToolSpec, content_hash};
 
@@ -31,12 +32,38 @@ pub fn wire_name(name: &str) -> String {
     kept.chain(['_']).chain(hash.chars().take(HASH_CHARS)).collect()
 }
 
+/// The name of a model as it stands in a path: folders and versions, such as `@20250929`, stay as they are, and what a
+/// path can't have is encoded.
+pub(crate) fn path_name(name: &str) -> String {
+    let mut path = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            write!(path, "%{byte:02X}").expect("a String takes everything");
+        }
+    }
+    path
+}
+
 #[cfg(test)]
 mod tests {
     use adjutant_core::tool::ToolEffect;
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_name_in_a_path_can_not_leave_its_place() {
+        for (name, expected) in [
+            ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5@20250929"),
+            ("tunedModels/mine", "tunedModels/mine"),
+            ("a?key=b#c:d", "a%3Fkey%3Db%23c%3Ad"),
+            ("größe x", "gr%C3%B6%C3%9Fe%20x"),
+        ] {
+            assert_eq!(path_name(name), expected);
+        }
+    }
 
     #[test]
     fn names_that_the_api_refuses_are_changed_and_stay_apart() {

@@ -33,6 +33,11 @@ pub trait Wire: Send + Sync {
         ""
     }
 
+    /// What to do instead, for the operator, where the API has no list of models.
+    fn without_list(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The body that asks for a streamed reply on these terms.
     fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value;
 
@@ -46,6 +51,11 @@ pub trait Wire: Send + Sync {
 
     /// A reader of the answer to that turn, to which nothing has come yet.
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading>;
+}
+
+/// The header of a key that is sent as a bearer token, if there is one.
+pub(crate) fn authorization(key: &str) -> Vec<(&'static str, String)> {
+    if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
 }
 
 /// Folds the events of one answer into a reply.

@@ -101,6 +101,20 @@ fn openai_errors_are_told_apart() {
 }
 
 #[test]
+fn errors_of_vertex_ai_are_told_apart() {
+    // Those of streams come in an array.
+    let error = |status: &str, message: &str| format!(r#"[{{"error":{{"message":"{message}","status":"{status}"}}}}]"#);
+    let model = "projects/p/locations/l/publishers/anthropic/models/m";
+    let refused = format!("Project `1` is not allowed to use Publisher Model `{model}`");
+    check(400, &error("FAILED_PRECONDITION", &refused), Is::Operator(Fix::Permission));
+    let missing = format!("Publisher Model `{model}` was not found or your project does not have access to it.");
+    check(404, &error("NOT_FOUND", &missing), Is::Operator(Fix::Model));
+    check(401, &error("UNAUTHENTICATED", "Request had invalid authentication credentials."), Is::Operator(Fix::Key));
+    let quota = "Quota exceeded for aiplatform.googleapis.com/online_prediction_requests_per_base_model";
+    check(429, &error("RESOURCE_EXHAUSTED", quota), Is::Busy(None));
+}
+
+#[test]
 fn errors_of_compatible_servers_are_told_apart() {
     // xAI, whose error is a text beside a code in words.
     let xai = |error: &str| format!(r#"{{"code":"Client specified an invalid argument","error":"{error}"}}"#);

@@ -4,7 +4,8 @@
 //! and calls are kept with the reply and sent back where they stood. A call of another model has none: where a model
 //! insists on one, the word that the API has for calls without a signature is sent instead.
 //!
-//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes.
+//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`Vertex`] is the same API on
+//! Google's Vertex AI.
 
 mod effort;
 mod model;
@@ -15,7 +16,8 @@ mod stream;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use crate::api::{Reading, Terms, Wire};
+use crate::api::vertex::Place;
+use crate::api::{Reading, Terms, Wire, authorization};
 use stream::Fold;
 
 /// The adapter's word in a brief.
@@ -68,7 +70,7 @@ impl Wire for Gemini {
     }
 
     fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
-        request::body(turn, terms)
+        request::body(turn, terms, true)
     }
 
     fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
@@ -77,5 +79,56 @@ impl Wire for Gemini {
 
     fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
         Box::new(Fold::new(turn.turn, names::changed(&turn.tools)))
+    }
+}
+
+/// The Gemini API on Vertex AI: other paths, and a bearer token in the place of the key.
+#[derive(Debug, Clone, Copy)]
+pub struct Vertex {
+    has_project: bool,
+}
+
+impl Vertex {
+    /// As it is spoken at this place.
+    pub(crate) fn at(place: &Place) -> Self {
+        Self { has_project: place.has_project }
+    }
+}
+
+impl Wire for Vertex {
+    fn adapter_id(&self) -> &str {
+        ADAPTER_ID
+    }
+
+    fn provider(&self) -> &str {
+        "Gemini on Vertex AI"
+    }
+
+    fn path(&self, model: &str) -> String {
+        format!("/{}:streamGenerateContent?alt=sse", model::resource(model))
+    }
+
+    fn headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        // The express mode knows the project by the key.
+        if self.has_project { authorization(key) } else { Gemini.headers(key) }
+    }
+
+    fn without_list(&self) -> Option<&'static str> {
+        Some(
+            "name a model with --model, such as `gemini-2.5-pro`; the names are in Google Cloud's Model Garden",
+        )
+    }
+
+    fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
+        // It knows no ids with models before Gemini 3, and refuses fields that it doesn't know.
+        request::body(turn, terms, model::insists_on_signatures(terms.model))
+    }
+
+    fn notes(&self, terms: &Terms<'_>) -> Vec<String> {
+        Gemini.notes(terms)
+    }
+
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
+        Gemini.reading(turn)
     }
 }

@@ -1,20 +1,12 @@
 //! What a model's name says: where it is in the API, and what it takes.
 
-use std::fmt::Write;
+use crate::api::path_name;
 
 /// The model's path below the version of the API, such as `models/gemini-3.8-flash`. A name with a folder of
 /// its own, such as `tunedModels/mine`, stays as it is; what a path can't have is encoded.
 pub(super) fn resource(model: &str) -> String {
     let is_whole = ["models/", "tunedModels/"].iter().any(|folder| model.starts_with(folder));
-    let mut path = String::from(if is_whole { "" } else { "models/" });
-    for byte in model.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            path.push(char::from(byte));
-        } else {
-            write!(path, "%{byte:02X}").expect("a String takes everything");
-        }
-    }
-    path
+    format!("{}{}", if is_whole { "" } else { "models/" }, path_name(model))
 }
 
 /// Whether thoughts may be asked for. Models before Gemini 2.5 refuse a request that does, and so do those of

@@ -16,8 +16,9 @@ use crate::api::{Terms, has_words};
 /// thought signatures.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// The body of the request that asks for a reply on these terms.
-pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
+/// The body of the request that asks for a reply on these terms. `has_ids` says whether calls and their results have
+/// the ids that the provider gave them.
+pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, has_ids: bool) -> Value {
     let model = terms.model;
     let mut body = json!({});
     if has_words(&request.system) {
@@ -27,7 +28,8 @@ pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
         let functions: Vec<Value> = request.tools.iter().map(function).collect();
         body["tools"] = json!([{ "functionDeclarations": functions }]);
     }
-    body["contents"] = Value::Array(contents(&request.messages, model::insists_on_signatures(model)));
+    let marked = Marked { signatures: model::insists_on_signatures(model), ids: has_ids };
+    body["contents"] = Value::Array(contents(&request.messages, marked));
     // What may differ from turn to turn stands behind all that is the same.
     if !request.tools.is_empty() && !request.may_call {
         body["toolConfig"] = json!({ "functionCallingConfig": { "mode": "NONE" } });
@@ -53,6 +55,15 @@ fn function(spec: &ToolSpec) -> Value {
     })
 }
 
+/// What is written with calls and their results besides their names.
+#[derive(Debug, Clone, Copy)]
+struct Marked {
+    /// A signature with the first call of each step, whoever made it.
+    signatures: bool,
+    /// The ids that the provider gave them.
+    ids: bool,
+}
+
 /// What one side says in a row.
 struct Content<'a> {
     role: &'static str,
@@ -65,10 +76,10 @@ struct Content<'a> {
 
 /// The contents, those of one role in a row merged, since the API takes turns. The results come first in
 /// theirs, in the order of the calls: a result is found by its name and place where the call had no id.
-fn contents(messages: &[OutgoingMessage], is_signed: bool) -> Vec<Value> {
+fn contents(messages: &[OutgoingMessage], marked: Marked) -> Vec<Value> {
     let mut merged: Vec<Content<'_>> = Vec::new();
     for message in messages {
-        let content = content(message, is_signed);
+        let content = content(message, marked);
         match merged.last_mut() {
             _ if content.parts.is_empty() && content.results.is_empty() => {}
             Some(last) if last.role == content.role => {
@@ -92,7 +103,7 @@ fn contents(messages: &[OutgoingMessage], is_signed: bool) -> Vec<Value> {
 }
 
 /// Who speaks, and the parts of what is said.
-fn content(message: &OutgoingMessage, is_signed: bool) -> Content<'_> {
+fn content(message: &OutgoingMessage, marked: Marked) -> Content<'_> {
     let mut content = Content { role: "user", parts: Vec::new(), calls: Vec::new(), results: Vec::new() };
     match &message.role {
         OutgoingRole::User => content.parts.extend(has_words(&message.text).then(|| text(&message.text))),
@@ -104,11 +115,11 @@ fn content(message: &OutgoingMessage, is_signed: bool) -> Content<'_> {
                     Piece::Text(..) => continue,
                     Piece::Call(made, mut marks) => {
                         // The first call of a step carries the signature for all.
-                        if is_signed && content.calls.is_empty() && !marks.contains_key(SIGNATURE) {
+                        if marked.signatures && content.calls.is_empty() && !marks.contains_key(SIGNATURE) {
                             marks.insert(SIGNATURE.to_owned(), json!(UNSIGNED));
                         }
                         content.calls.push(&made.call_id);
-                        (call(made), marks)
+                        (call(made, marked), marks)
                     }
                     Piece::Whole(part) => (part, Marks::new()),
                 };
@@ -119,24 +130,24 @@ fn content(message: &OutgoingMessage, is_signed: bool) -> Content<'_> {
         OutgoingRole::Tool { call_id, name, is_error } => {
             let key = if *is_error { "error" } else { "output" };
             let mut result = json!({ "name": names::of(name), "response": { key: message.text } });
-            put_id(&mut result, call_id);
+            put_id(&mut result, call_id, marked);
             content.results.push((call_id, json!({ "functionResponse": result })));
         }
     }
     content
 }
 
-fn call(made: &ToolCall) -> Value {
+fn call(made: &ToolCall, marked: Marked) -> Value {
     // The API takes nothing but an object; what could not be read is told in the call's result.
     let args = if made.args.is_object() { made.args.clone() } else { json!({}) };
     let mut call = json!({ "name": names::of(&made.name), "args": args });
-    put_id(&mut call, &made.call_id);
+    put_id(&mut call, &made.call_id, marked);
     json!({ "functionCall": call })
 }
 
-/// Gives a call or its result the id that the provider gave the call, if it did.
-fn put_id(value: &mut Value, call_id: &str) {
-    if let Some(id) = names::given_id(call_id) {
+/// Gives a call or its result the id that the provider gave the call, if it did and ids are written.
+fn put_id(value: &mut Value, call_id: &str, marked: Marked) {
+    if let Some(id) = names::given_id(call_id).filter(|_| marked.ids) {
         value["id"] = json!(id);
     }
 }
@@ -157,7 +168,7 @@ mod tests {
     use crate::api::Thinking;
 
     fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
-        super::body(request, &Terms::new(model, output_tokens_max))
+        super::body(request, &Terms::new(model, output_tokens_max), true)
     }
 
     #[test]
@@ -165,7 +176,7 @@ mod tests {
         let config = |model: &str, effort, tokens| {
             let thinking = Thinking { effort, tokens };
             let terms = Terms { thinking, ..Terms::new(model, 9) };
-            super::body(&request("", vec![user("go")], &[]), &terms)["generationConfig"]["thinkingConfig"].clone()
+            super::body(&request("", vec![user("go")], &[]), &terms, true)["generationConfig"]["thinkingConfig"].clone()
         };
         let level = config("gemini-3.8-flash", Some(Effort::Low), None);
         assert_eq!(level, json!({ "includeThoughts": true, "thinkingLevel": "low" }));
@@ -323,6 +334,16 @@ mod tests {
         // From Gemini 3 on the first call of each step has to have a signature, and the others none.
         expected[1]["parts"][1]["thoughtSignature"] = json!("skip_thought_signature_validator");
         check_contents("gemini-3.8-flash", messages(), &expected);
+    }
+
+    #[test]
+    fn ids_are_left_out_where_they_are_not_taken() {
+        let messages = vec![user("go"), agent("", &[("id-1", "read", json!({}))]), result("id-1", "read", "x", false)];
+        let written = |has_ids| {
+            let terms = Terms::new("gemini-2.5-pro", 9);
+            super::body(&request("", messages.clone(), &["read"]), &terms, has_ids)["contents"].to_string()
+        };
+        assert_eq!((written(true).matches("id-1").count(), written(false).matches("\"id").count()), (2, 0));
     }
 
     #[test]

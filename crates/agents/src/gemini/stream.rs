@@ -80,7 +80,8 @@ impl Reading for Fold {
             return Step::Failed(event.data.clone());
         }
         if data["usageMetadata"].is_object() {
-            self.usage = usage(&data["usageMetadata"]);
+            // Vertex AI has this without any count, too.
+            self.usage = usage(&data["usageMetadata"]).or(self.usage);
         }
         if let Some(reason) = data["promptFeedback"]["blockReason"].as_str() {
             let said = data["promptFeedback"]["blockReasonMessage"].as_str();

@@ -61,8 +61,3 @@ pub const GROK_BASE_URL: &str = "https://api.x.ai/v1";
 /// xAI's model if none is named. The peer's is `grok-2-latest`, which is gone; this is the one that xAI's pages name
 /// for work of agents.
 pub const GROK_MODEL_DEFAULT: &str = "grok-4.7";
-
-/// The header that carries the key, if there is one.
-fn authorization(key: &str) -> Vec<(&'static str, String)> {
-    if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
-}

@@ -285,3 +285,35 @@ fn a_reply_is_a_stream_with_its_thinking_first() {
     assert_eq!(kinds, ["thinking", "redacted_thinking", "text", "tool_use"]);
     assert!(events.iter().any(|event| event["delta"]["signature"] == "s"));
 }
+
+#[test]
+fn vertex_ai_has_the_model_in_the_path_and_the_version_in_the_body() {
+    let path = "/v1/projects/p/locations/global/publishers/anthropic/models/claude-test@20250929:streamRawPredict";
+    let head = |headers: &str| format!("POST {path} HTTP/1.1\r\n{headers}\r\n");
+    let token = head("authorization: Bearer t\r\n");
+    let found = |head: &str, change: fn(&mut Value)| {
+        let mut body = good();
+        remove(&mut body, "model");
+        body["anthropic_version"] = json!("vertex-2023-10-16");
+        change(&mut body);
+        let findings = rules().findings(head, &body);
+        findings.iter().map(|finding| (finding.status, finding.message().to_owned())).collect::<Vec<_>>()
+    };
+    assert!(found(&token, |_| {}).is_empty());
+    let rows: [(&str, fn(&mut Value)); 4] = [
+        ("model: Extra inputs", |body| body["model"] = json!("m")),
+        ("anthropic_version: Field required", |body| remove(body, "anthropic_version")),
+        ("anthropic_version: Input should be", |body| body["anthropic_version"] = json!("2023-06-01")),
+        ("max_tokens: Field required", |body| remove(body, "max_tokens")),
+    ];
+    for (sentence, change) in rows {
+        let said = found(&token, change);
+        assert!(matches!(&said[..], [(400, one)] if one.contains(sentence)), "{sentence}: {said:#?}");
+    }
+    for head in [head(""), head("x-api-key: k\r\n"), head("authorization: Bearer t\r\nx-api-key: k\r\n")] {
+        let said = found(&head, |_| {});
+        assert!(matches!(&said[..], [(401, one)] if one.contains("OAuth 2 access token")), "{said:#?}");
+    }
+    let elsewhere = token.replace(":streamRawPredict", ":generate");
+    assert!(matches!(&found(&elsewhere, |_| {})[..], [(404, _)]));
+}

@@ -242,3 +242,19 @@ fn a_reply_is_signed_on_its_first_call_or_on_its_words() {
     let calls = signed(&reply.calls("c1", "read", json!({})).calls("c2", "read", json!({})));
     assert!(calls.len() == 1 && calls[0]["functionCall"]["id"] == "c1", "{calls:?}");
 }
+
+#[test]
+fn vertex_ai_takes_a_token_and_no_ids_of_older_models() {
+    let head = |place: &str, model: &str, header: &str| {
+        format!("POST {place}/models/{model}:streamGenerateContent?alt=sse HTTP/1.1\r\n{header}\r\n\r\n")
+    };
+    let (project, express) = ("/v1/projects/p/locations/global/publishers/google", "/v1/publishers/google");
+    let (token, key) = ("authorization: Bearer t", "x-goog-api-key: k");
+    check_good(&head(project, "gemini-3.8-flash", token), |_| {});
+    check_good(&head(express, "gemini-3.8-flash", key), |_| {});
+    let findings = rules().findings(&head(project, "gemini-3.8-flash", key), &good());
+    assert!(matches!(&findings[..], [one] if one.status == 401), "{findings:#?}");
+    let with_id = |body: &mut Value| body["contents"][3]["parts"][0]["functionCall"]["id"] = json!("c3");
+    check_good(&head(project, "gemini-3.8-flash", token), with_id);
+    check_for(&head(project, "gemini-2.5-pro", token), "Unknown name \"id\" at 'contents[3].parts[0]", with_id);
+}

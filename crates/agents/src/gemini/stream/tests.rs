@@ -181,6 +181,15 @@ fn a_blocked_prompt_is_a_refusal_that_says_why() {
 }
 
 #[test]
+fn an_event_without_counts_takes_none_away() {
+    let uncounted = json!({ "candidates": [], "usageMetadata": { "trafficType": "ON_DEMAND" } });
+    let usage = |events: &[Value]| play(events).1.unwrap().usage;
+    let counted = usage(&[says("x"), ends("STOP")]);
+    assert!(counted.is_some());
+    assert_eq!(usage(&[uncounted.clone(), says("x"), ends("STOP"), uncounted]), counted);
+}
+
+#[test]
 fn counts_that_nobody_gave_stay_unknown() {
     let usage = |counts: Value| {
         let end = json!({ "candidates": [{ "finishReason": "STOP" }], "usageMetadata": counts });

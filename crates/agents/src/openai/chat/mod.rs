@@ -12,8 +12,8 @@ mod thinking;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID, authorization};
-use crate::api::{Reading, Terms, Wire, changed_names};
+use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID};
+use crate::api::{Reading, Terms, Wire, authorization, changed_names};
 pub use server::{Picked, Server, UnknownServer, pick};
 use stream::Fold;
 

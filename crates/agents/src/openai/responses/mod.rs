@@ -10,8 +10,8 @@ mod stream;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use super::{ADAPTER_ID, authorization};
-use crate::api::{Reading, Terms, Wire, changed_names};
+use super::ADAPTER_ID;
+use crate::api::{Reading, Terms, Wire, authorization, changed_names};
 pub(super) use model::thinks;
 use stream::Fold;
 
