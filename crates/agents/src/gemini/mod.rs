@@ -114,9 +114,7 @@ impl Wire for Vertex {
     }
 
     fn without_list(&self) -> Option<&'static str> {
-        Some(
-            "name a model with --model, such as `gemini-2.5-pro`; the names are in Google Cloud's Model Garden",
-        )
+        Some("name a model with --model, such as `gemini-2.5-pro`; the names are in Google Cloud's Model Garden")
     }
 
     fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value {
