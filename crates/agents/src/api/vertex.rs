@@ -42,18 +42,19 @@ mod tests {
     fn a_place_is_known_by_the_end_of_its_path() {
         let project = "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1";
         let claude = format!("{project}/publishers/anthropic");
+        let claude = claude.as_str();
         for (base_url, publisher, expected) in [
-            (claude.clone(), ANTHROPIC, Some((claude.as_str(), true))),
-            (format!("{claude}/"), ANTHROPIC, Some((&claude, true))),
-            (format!("{claude}/models"), ANTHROPIC, Some((&claude, true))),
-            (format!("{claude}/models/"), ANTHROPIC, Some((&claude, true))),
+            (claude.to_owned(), ANTHROPIC, Some((claude, true))),
+            (format!("{claude}/"), ANTHROPIC, Some((claude, true))),
+            (format!("{claude}/models"), ANTHROPIC, Some((claude, true))),
+            (format!("{claude}/models/"), ANTHROPIC, Some((claude, true))),
             ("http://x:1/publishers/anthropic".to_owned(), ANTHROPIC, Some(("http://x:1/publishers/anthropic", false))),
             (
                 "https://x/publishers/google/models?a=1".to_owned(),
                 GOOGLE,
                 Some(("https://x/publishers/google?a=1", false)),
             ),
-            (claude.clone(), GOOGLE, None),
+            (claude.to_owned(), GOOGLE, None),
             (format!("{project}/publishers/mistralai"), ANTHROPIC, None),
             (format!("{project}/publishers/not-anthropic"), ANTHROPIC, None),
             (format!("{claude}/models/claude-x"), ANTHROPIC, None),
