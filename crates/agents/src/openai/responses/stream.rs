@@ -24,6 +24,8 @@ pub(super) struct Fold {
     names: BTreeMap<String, String>,
     /// By their index: the items of a reply may arrive side by side.
     items: BTreeMap<u64, Item>,
+    /// The index of each item by its ids: llama.cpp sends the id of an item with its events, and no index.
+    places: BTreeMap<String, u64>,
     /// The index of the message that was shown last.
     shown: Option<u64>,
     /// What the model said instead of an answer.
@@ -71,18 +73,18 @@ impl Reading for Fold {
             };
         };
         let kind = data["type"].as_str().unwrap_or(&event.event);
-        let item = || data["output_index"].as_u64();
         match kind {
-            "response.output_item.added" | "response.output_item.done" => match item() {
+            "response.output_item.added" | "response.output_item.done" => match self.place(&data) {
                 Some(index) => self.take(index, &data["item"]),
                 None => unreadable("no index", kind),
             },
-            "response.output_text.delta" => match (item(), data["delta"].as_str()) {
+            "response.output_text.delta" => match (self.place(&data), data["delta"].as_str()) {
                 (Some(index), Some(piece)) => self.say(index, piece),
                 _ => unreadable("no text", kind),
             },
             "response.function_call_arguments.delta" | "response.function_call_arguments.done" => {
-                self.argue(item(), &data).unwrap_or_else(|| unreadable("no call for the arguments", kind))
+                let index = self.place(&data);
+                self.argue(index, &data).unwrap_or_else(|| unreadable("no call for the arguments", kind))
             }
             "response.refusal.delta" => match data["delta"].as_str() {
                 Some(piece) => {
@@ -150,6 +152,22 @@ impl Reading for Fold {
 }
 
 impl Fold {
+    /// The index of the item that an event is about: the event's own, else that of the id in it. An item that comes
+    /// without an index has the next one.
+    fn place(&mut self, data: &Value) -> Option<u64> {
+        let item = &data["item"];
+        let ids = [&data["item_id"], &item["id"], &item["call_id"]].into_iter().filter_map(Value::as_str);
+        let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
+        let known = ids.iter().find_map(|id| self.places.get(*id).copied());
+        let next = self.items.keys().next_back().map_or(0, |last| last.saturating_add(1));
+        let is_new = item.is_object() && !ids.is_empty();
+        let place = data["output_index"].as_u64().or(known).or_else(|| is_new.then_some(next))?;
+        if item.is_object() {
+            self.places.extend(ids.into_iter().map(|id| (id.to_owned(), place)));
+        }
+        Some(place)
+    }
+
     /// Takes in an item, as far as it is there: its beginning, or all of it.
     fn take(&mut self, index: u64, item: &Value) -> Step {
         let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();

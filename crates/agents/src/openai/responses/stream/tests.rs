@@ -212,6 +212,43 @@ fn an_item_that_comes_as_a_whole_counts_however_little_came_before() {
 }
 
 #[test]
+fn events_without_an_index_belong_to_the_item_of_their_id() {
+    let item = |kind: &str, item: Value| json!({ "type": format!("response.output_item.{kind}"), "item": item });
+    let piece = |kind: &str, id: &str, delta: &str| json!({ "type": kind, "item_id": id, "delta": delta });
+    let said = |id: &str, text: &str| {
+        let content = [json!({ "type": "output_text", "text": text })];
+        json!({ "type": "message", "id": id, "content": content })
+    };
+    let call =
+        |id: &str, json: &str| json!({ "type": "function_call", "call_id": id, "name": "read", "arguments": json });
+    let (says, argues) = ("response.output_text.delta", "response.function_call_arguments.delta");
+    // As llama.cpp streams: calls have no id but the one that their result is to name.
+    let stream = [
+        item("added", json!({ "type": "reasoning", "id": "rs_1", "summary": [] })),
+        item("added", json!({ "type": "message", "id": "msg_1", "content": [] })),
+        piece(says, "msg_1", "I "),
+        piece(says, "msg_1", "look."),
+        item("added", call("fc_1", "")),
+        piece(argues, "fc_1", "{\"a\":"),
+        piece(argues, "fc_1", "1}"),
+        item("added", call("fc_2", "")),
+        piece(argues, "fc_2", "{}"),
+        item("done", said("msg_1", "I look.")),
+        item("done", call("fc_1", "{\"a\":1}")),
+        item("done", call("fc_2", "{}")),
+        over(),
+    ];
+    let (shown, reply) = play(&stream);
+    let reply = reply.unwrap();
+    assert_eq!((text(&shown).as_str(), reply.text.as_str()), ("I look.", "I look."));
+    assert_eq!(reply.calls, [made("fc_1", "read", json!({ "a": 1 })), made("fc_2", "read", json!({}))]);
+    for unknown in [piece(says, "msg_2", "x"), piece(argues, "fc_3", "{}")] {
+        let events: Vec<Value> = stream[..5].iter().cloned().chain([unknown]).collect();
+        assert!(matches!(play(&events).1, Err(Step::Unreadable(_))), "{events:?}");
+    }
+}
+
+#[test]
 fn arguments_that_are_no_json_come_back_with_their_text() {
     let check = |pieces: &[Value], end: Value, expected: Result<Value, &str>| {
         let stream: Vec<Value> = [call(0, "c1", "read")].iter().chain(pieces).chain([&end]).cloned().collect();
