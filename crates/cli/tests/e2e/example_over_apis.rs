@@ -14,10 +14,10 @@ use crate::loopback::replies;
 const RUN: &str = "2026-01-15-FIRST";
 
 /// One adapter: its word, the variables for its key and its address, what the address ends with, and its format.
-type Adapter = (&'static str, &'static str, &'static str, &'static str, Format);
+pub type Adapter = (&'static str, &'static str, &'static str, &'static str, Format);
 
 const CHAT: Format = Format::Chat(Flavor::OpenAi);
-const ADAPTERS: [Adapter; 6] = [
+pub const ADAPTERS: [Adapter; 6] = [
     ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", Format::Messages),
     ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "", Format::Responses),
     ("openai-chat", "OPENAI_API_KEY", "OPENAI_BASE_URL", "", CHAT),
@@ -27,7 +27,7 @@ const ADAPTERS: [Adapter; 6] = [
 ];
 
 /// Those of them whose models think where one can see it, and the servers that want it back in ways of their own.
-const THINKING: [Adapter; 6] = [
+pub const THINKING: [Adapter; 6] = [
     ADAPTERS[0],
     ADAPTERS[1],
     ADAPTERS[5],

@@ -7,6 +7,7 @@ mod adapters;
 mod anthropic;
 mod attacks;
 mod crew;
+mod crew_over_apis;
 mod decide;
 mod deny_read;
 mod example_over_apis;
