@@ -33,6 +33,12 @@ impl Step {
         Self { name, program, args, env: Vec::new() }
     }
 
+    /// The same step with one more argument.
+    pub fn with_arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
     /// The same step with one more environment variable.
     pub fn with_env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.env.push((name, value.into()));

@@ -4,6 +4,7 @@
 //!
 //! One file per command. `check.rs` runs a step and shows what it took, `tally.rs` counts test results,
 //! `licences.rs` compares licences with `deny.toml`, `clients.rs` our wire formats with the official clients,
+//! `real_clients.rs` runs the program with a real model, `python_packages.rs` installs what these two need,
 //! `memory.rs` says where the tests' temporary files go.
 
 mod bench;
@@ -13,6 +14,8 @@ mod differential;
 mod fuzz;
 mod licences;
 mod memory;
+mod python_packages;
+mod real_clients;
 mod tally;
 mod test;
 
@@ -29,7 +32,15 @@ enum Command {
     /// Installs what is missing where it may, then: formatting, lints, documentation, licences, all
     /// tests, and the wire formats beside the official clients.
     /// Stops at the first step that fails. The last line is `N passed, N failed`.
-    Test,
+    Test {
+        /// Run the program with a small real model instead, and nothing else
+        ///
+        /// Installs llama.cpp's server and a model below `target/`, once, and has the program work with them over
+        /// the three wire formats that the server speaks. A run must end in an orderly way, whatever the model says.
+        /// Takes some minutes.
+        #[arg(long)]
+        real_clients: bool,
+    },
     /// Hold the wire formats against the official clients
     ///
     /// The last step of `test` on its own: installs the providers' Python packages below `target/`, once, and has
@@ -74,7 +85,8 @@ enum Command {
 
 fn main() -> ExitCode {
     match Command::parse() {
-        Command::Test => test::run(test::steps),
+        Command::Test { real_clients: false } => test::run(test::steps),
+        Command::Test { real_clients: true } => test::run(real_clients::check),
         Command::Clients => test::run(|tally| clients::check(clients::prepared(), tally)),
         Command::Bench { args } => bench::run(&args),
         Command::Fuzz { target: Some(target), seed, lines, from, jobs, .. } if target == "differential" => {

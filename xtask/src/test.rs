@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::check::{self, Step, succeed};
 use crate::memory;
 use crate::tally::Tally;
-use crate::{clients, differential, licences};
+use crate::{clients, differential, licences, python_packages};
 
 /// Programs that tests start, and the Debian packages that have them.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -105,7 +105,7 @@ fn install_what_is_missing() -> Result<()> {
     }
     let mut missing: Vec<&str> =
         PROGRAMS.iter().filter(|(program, _)| !is_on_path(program)).map(|(_, package)| *package).collect();
-    if !clients::can_install() {
+    if !python_packages::can_install() {
         missing.push("python3-venv");
     }
     if missing.is_empty() {
