@@ -152,6 +152,10 @@ impl Walk<'_> {
         self.clues.note(Clue::Descriptor, is_descriptor(word));
         // Writing to `-` or `/dev/null` loses nothing; deleting them does, and `-` is then a file's name.
         if (is_harmless(word) && !deletes) || self.network_file(word) {
+            // By then it may be open for a file that the program reads: `uniq a /dev/stdin`.
+            if matches!(word.known(), Some("/dev/stdin" | "/dev/fd/0")) {
+                self.change_here(&Word::unknown_operand(), change, reason);
+            }
             return;
         }
         let target = self.target(word, matches!(change, Change::DeleteAll | Change::Clear));
