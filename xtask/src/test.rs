@@ -5,6 +5,7 @@
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
+use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, bail};
 
@@ -52,9 +53,12 @@ pub fn run(steps: impl FnOnce(&mut Tally) -> Result<()>) -> ExitCode {
 ///
 /// Those of the first step that fails.
 pub fn steps(tally: &mut Tally) -> Result<()> {
-    check::timed("what is needed", install_what_is_missing)?;
-    // What comes over the network needs no core, so that it comes while the rest is built.
-    let clients = clients::prepared();
+    check::timed("parts of the toolchain", install_components)?;
+    // What comes over the network needs no core, so that it comes while the rest is checked.
+    let installed = thread::spawn(|| -> Result<JoinHandle<Result<()>>> {
+        check::timed("what is needed", install_programs)?;
+        Ok(clients::prepared())
+    });
     check::run(&Step::cargo("format", &["fmt", "--all", "--check"]), tally)?;
     check::timed("licences", licences::check)?;
     if answers(&["deny", "--version"]) {
@@ -69,6 +73,7 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
     check::run(&Step::cargo("the program alone", &["check", "--package", "adjutant", "--locked"]), tally)?;
     let docs = Step::cargo("documentation", &["doc", "--workspace", "--no-deps", "--locked"]);
     check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
+    let clients = installed.join().unwrap_or_else(|_| bail!("the installation of what is needed panicked"))?;
     if answers(&["nextest", "--version"]) {
         let tests = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
         check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
@@ -96,13 +101,17 @@ fn for_tests(step: Step) -> Step {
     }
 }
 
-fn install_what_is_missing() -> Result<()> {
+fn install_components() -> Result<()> {
     for (command, component) in COMPONENTS {
         if !answers(&[command, "--version"]) {
             succeed(Command::new("rustup").args(["component", "add", component]))
                 .with_context(|| format!("`cargo {command}` is missing: install the component `{component}`"))?;
         }
     }
+    Ok(())
+}
+
+fn install_programs() -> Result<()> {
     let mut missing: Vec<&str> =
         PROGRAMS.iter().filter(|(program, _)| !is_on_path(program)).map(|(_, package)| *package).collect();
     if !python_packages::can_install() {
