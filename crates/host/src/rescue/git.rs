@@ -46,6 +46,9 @@ pub(crate) struct Git {
 impl Git {
     /// The repository that `workdir` is in; `None` if there is none, or git can't or won't work with it.
     pub(super) fn around(workdir: &Path) -> Option<Self> {
+        if !may_be_in_one(workdir) {
+            return None;
+        }
         let asked = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir"];
         let told = run(command(workdir, None).args(asked), |_| Ok(())).ok()?;
         let told = String::from_utf8(told).ok()?;
@@ -243,6 +246,9 @@ fn with_values(told: &[u8]) -> Vec<(String, Option<String>)> {
 /// 1a2b3c4d5e6f`; `None` where there is no repository, or nothing that git can read.
 #[must_use]
 pub fn head(workdir: &Path) -> Option<String> {
+    if !may_be_in_one(workdir) {
+        return None;
+    }
     let told = |words: &[&str]| {
         let said = run(command(workdir, None).args(words), |_| Ok(())).ok()?;
         Some(String::from_utf8_lossy(&said).trim().to_owned())
@@ -255,6 +261,16 @@ pub fn head(workdir: &Path) -> Option<String> {
         (Some(branch), None) => Some(format!("{branch}, without a commit")),
         (branch, Some(commit)) => Some(format!("{} at {commit}", branch.as_deref().unwrap_or("no branch"))),
     }
+}
+
+/// Whether git, which looks for `.git` in a folder and all above it, may find a repository from `folder`. It need not
+/// be asked where it would not: this is done before every turn, and starting a program takes a hundred times as long.
+fn may_be_in_one(folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    folder.ancestors().any(|folder| match folder.join(".git").symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    })
 }
 
 /// Git in `folder`, with nothing of the repository's that runs, no settings of the user, and nobody to ask.
