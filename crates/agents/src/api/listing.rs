@@ -117,6 +117,7 @@ impl ApiAgent {
             Verdict::Operator { fix: Fix::Permission, .. } => format!("check what the key in {key} may do"),
             Verdict::Retry { .. } => "try again in a while".to_owned(),
             Verdict::Operator { fix: Fix::Model, .. }
+            | Verdict::Unreadable { .. }
             | Verdict::TooLong { .. }
             | Verdict::ReplyTooLong { .. }
             | Verdict::Unclear { .. }
@@ -124,6 +125,7 @@ impl ApiAgent {
         };
         let (Verdict::Operator { why, .. }
         | Verdict::Retry { why, .. }
+        | Verdict::Unreadable { why }
         | Verdict::TooLong { why }
         | Verdict::ReplyTooLong { why, .. }
         | Verdict::Unclear { why }

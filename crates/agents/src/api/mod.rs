@@ -17,6 +17,7 @@ mod wire;
 
 use std::time::Duration;
 
+use adjutant_core::gate::secrets::VALUE_BYTES_MIN;
 pub use adjutant_core::session::OUTPUT_TOKENS_MAX;
 pub use adjutant_host::http::Proxies;
 use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Incoming, Request};
@@ -157,7 +158,9 @@ impl ApiAgent {
                     Step::Show(delta) => deltas(delta),
                     Step::Done => return self.accepted(reading),
                     Step::Failed(body) => return Err(self.judged(Failed::InStream { body: &body })),
-                    Step::Unreadable(why) => return Err(self.broken(reading.has_content(), &why)),
+                    Step::Unreadable(why) => {
+                        return Err(self.judged(Failed::Unreadable { had_content: reading.has_content(), why: &why }));
+                    }
                 }
             }
             if let Some(why) = why {
@@ -204,7 +207,7 @@ impl ApiAgent {
         }
         if reply.calls.len() > CALLS_MAX {
             let why = format!("it asks for {} calls in one turn, and {CALLS_MAX} is the most", reply.calls.len());
-            return Err(self.broken(true, &why));
+            return Err(self.judged(Failed::Unreadable { had_content: true, why: &why }));
         }
         // One that ended by itself is a turn all the same: the session says something to it.
         if reply.stop == Stop::MaxTokens && reply.text.trim().is_empty() && reply.calls.is_empty() {
@@ -303,7 +306,8 @@ impl ApiAgent {
         let secrets = extras.secrets.iter().map(|secret| (Some(secret), "(a secret)"));
         let mut text = text.to_owned();
         for (secret, instead) in named.into_iter().chain(secrets) {
-            if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
+            // A key for a server that wants none, such as `k`, is in every other word.
+            if let Some(secret) = secret.filter(|secret| secret.len() >= VALUE_BYTES_MIN) {
                 text = text.replace(secret.as_str(), instead);
             }
         }

@@ -49,6 +49,13 @@ pub enum Failed<'a> {
         /// What happened.
         why: &'a str,
     },
+    /// A reply came, and no session can go on from it.
+    Unreadable {
+        /// Whether a part of it could be read.
+        had_content: bool,
+        /// What is wrong with it.
+        why: &'a str,
+    },
     /// The reply was whole, and the model declined in it.
     Declined {
         /// What it said, if anything.
@@ -69,6 +76,11 @@ pub enum Verdict {
         is_busy: bool,
         /// How long the server asks to wait first; not limited, so the caller does that.
         after: Option<Duration>,
+        /// What happened.
+        why: String,
+    },
+    /// A reply came and is thrown away: another one may be better, and costs as much.
+    Unreadable {
         /// What happened.
         why: String,
     },
@@ -129,6 +141,7 @@ impl Verdict {
                 let wait = after.map(|after| format!("; it asks to wait {:.1} s", after.as_secs_f64()));
                 (kind, after, why + &wait.unwrap_or_default())
             }
+            Self::Unreadable { why } => (FailureKind::Unreadable, None, why),
             Self::TooLong { why } => (FailureKind::TooLong, None, why),
             Self::ReplyTooLong { why, .. } => (FailureKind::ReplyTooLong, None, why),
             Self::Unclear { why } => (FailureKind::Rejected, None, why),
@@ -183,6 +196,10 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
         }
         Failed::Broken { had_content: true, why } => {
             Verdict::Retry { is_busy: false, after: None, why: format!("the reply broke off: {why}") }
+        }
+        Failed::Unreadable { had_content: false, why } => Verdict::Unreadable { why: format!("no reply came: {why}") },
+        Failed::Unreadable { had_content: true, why } => {
+            Verdict::Unreadable { why: format!("the reply can't be used: {why}") }
         }
         Failed::Declined { said } => {
             let said = said.trim();

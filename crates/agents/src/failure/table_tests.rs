@@ -26,7 +26,9 @@ fn judged(code: u16, body: &str) -> Is {
         Verdict::TooLong { .. } => Is::TooLong,
         Verdict::ReplyTooLong { most, .. } => Is::ReplyTooLong(most),
         Verdict::Unclear { .. } => Is::Unclear,
-        Verdict::Retry { .. } | Verdict::Operator { .. } | Verdict::Refused { .. } => Is::Other,
+        Verdict::Retry { .. } | Verdict::Unreadable { .. } | Verdict::Operator { .. } | Verdict::Refused { .. } => {
+            Is::Other
+        }
     }
 }
 

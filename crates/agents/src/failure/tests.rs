@@ -25,7 +25,7 @@ fn is(verdict: &Verdict) -> Is {
             Is::Busy(after.map(|after| u64::try_from(after.as_millis()).unwrap()))
         }
         Verdict::TooLong { .. } => Is::TooLong,
-        Verdict::ReplyTooLong { .. } => panic!("{verdict:?} has a table of its own"),
+        Verdict::ReplyTooLong { .. } | Verdict::Unreadable { .. } => panic!("{verdict:?} has a table of its own"),
         Verdict::Unclear { .. } => Is::Unclear,
         Verdict::Operator { fix, .. } => Is::Operator(*fix),
         Verdict::Refused { .. } => Is::Refused,
@@ -233,6 +233,12 @@ fn a_break_is_worth_another_attempt_and_says_whether_something_had_come() {
     for (had_content, said) in [(false, "no reply came: reset"), (true, "the reply broke off: reset")] {
         let verdict = judge(Failed::Broken { had_content, why: "reset" }, NOW.parse().unwrap());
         assert_eq!(verdict, Verdict::Retry { is_busy: false, after: None, why: said.to_owned() });
+    }
+    for (had_content, said) in [(false, "no reply came: no index"), (true, "the reply can't be used: no index")] {
+        let verdict = judge(Failed::Unreadable { had_content, why: "no index" }, NOW.parse().unwrap());
+        assert_eq!(verdict.into_failure("Example", "KEY").kind, adjutant_ports::FailureKind::Unreadable, "{said}");
+        let verdict = judge(Failed::Unreadable { had_content, why: "no index" }, NOW.parse().unwrap());
+        assert_eq!(verdict, Verdict::Unreadable { why: said.to_owned() });
     }
 }
 

@@ -479,6 +479,7 @@ const STOPS: &[(&str, Stop)] = &[
 
 const FAILURES: &[(&str, FailureKind)] = &[
     ("transient", FailureKind::Transient),
+    ("unreadable", FailureKind::Unreadable),
     ("unreached", FailureKind::Unreached),
     ("busy", FailureKind::Busy),
     ("too_long", FailureKind::TooLong),

@@ -104,7 +104,9 @@ impl Spending {
                     self.reserved.remove(&key(*slot));
                 }
                 // It may have read all of it, and what had arrived was said.
-                FailureKind::Transient | FailureKind::Cancelled => self.settle_broken(&key(*slot), *received / 4),
+                FailureKind::Transient | FailureKind::Unreadable | FailureKind::Cancelled => {
+                    self.settle_broken(&key(*slot), *received / 4)
+                }
             },
             // Nobody knows what had arrived.
             Body::Interrupted { slot, .. } => self.settle_broken(&key(*slot), 0),

@@ -150,6 +150,11 @@ impl Context {
         self.tokens_of(self.asked) / 4 * 3
     }
 
+    /// Whether less is sent now than in the last request.
+    pub(super) fn is_shorter(&self) -> bool {
+        self.weight(true) < self.asked
+    }
+
     /// Whether the last request came near the window, as far as that is known.
     pub(super) fn is_near(&self, window: Option<u64>) -> bool {
         let most = window.into_iter().chain(self.seen).min().unwrap_or(WINDOW_GUESS);

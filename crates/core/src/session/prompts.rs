@@ -615,10 +615,17 @@ pub(super) fn deadline_passed(deadline: &str) -> Question {
     )
 }
 
-/// The agent can't be reached: try again?
-pub(super) fn agent_failed(message: &str, attempts: u32) -> Question {
+/// The agent can't be reached: try again? Where the request was too long, nothing may be left to leave out of it.
+pub(super) fn agent_failed(message: &str, attempts: u32, cannot_shrink: bool) -> Question {
     let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
-    let text = format!("The agent gave no turn{tried}:\n{}Try again?", quoted(message));
+    let advice = match cannot_shrink {
+        true => {
+            "Nothing more can be left out of the request. Give the server a larger window, or stop here and begin \
+             with a model that has one. "
+        }
+        false => "",
+    };
+    let text = format!("The agent gave no turn{tried}:\n{}{advice}Try again?", quoted(message));
     question(
         QuestionKind::Failure,
         text,

@@ -7,7 +7,7 @@ use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::{Metric, Room, Whose};
 use crate::procedure::{Command, Next, Slot, What};
-use crate::trace::{Body, MessageKind, PhaseName};
+use crate::trace::{Body, FailureKind, MessageKind, PhaseName};
 
 impl Session {
     /// The next turn, whose number was never used.
@@ -25,8 +25,9 @@ impl Session {
         let Some(failed) = &turn.failed else { return self.request(again) };
         let next = self.setup.agents.get(self.state.agent as usize + 1);
         let (ms, is_last) = (self.setup.patience_ms, next.is_none());
+        let can_shrink = self.state.owes_state || self.state.context.is_shorter() || self.relief().is_some();
         let may_shrink = turn.rejections == 1 && self.state.context.is_near(self.agent().window);
-        let patience = Patience { ms, is_last, may_shrink, limit_ms: self.time_left_ms() };
+        let patience = Patience { ms, is_last, can_shrink, may_shrink, limit_ms: self.time_left_ms() };
         if failed.is_final(turn.failures, patience) {
             return match next {
                 Some(next) => self.record(Body::AgentChanged {
@@ -34,7 +35,10 @@ impl Session {
                     name: next.name.clone(),
                     reason: failed.message.clone(),
                 }),
-                None => self.ask(prompts::agent_failed(&failed.message, turn.failures)),
+                None => {
+                    let cannot_shrink = failed.kind == FailureKind::TooLong && !can_shrink;
+                    self.ask(prompts::agent_failed(&failed.message, turn.failures, cannot_shrink))
+                }
             };
         }
         let length_ms = failed.wait_ms(&self.part, slot, turn.failures, patience);
@@ -51,8 +55,7 @@ impl Session {
         if self.state.owes_state {
             return self.say(MessageKind::RuntimeState, self.state.step, self.runtime_state());
         }
-        let state = || self.runtime_state().len() as u64;
-        if let Some(relief) = self.state.context.relief(agent.window, agent.output_max, &state) {
+        if let Some(relief) = self.relief() {
             return self.record(match relief {
                 Relief::Fold { messages, before, after } => Body::ContextFolded { messages, before, after },
                 Relief::Cut { first, before, after } => Body::ContextCut { first, before, after },
@@ -77,6 +80,12 @@ impl Session {
             }
             None => self.send(slot, output),
         }
+    }
+
+    /// What makes room in the agent's window, if that is needed and anything does.
+    fn relief(&self) -> Option<Relief> {
+        let (agent, state) = (self.agent(), || self.runtime_state().len() as u64);
+        self.state.context.relief(agent.window, agent.output_max, &state)
     }
 
     /// A limit forbids the next request or call: says so, and asks for more.

@@ -40,6 +40,8 @@ pub(super) struct Patience {
     pub(super) ms: u64,
     /// Whether nobody is left to fall back on: only then is it waited for at length.
     pub(super) is_last: bool,
+    /// Whether the next request may be shorter: something can be left out, or was left out since.
+    pub(super) can_shrink: bool,
     /// Whether the request may have been too long, and was not yet made shorter for that.
     pub(super) may_shrink: bool,
     /// How long the run's limit of minutes leaves, in milliseconds, if there is one.
@@ -53,16 +55,19 @@ impl Failed {
         let asks_too_much = self.retry_after_ms.is_some_and(|asked| asked > left);
         match self.kind {
             FailureKind::Permanent => true,
-            FailureKind::Rejected => !patience.may_shrink,
+            FailureKind::Rejected => !(patience.may_shrink && patience.can_shrink),
+            // The same request again is the same answer again.
+            FailureKind::TooLong => failures >= TURN_ATTEMPTS_MAX || !patience.can_shrink,
             FailureKind::ReplyTooLong => failures >= REPLY_ATTEMPTS_MAX,
             // Out of reach, overloaded, rate-limited, broken off: one kind of waiting.
             FailureKind::Busy | FailureKind::Transient | FailureKind::Unreached if patience.is_last => {
                 left == 0 || asks_too_much
             }
+            // One that comes whole and is thrown away is paid for each time.
             FailureKind::Busy
             | FailureKind::Transient
+            | FailureKind::Unreadable
             | FailureKind::Unreached
-            | FailureKind::TooLong
             | FailureKind::Cancelled => failures >= TURN_ATTEMPTS_MAX || asks_too_much,
         }
     }
@@ -112,7 +117,8 @@ mod tests {
     use super::*;
     use crate::procedure::What;
 
-    const PATIENCE: Patience = Patience { ms: PATIENCE_ALONE_MS, is_last: true, may_shrink: false, limit_ms: None };
+    const PATIENCE: Patience =
+        Patience { ms: PATIENCE_ALONE_MS, is_last: true, can_shrink: true, may_shrink: false, limit_ms: None };
 
     fn failed(kind: FailureKind, retry_after_ms: Option<u64>) -> Failed {
         let (at, since) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
@@ -182,6 +188,8 @@ mod tests {
             (FailureKind::Busy, Some(late + 1), 1, 0, true, true),
             (FailureKind::Busy, Some(10_000), 1, late - 9_999, true, true),
             (FailureKind::Permanent, None, 1, 0, true, true),
+            (FailureKind::Unreadable, None, 2, 0, true, false),
+            (FailureKind::Unreadable, None, 3, 0, true, true),
             (FailureKind::TooLong, None, 2, late, true, false),
             (FailureKind::TooLong, None, 3, 0, true, true),
             (FailureKind::ReplyTooLong, None, 4, 0, false, false),
@@ -194,5 +202,9 @@ mod tests {
         }
         let may_shrink = Patience { may_shrink: true, ..PATIENCE };
         assert!(!failed(FailureKind::Rejected, None).is_final(5, may_shrink), "a shorter request is another one");
+        for kind in [FailureKind::TooLong, FailureKind::Rejected] {
+            let cannot = Patience { can_shrink: false, ..may_shrink };
+            assert!(failed(kind, None).is_final(1, cannot), "nothing can be left out");
+        }
     }
 }

@@ -668,6 +668,7 @@ impl State {
             FailureKind::TooLong => self.context.refused(),
             FailureKind::Rejected => self.context.doubt(),
             FailureKind::Transient
+            | FailureKind::Unreadable
             | FailureKind::Unreached
             | FailureKind::Busy
             | FailureKind::ReplyTooLong
@@ -682,6 +683,7 @@ impl State {
             FailureKind::Cancelled if turn.cancelled => self.held = true,
             FailureKind::Cancelled => {}
             FailureKind::Transient
+            | FailureKind::Unreadable
             | FailureKind::Unreached
             | FailureKind::Busy
             | FailureKind::TooLong

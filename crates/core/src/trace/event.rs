@@ -988,6 +988,9 @@ pub enum Stop {
 pub enum FailureKind {
     /// Another attempt may work: a broken stream, a time limit, a mishap at the provider.
     Transient,
+    /// The reply came and is thrown away: it can't be read, or asks for more than is taken. Another attempt may work,
+    /// and costs as much.
+    Unreadable,
     /// The provider was not reached, so that nothing can have come of the request.
     Unreached,
     /// The provider has no room now: a rate limit or overload. Never a sign that the agent is stuck.

@@ -300,7 +300,8 @@ fn vertex_ai_has_the_model_in_the_path_and_the_version_in_the_body() {
         findings.iter().map(|finding| (finding.status, finding.message().to_owned())).collect::<Vec<_>>()
     };
     assert!(found(&token, |_| {}).is_empty());
-    let rows: [(&str, fn(&mut Value)); 4] = [
+    type Change = fn(&mut Value);
+    let rows: [(&str, Change); 4] = [
         ("model: Extra inputs", |body| body["model"] = json!("m")),
         ("anthropic_version: Field required", |body| remove(body, "anthropic_version")),
         ("anthropic_version: Input should be", |body| body["anthropic_version"] = json!("2023-06-01")),
