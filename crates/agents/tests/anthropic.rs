@@ -177,7 +177,7 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (finished("model_context_window_exceeded", ""), FailureKind::TooLong, "no room for a reply"),
         (answer("200 OK", "content-type: text/html\r\n", "<html>"), FailureKind::Transient, "check the base URL"),
         (answer("307 Temporary", "location: http://x/y\r\n", ""), FailureKind::Permanent, "redirects to `http://x/y`"),
-        (many_calls(), FailureKind::Transient, "129 calls in one turn"),
+        (many_calls(), FailureKind::Unreadable, "129 calls in one turn"),
         (endless(), FailureKind::Transient, "far longer than the reply was allowed"),
         (HEADS[0].to_owned() + "<html>no events</html>", FailureKind::Transient, "ended before the reply did"),
         (

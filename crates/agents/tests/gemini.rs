@@ -170,7 +170,7 @@ async fn an_answer_that_is_no_stream_is_judged_by_its_status_and_words() {
         (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), FailureKind::Permanent, "status 302"),
         (finished("SAFETY", "I"), FailureKind::Permanent, "declined to answer: SAFETY"),
         (finished("MAX_TOKENS", ""), FailureKind::Permanent, "output_tokens_max"),
-        (finished("MALFORMED_FUNCTION_CALL", "x"), FailureKind::Transient, "MALFORMED_FUNCTION_CALL"),
+        (finished("MALFORMED_FUNCTION_CALL", "x"), FailureKind::Unreadable, "MALFORMED_FUNCTION_CALL"),
         (
             format!("{}data: {{\"promptFeedback\":{{\"blockReason\":\"OTHER\"}}}}\n\n", HEADS[0]),
             FailureKind::Permanent,

@@ -83,7 +83,7 @@ fn every_mistake_says_where_it_is_and_what_was_expected() {
     check("- fail: {kind: transient}", "play.yaml:1, turn 1: `fail` needs `message`");
     check(
         "- fail: {kind: cancelled, message: m}",
-        "play.yaml:1, turn 1: `kind` must be one of `transient`, `unreached`, `busy`, `too_long`, `reply_too_long`, `rejected` or `permanent`, not `cancelled`",
+        "play.yaml:1, turn 1: `kind` must be one of `transient`, `unreadable`, `unreached`, `busy`, `too_long`, `reply_too_long`, `rejected` or `permanent`, not `cancelled`",
     );
     check(
         "- fail: {kind: transient, message: m, times: 0}",

@@ -23,7 +23,7 @@ use crate::gate::custody::FolderChange;
 use crate::gate::{Category, HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::memory::Inherited;
-use crate::procedure::{Slot, What};
+use crate::procedure::{Slot, What, after};
 use crate::tool::ToolCall;
 use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Stop};
 
@@ -87,6 +87,8 @@ pub(super) struct State {
     pub(super) waits: u32,
     /// The wait that is on, before another attempt at a turn.
     pub(super) wait: Option<Slot>,
+    /// When it ends.
+    pub(super) wait_ends: Option<Timestamp>,
     pub(super) context: Context,
     /// The longest reply that was last asked for, and what agents turned out to give at most, by their place in the
     /// setup.
@@ -292,7 +294,14 @@ impl State {
         match &event.body {
             Body::PartStart { .. } => self.started = true,
             Body::PartEnd { outcome } => self.ended = Some(*outcome),
-            Body::RunResume { .. } => self.taken_over(),
+            Body::RunResume { .. } => {
+                // Whoever resumes it before a wait is over wants it to go on now; afterwards it just goes on.
+                let is_waited_out = self.wait.is_some() && self.wait_ends.is_some_and(|ends| ends <= event.at);
+                if !is_waited_out {
+                    self.begin_with_first_agent();
+                }
+                self.judge_again();
+            }
             Body::OperatorMessage { message, .. } => self.told(message),
             Body::PhaseEnter { phase, reason } => {
                 self.stand = Stand::In { phase: *phase, since: event.at, reason: reason.clone() };
@@ -339,7 +348,8 @@ impl State {
                 self.context.change_agent();
             }
             Body::ContextCut { .. } => self.owes_state = true,
-            Body::Timer { slot, .. } => {
+            Body::Timer { slot, length_ms } => {
+                self.wait_ends = Some(after(event.at, *length_ms));
                 self.waits = self.waits.max(slot.number);
                 self.wait = Some(*slot);
             }
@@ -851,10 +861,9 @@ impl State {
     }
 
     /// A new driver: what was allowed and not begun is judged again, what failed is tried again.
-    fn taken_over(&mut self) {
+    fn begin_with_first_agent(&mut self) {
         self.agent = 0;
         self.forgive();
-        self.judge_again();
     }
 
     /// What was allowed and has not begun is judged by what holds now.
