@@ -149,7 +149,11 @@ impl Builder {
                 self.end();
             }
             let Some(text) = word.known() else {
-                self.unknown(quoted, false);
+                self.unknown(quoted, word.splits());
+                // What is known of its beginning is lost, but not that it may be an option.
+                if word.is_half_an_option() && self.word.text.is_empty() && self.rest.is_empty() {
+                    self.rest.push('-');
+                }
                 continue;
             };
             match quoted {
