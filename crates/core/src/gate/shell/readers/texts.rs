@@ -43,7 +43,8 @@ impl Walk<'_> {
     /// `printf`.
     pub(super) fn printf(&mut self, call: Call<'_>) -> Option<String> {
         let (format, arguments) = call.words.split_first()?;
-        if format.is_half_an_option() {
+        // One that may be no word at all leaves its place to the next.
+        if format.is_half_an_option() || (format.splits() && format.text().is_empty()) {
             self.opaque("", "sets variables that can't be known");
         }
         // `${z=-v}` is an option where `z` is not set: any variable of the line may have another value then.
