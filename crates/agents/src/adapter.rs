@@ -134,7 +134,7 @@ pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusa
         openai::GROK_ADAPTER_ID => ApiAgent::new(Chat::grok(), settings).map(Some),
         openai::COMPAT_ADAPTER_ID => {
             let picked = openai::pick(&settings.base_url)
-                .map_err(|unknown| Unusable::new(&settings.base_url, unknown.to_string()))?;
+                .map_err(|unknown| Unusable::new(&settings.base_url, unknown.to_string(), "change what follows `#`"))?;
             ApiAgent::new(Chat::compat(picked.server), Settings { base_url: picked.base_url, ..settings }).map(Some)
         }
         gemini::ADAPTER_ID => match vertex::place(&settings.base_url, vertex::GOOGLE) {

@@ -473,12 +473,8 @@ fn unplayable(path: &str, error: &ReadError) -> Failure {
 /// If anything is missing: said before anything is on record.
 fn api_agent(equipment: Equipment) -> anyhow::Result<ApiAgent> {
     let id = equipment.adapter.id;
-    let agent = adjutant_agents::api_agent(id, equipment.for_api(settings::proxies()?)?).map_err(|error| {
-        Failure::usage(error.to_string()).hint(
-            "certificates come from the system (on Debian the package `ca-certificates`), or from the file that \
-             SSL_CERT_FILE names",
-        )
-    })?;
+    let agent = adjutant_agents::api_agent(id, equipment.for_api(settings::proxies()?)?)
+        .map_err(|unusable| Failure::usage(unusable.to_string()).hint(unusable.hint()))?;
     agent.with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))
 }
 

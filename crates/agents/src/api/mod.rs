@@ -87,14 +87,25 @@ pub struct Settings {
 pub struct Unusable {
     base_url: String,
     why: String,
+    hint: &'static str,
 }
 
 impl Unusable {
-    /// The API at `base_url` can't be used, and why.
-    pub(crate) fn new(base_url: &str, why: String) -> Self {
-        Self { base_url: base_url.to_owned(), why }
+    /// The API at `base_url` can't be used, why, and what to do about it.
+    pub(crate) fn new(base_url: &str, why: String, hint: &'static str) -> Self {
+        Self { base_url: base_url.to_owned(), why, hint }
+    }
+
+    /// What to do about it, for the operator.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        self.hint
     }
 }
+
+/// What to do about certificates that can't be used.
+const ON_CERTIFICATES: &str = "certificates come from the system (on Debian the package `ca-certificates`), or from \
+     the file that SSL_CERT_FILE names";
 
 /// Takes turns over a model API.
 pub struct ApiAgent {
@@ -112,9 +123,11 @@ impl ApiAgent {
     ///
     /// [`Unusable`] if the base URL is no web address, or the system's certificates can't be used.
     pub fn new(wire: impl Wire + 'static, settings: Settings) -> Result<Self, Unusable> {
-        let unusable = |why: String| Unusable::new(&settings.base_url, why);
-        let hosts = Hosts::only(&settings.base_url).map_err(|bad| unusable(bad.to_string()))?;
-        let http = HttpClient::for_api(hosts, settings.proxies.clone()).map_err(|error| unusable(error.to_string()))?;
+        let unusable = |why: String, hint| Unusable::new(&settings.base_url, why, hint);
+        let hosts = Hosts::only(&settings.base_url)
+            .map_err(|bad| unusable(bad.to_string(), "give the whole address, such as `https://host/v1`"))?;
+        let http = HttpClient::for_api(hosts, settings.proxies.clone())
+            .map_err(|error| unusable(error.to_string(), ON_CERTIFICATES))?;
         Ok(Self { http, settings, wire: Box::new(wire), token: Mutex::new(None) })
     }
 

@@ -117,8 +117,9 @@ impl Walk<'_> {
                 self.opaque("", "its options can't be known");
             }
             let option = rest.iter().position(|word| word.text().starts_with('-') && word.text().contains('x'));
-            if let Some(option) = option {
-                return self.inner(&rest[option + 1..], input);
+            // As the shell runs it that was typed: a function under that name comes first.
+            if let Some(command) = option.map(|option| &rest[option + 1..]).filter(|command| !command.is_empty()) {
+                return self.command(command, input);
             }
         }
         self.names_of_variables(base, rest);
