@@ -111,8 +111,13 @@ impl<'a> Args<'a> {
                 args.options.extend(spellings(name).map(|name| (name, Some(ending(value)))));
             } else if text.starts_with("--") || entry.single_dash || takes_value(text) || entry.flags.has(text) {
                 args.note_half_known(!is_known);
-                let value = if may_take(text) { next } else { None };
-                at += usize::from(value.is_some());
+                // What can't be known is attached to it, so that the next word is not its value.
+                let value = match (may_take(text), is_known) {
+                    (true, true) => next,
+                    (true, false) => Some(Value::Unknown),
+                    (false, _) => None,
+                };
+                at += usize::from(value.is_some() && is_known);
                 args.options.extend(spellings(text).map(|name| (name, value)));
             } else {
                 args.note_half_known(!is_known);

@@ -5,6 +5,7 @@
 use super::Dialect;
 use super::clues::{Clue, is_pipe, may_be_index};
 use super::lexer;
+use super::names::prints_names;
 use super::paths::PROCESS;
 use super::walk::{Input, Walk};
 use super::word::{self, Piece, Quoted};
@@ -24,6 +25,8 @@ pub(super) struct Word {
     is_computed: bool,
     /// Whether it is what a command printed that names commits or branches.
     names_revision: bool,
+    /// Whether it is all that a command printed which prints names alone.
+    is_name: bool,
     /// Whether a dash follows its beginning, of which nothing is known.
     goes_on_with_dash: bool,
 }
@@ -82,6 +85,11 @@ impl Word {
     /// Whether it is a commit's or a branch's name, as git printed it.
     pub(super) fn names_revision(&self) -> bool {
         self.names_revision
+    }
+
+    /// Whether it is one word, and no option, wherever it is put.
+    pub(super) fn is_name(&self) -> bool {
+        self.is_name
     }
 
     /// This word without the first `len` bytes of its text.
@@ -243,6 +251,7 @@ impl Walk<'_> {
 
     fn assemble(&mut self, pieces: Vec<Piece>, is_value: bool) -> Vec<Word> {
         let mut words = Builder { begun: is_value, ..Builder::default() };
+        let is_single = pieces.len() == 1;
         for piece in pieces {
             match piece {
                 Piece::Text(text, Quoted::Yes) => words.add(&text),
@@ -287,8 +296,9 @@ impl Walk<'_> {
                     match output {
                         None if words.takes_number() && self.prints_number(&text) => words.add("1"),
                         Some(text) => self.put_text(&mut words, text.trim_end_matches('\n'), quoted),
-                        None if gives_no_options(&text) => {
+                        None if self.prints_names(&text) => {
                             words.unknown(Quoted::Yes, false);
+                            words.word.is_name = is_single;
                             words.word.names_revision |= text.trim_start().starts_with("git ");
                         }
                         None => words.unknown(quoted, false),
@@ -304,7 +314,7 @@ impl Walk<'_> {
                     }
                 }
                 // bash makes nothing of an empty one.
-                Piece::Process(text) if text.trim().is_empty() => words.unknown(Quoted::Yes, false),
+                Piece::Process(text) if runs_nothing(&text) => words.unknown(Quoted::Yes, false),
                 Piece::Process(text) => {
                     self.code(&text, Input::Unknown);
                     words.add(PROCESS);
@@ -315,6 +325,11 @@ impl Walk<'_> {
         self.clues.note(Clue::Index, words.holds_index);
         self.clues.note(Clue::Pipe, words.holds_pipe);
         words.done
+    }
+
+    /// Whether a command prints names, numbers or places alone.
+    fn prints_names(&self, command: &str) -> bool {
+        command.split_whitespace().next().is_some_and(|name| self.function(name).is_none()) && prints_names(command)
     }
 
     /// Whether a command prints a number and nothing else.
@@ -522,27 +537,9 @@ fn starts(text: &str) -> usize {
     STARTS.iter().map(|start| text.matches(start).count()).sum()
 }
 
-/// Whether what a command prints is a name, a number or a place: nothing that a program would take for an option.
-fn gives_no_options(command: &str) -> bool {
-    const GIVING_NAMES: [&str; 14] = [
-        "git merge-base ",
-        "git rev-parse ",
-        "git describe ",
-        "git branch --show-current",
-        "git symbolic-ref ",
-        "git rev-list ",
-        "pwd",
-        "date",
-        "nproc",
-        "whoami",
-        "id -u",
-        "uname",
-        "mktemp",
-        "hostname",
-    ];
-    let is_simple = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./~^@:%+$\"'=".contains(&byte);
-    let command = command.trim();
-    command.bytes().all(is_simple) && GIVING_NAMES.iter().any(|start| command.starts_with(start))
+/// Whether code has no command at all.
+fn runs_nothing(code: &str) -> bool {
+    code.replace("\\\n", "").lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
 }
 
 /// Whether a text has two words in a row, which arithmetic never has.

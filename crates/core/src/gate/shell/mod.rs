@@ -19,6 +19,7 @@ mod environment;
 mod expand;
 mod grammar;
 mod lexer;
+mod names;
 mod option_variables;
 mod own_tools;
 mod paths;

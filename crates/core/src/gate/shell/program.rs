@@ -330,7 +330,13 @@ impl Walk<'_> {
                 }
             }
             Operands::WriteFirst => change(self, operands.get(..1).unwrap_or_default(), Change::Replace),
-            Operands::WriteSecond => change(self, operands.get(1..2).unwrap_or_default(), Change::Replace),
+            Operands::WriteSecond => {
+                change(self, operands.get(1..2).unwrap_or_default(), Change::Replace);
+                // Another word may be the second one, and a pattern stands for several.
+                if args.is_unsure || operands.iter().any(|word| word.is_pattern()) {
+                    self.change(&Word::unknown_operand(), Change::Replace, reason);
+                }
+            }
             Operands::Replace => change(self, operands, Change::Replace),
             Operands::Into => {
                 let is_own = does.categories.iter().any(|category| category.as_str() == SHELL_EXEC);

@@ -62,8 +62,10 @@ struct Defined {
 struct State {
     /// Variables that the line sets; `None` if the value can't be known.
     variables: HashMap<String, Option<String>>,
-    /// Those of them that hold one plain word, whichever it is: what a loop goes through.
+    /// Those of them that hold one plain word, whichever it is: what a loop goes through, or a name that was printed.
     plain: BTreeSet<String>,
+    /// Those that may be read-only: what they are given then, they don't take.
+    fixed: BTreeSet<String>,
     /// Those of them that programs certainly get.
     exported: BTreeSet<String>,
     /// Lists that the line sets, as far as they are known.
@@ -361,9 +363,20 @@ impl Walk<'_> {
 
     /// Whatever differs from `before` can't be known.
     fn merge(&mut self, before: &State) {
-        let State { variables, plain, exported, lists, positional, functions, runs_last_here, folder, other_folders } =
-            before;
+        let State {
+            variables,
+            plain,
+            fixed,
+            exported,
+            lists,
+            positional,
+            functions,
+            runs_last_here,
+            folder,
+            other_folders,
+        } = before;
         self.state.plain.retain(|name| plain.contains(name));
+        self.state.fixed.extend(fixed.iter().cloned());
         self.state.exported.retain(|name| exported.contains(name));
         self.state.runs_last_here |= runs_last_here;
         self.state.lists.retain(|name, list| lists.get(name) == Some(list));
@@ -560,7 +573,7 @@ impl Walk<'_> {
         let mut are_plain = !given.words.is_empty();
         for word in &given.words {
             if given.variable.is_some() {
-                are_plain &= self.words(word).iter().all(is_one_operand);
+                are_plain &= self.words(word).iter().all(|word| is_one_operand(word) || word.is_name());
             } else {
                 self.arithmetic(word);
             }
@@ -678,18 +691,33 @@ impl Walk<'_> {
     /// Sets a variable, and says what it may run that way. `raw` is the value as typed; `program` is the one that it
     /// is set for, if it is set for one only.
     pub(super) fn assign(&mut self, name: &str, raw: &str, value: Option<&Word>, program: Option<&str>) {
-        self.clues.note(Clue::Expression, name.contains('[') || ["RANDOM", "SECONDS", "LINENO"].contains(&name));
+        self.clues.note(Clue::Expression, name.contains('[') || NUMBERS.contains(&name));
         let known = value.and_then(Word::known).map(str::to_owned);
         self.runner(name, raw, known.as_deref(), program);
         let (name, is_element) = name.split_once('[').map_or((name, false), |(name, _)| (name, true));
+        // An element alone is changed, or the old value is left.
+        let is_partial = is_element || self.state.fixed.contains(name);
         self.state.lists.remove(name);
         self.state.plain.remove(name);
-        self.state.variables.insert(name.to_owned(), known.filter(|_| !is_element));
+        if value.is_some_and(Word::is_name) && !is_partial {
+            self.state.plain.insert(name.to_owned());
+        }
+        self.state.variables.insert(name.to_owned(), known.filter(|_| !is_partial));
+    }
+
+    /// From now on a variable may take no other value.
+    pub(super) fn fix(&mut self, name: &str) {
+        self.state.fixed.insert(name.to_owned());
+    }
+
+    /// Whether a function is being run.
+    pub(super) fn is_in_function(&self) -> bool {
+        !self.calls.is_empty()
     }
 
     pub(super) fn forget(&mut self, name: &str) {
         // `a[0]` changes `a`.
-        self.clues.note(Clue::Expression, name.contains('['));
+        self.clues.note(Clue::Expression, name.contains('[') || NUMBERS.contains(&name));
         let name = name.split('[').next().unwrap_or_default();
         self.state.lists.remove(name);
         self.state.plain.remove(name);
@@ -1102,6 +1130,9 @@ fn variables_set(node: &Node, set: &mut Vec<String>) {
         Node::Test(_) | Node::Arithmetic(_) => {}
     }
 }
+
+/// The variables that are numbers to bash: what they are given is evaluated.
+const NUMBERS: [&str; 8] = ["RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "LINENO", "OPTIND", "HISTCMD", "BASHPID"];
 
 /// Whether a word stays one word, and no option, if a variable that holds it is expanded outside of quotes.
 fn is_one_operand(word: &Word) -> bool {

@@ -24,7 +24,12 @@ impl Walk<'_> {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let command = command_of(words.as_slice());
                     words = words.as_slice().get(command.len() + 1..).unwrap_or_default().iter();
+                    let are_many = command.last().is_some_and(|last| last.known() == Some("{}"))
+                        && call.words.iter().any(|word| word.known() == Some("+"));
                     let command: Vec<Word> = command.iter().map(found).collect();
+                    // Behind a `+` it is several paths.
+                    let more = are_many.then(Word::unknown_operand);
+                    let command: Vec<Word> = command.into_iter().chain(more).collect();
                     let before = self.effects().len();
                     self.inner(&command, &Input::Unknown);
                     self.reaches(&roots, before);

@@ -325,6 +325,9 @@ impl Walk<'_> {
                 if let Some(target) = operands.get(1) {
                     self.change(target, Change::Replace, None);
                 }
+                if rest.iter().any(|word| word.splits() || word.is_pattern()) {
+                    self.change(&Word::unknown_operand(), Change::Replace, None);
+                }
                 return;
             }
             Some("venv") => {

@@ -206,7 +206,7 @@ impl Walk<'_> {
             let host = host(last).unwrap_or_else(|| UNKNOWN.to_owned());
             let reason = "copies files away";
             self.effect(Verdict::External, EXTERNAL_MESSAGE, Act::Contact { host }, None, reason);
-        } else if !sources.is_empty() {
+        } else if !sources.is_empty() || last.is_pattern() {
             self.change(last, Change::Replace, None);
         }
         for source in sources.iter().filter(|word| is_remote(word)) {

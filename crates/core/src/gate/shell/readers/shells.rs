@@ -161,6 +161,7 @@ impl Walk<'_> {
                 self.export(name, is_export && !letters('n') && !is_taken_back);
             }
         }
+        let is_fixed = call.name == "readonly" || (!is_reading && letters('r') && call.name != "export");
         let is_expression = call.name == "let" || call.words.iter().any(|word| word.known().is_some_and(is_integer));
         for word in call.words {
             let Some(text) = word.known() else {
@@ -198,9 +199,16 @@ impl Walk<'_> {
                         self.opaque("", "a list whose words may run commands");
                     }
                     let is_plain = !name.ends_with('+') && !name.contains('[') && !value.starts_with('(');
+                    // Elsewhere it fails, and the variable holds what it held.
+                    let is_plain = is_plain && (call.name != "local" || self.is_in_function());
                     let value_word = Word::plain(value);
-                    self.assign(name.trim_end_matches('+'), value, Some(&value_word).filter(|_| is_plain), None);
+                    let name = name.trim_end_matches('+');
+                    self.assign(name, value, Some(&value_word).filter(|_| is_plain), None);
+                    if is_fixed {
+                        self.fix(name);
+                    }
                 }
+                _ if is_fixed && !text.starts_with('-') => self.fix(text),
                 _ if call.name == "unset" => {
                     if text == "PATH" {
                         self.opaque("", "programs of the working folder are run without it");
