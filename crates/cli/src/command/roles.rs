@@ -64,6 +64,7 @@ fn as_json(member: &Member, custom: &CustomRoles) -> Value {
         "limit": limit_of(member, custom, None),
         "orders": what_a_role_is(member, defined),
         "adapter": defined.and_then(|defined| defined.adapter.as_deref()),
+        "effort": defined.and_then(|defined| defined.effort),
         "from": defined.map_or(BUILT_IN, |defined| defined.from.as_str()),
     })
 }

@@ -323,7 +323,7 @@ fn a_run_that_waits_long_for_its_provider_leaves_its_place_to_others_until_the_w
     assert_eq!(end(&home, RUN), "timer");
     home.run(&["list"]).expect_code(0).expect_text("sleeps until ");
     let first = format!("{RUN}-r1");
-    home.run(&["inspect", &first]).expect_code(0).expect_text("timer  since ").expect_text(" until ");
+    home.run(&["inspect", &first]).expect_code(0).expect_text("Waits for:  its provider, until ");
 
     let before = home.journal(RUN);
     home.run(&["work", "--once"]).expect_code(0);
@@ -333,6 +333,24 @@ fn a_run_that_waits_long_for_its_provider_leaves_its_place_to_others_until_the_w
     home.run(&["work", "--once"]).expect_code(0).expect_text(&format!("run {RUN}: completed"));
     assert_eq!(events(&home, RUN, "expired").len(), 1);
     assert_eq!(events(&home, RUN, "agent_failed").len(), 1);
+}
+
+#[test]
+fn what_sleeps_or_waits_is_stopped_by_the_next_worker() {
+    for (is_answered, stood_at) in [(true, "timer"), (false, "question")] {
+        let home = TestHome::new();
+        let busy = json!({"kind": "busy", "message": "no room", "times": 1, "after_ms": 600_000});
+        home.scripted(FIELDS, &json!([SUMMARY, {"fail": busy, "text": "On with it."}]));
+        home.run(&["run", "../brief.md"]).expect_code(4);
+        if is_answered {
+            home.run(&["inbox", "answer", &format!("{RUN}:session:ask/1.1"), "go"]).expect_code(0);
+        }
+        home.run(&["work", "--once"]).expect_code(0);
+        assert_eq!(end(&home, RUN), stood_at);
+        home.run(&["stop", RUN]).expect_code(0);
+        home.run(&["work", "--once"]).expect_code(0).expect_text(&format!("run {RUN}: stopped"));
+        assert_eq!(events(&home, RUN, "run_end")[0]["outcome"], "stopped");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT, Whose};
+use crate::inbox::worker::Waits;
 use crate::price::Prices;
 use crate::procedure::{Key, What};
 use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
@@ -26,6 +27,7 @@ pub struct Spending {
     in_flight: u32,
     since: Option<Timestamp>,
     last: Option<Timestamp>,
+    waits: Waits,
     added: BTreeMap<Metric, u64>,
     /// The metrics whose warning is on record.
     warned: Vec<Metric>,
@@ -78,8 +80,14 @@ impl Spending {
             Body::RunStart(start) => self.price(&start.options),
             Body::RunResume { options, .. } => {
                 // Whatever was in flight ended when its driver did; nobody knows when better than the journal.
-                self.rest(self.last.unwrap_or(event.at));
+                let last = self.last.unwrap_or(event.at);
+                self.rest(last);
                 self.in_flight = 0;
+                // A wait counts to its end, also if the run was let go meanwhile.
+                if let Some(ends) = self.waits.wakes_at().filter(|ends| *ends <= event.at) {
+                    self.since = Some(last);
+                    self.rest(ends);
+                }
                 if let Some(options) = options {
                     self.price(options);
                 }
@@ -118,6 +126,7 @@ impl Spending {
             }
             _ => {}
         }
+        self.waits.apply(event);
         self.work(event);
         self.last = Some(event.at);
     }

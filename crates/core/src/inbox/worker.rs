@@ -167,8 +167,11 @@ impl Sittings {
     ) -> Outlook {
         let Some(began) = self.began else { return Outlook::NotBegun };
         // A driver that was killed may not have heard it; what was said before the last one began is past.
-        let is_told = |said: &Said| said.message == Message::Interrupt && began <= said.at;
-        if self.is_interrupted || said.iter().any(is_told) {
+        let is_told = |what: Message| said.iter().any(|said| said.message == what && began <= said.at);
+        if is_told(Message::Stop) {
+            return Outlook::GoesOn;
+        }
+        if self.is_interrupted || is_told(Message::Interrupt) {
             return Outlook::Paused;
         }
         let has_come =
@@ -367,6 +370,13 @@ mod tests {
         assert_eq!(outlook(&[started(), progress()], 5), Outlook::Paused);
         assert_eq!(outlook(&[started(), resumed()], 0), Outlook::GoesOn);
         assert_eq!(outlook(&[started(), resumed()], 1), Outlook::Paused);
+        // To its end, whatever it waits for.
+        let stop = Said { message: Message::Stop, ..said(5) };
+        let waits = [started(), timer(60_000)];
+        for (bodies, questions) in [(&waits[..], vec![]), (&waits[..1], vec![question(None, None)])] {
+            let said = [stop.clone(), said(6)];
+            assert_eq!(sittings(bodies).outlook(&questions, &said, LetGo::Itself, at(10)), Outlook::GoesOn);
+        }
         let steer = Said { message: Message::Steer("x".into()), ..said(5) };
         assert_eq!(sittings(&[started()]).outlook(&[], &[steer], LetGo::Killed, at(10)), Outlook::GoesOn);
     }

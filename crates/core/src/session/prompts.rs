@@ -615,15 +615,35 @@ pub(super) fn deadline_passed(deadline: &str) -> Question {
     )
 }
 
-/// The agent can't be reached: try again? Where the request was too long, nothing may be left to leave out of it.
-pub(super) fn agent_failed(message: &str, attempts: u32, cannot_shrink: bool) -> Question {
+/// Why an agent is given up, beside what it said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    /// That says all.
+    AsSaid,
+    /// The request is too long, and nothing is left to leave out of it.
+    TooLong,
+    /// It asks to be waited for longer than the patience allows.
+    Impatient {
+        /// How long it asks for, in milliseconds.
+        asked_ms: u64,
+        /// The patience, in milliseconds.
+        patience_ms: u64,
+    },
+}
+
+/// The agent can't be reached: try again?
+pub(super) fn agent_failed(message: &str, attempts: u32, why: GivenUp) -> Question {
     let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
-    let advice = match cannot_shrink {
-        true => {
-            "Nothing more can be left out of the request. Give the server a larger window, or stop here and begin \
-             with a model that has one. "
-        }
-        false => "",
+    let advice = match why {
+        GivenUp::AsSaid => String::new(),
+        GivenUp::TooLong => "Nothing more can be left out of the request. Give the server a larger window, or end the \
+                             run with `adjutant stop` and begin again with a model that has one. "
+            .to_owned(),
+        GivenUp::Impatient { asked_ms, patience_ms } => format!(
+            "It asks to be left alone for {}, and the patience here is {} (`--patience` changes it). ",
+            Metric::WallClock.shown(asked_ms),
+            Metric::WallClock.shown(patience_ms)
+        ),
     };
     let text = format!("The agent gave no turn{tried}:\n{}{advice}Try again?", quoted(message));
     question(

@@ -2,6 +2,7 @@
 
 use super::context::Relief;
 use super::machine::Session;
+use super::prompts::GivenUp;
 use super::retry::Patience;
 use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
@@ -36,8 +37,12 @@ impl Session {
                     reason: failed.message.clone(),
                 }),
                 None => {
-                    let cannot_shrink = failed.kind == FailureKind::TooLong && !can_shrink;
-                    self.ask(prompts::agent_failed(&failed.message, turn.failures, cannot_shrink))
+                    let why = match failed.asked_beyond(patience) {
+                        _ if failed.kind == FailureKind::TooLong && !can_shrink => GivenUp::TooLong,
+                        Some(asked_ms) => GivenUp::Impatient { asked_ms, patience_ms: patience.ms },
+                        None => GivenUp::AsSaid,
+                    };
+                    self.ask(prompts::agent_failed(&failed.message, turn.failures, why))
                 }
             };
         }

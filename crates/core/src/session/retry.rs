@@ -52,7 +52,7 @@ impl Failed {
     /// Whether this agent is not asked again after `failures` failures in a row.
     pub(super) fn is_final(&self, failures: u32, patience: Patience) -> bool {
         let left = self.patience_left_ms(patience);
-        let asks_too_much = self.retry_after_ms.is_some_and(|asked| asked > left);
+        let asks_too_much = self.asked_beyond(patience).is_some();
         match self.kind {
             FailureKind::Permanent => true,
             FailureKind::Rejected => !(patience.may_shrink && patience.can_shrink),
@@ -70,6 +70,11 @@ impl Failed {
             | FailureKind::Unreached
             | FailureKind::Cancelled => failures >= TURN_ATTEMPTS_MAX || asks_too_much,
         }
+    }
+
+    /// How long the provider asks to wait, if that is longer than what is left of the patience.
+    pub(super) fn asked_beyond(&self, patience: Patience) -> Option<u64> {
+        self.retry_after_ms.filter(|asked| *asked > self.patience_left_ms(patience))
     }
 
     /// What is left of the patience since the first of these failures.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::Mode;
@@ -297,8 +297,9 @@ impl State {
             Body::RunResume { .. } => {
                 // Whoever resumes it before a wait is over wants it to go on now; afterwards it just goes on.
                 let is_waited_out = self.wait.is_some() && self.wait_ends.is_some_and(|ends| ends <= event.at);
-                if !is_waited_out {
-                    self.begin_with_first_agent();
+                match self.wait_ends.filter(|_| is_waited_out) {
+                    Some(ends) => self.be_patient_for(event.at.duration_since(ends)),
+                    None => self.begin_with_first_agent(),
                 }
                 self.judge_again();
             }
@@ -861,6 +862,13 @@ impl State {
     }
 
     /// A new driver: what was allowed and not begun is judged again, what failed is tried again.
+    /// Nobody was waited for in this time, since nobody drove the run.
+    fn be_patient_for(&mut self, time: SignedDuration) {
+        if let Some(since) = self.turn.as_mut().and_then(|turn| turn.failing_since.as_mut()) {
+            *since = since.saturating_add(time).unwrap_or(*since);
+        }
+    }
+
     fn begin_with_first_agent(&mut self) {
         self.agent = 0;
         self.forgive();

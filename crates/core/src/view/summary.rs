@@ -287,7 +287,15 @@ pub fn head(summary: &Summary) -> String {
     push(format!("Phase:      {}", or_dash(&summary.phase.as_ref().map(Phase::to_string))));
     push(format!("Mode:       {}", or_dash(&summary.mode)));
     push(format!("Outcome:    {}", summary.outcome.as_deref().unwrap_or("none yet")));
-    push(format!("Waits for:  {}", if summary.waiting.is_empty() { "nobody" } else { "the operator" }));
+    let until = summary.unfinished.iter().find_map(|begun| begun.until.as_deref());
+    push(format!(
+        "Waits for:  {}",
+        match until {
+            _ if !summary.waiting.is_empty() => "the operator".to_owned(),
+            Some(until) => format!("its provider, until {until}"),
+            None => "nobody".to_owned(),
+        }
+    ));
     for question in &summary.waiting {
         let said = cut(&question.text, QUESTION_UNITS_MAX);
         push(format!("  {}  {}  {said}{}", question.slot, question.kind, within(&question.part)));

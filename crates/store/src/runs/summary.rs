@@ -45,7 +45,7 @@ pub struct RunSummary {
     pub outcome: Option<Outcome>,
     /// What the operator is asked; `None` if nothing is.
     pub waiting: Option<QuestionKind>,
-    /// When the first of its waits for a provider ends; `None` if it has none.
+    /// When the first of its waits for a provider ends; `None` if it has none that is still to end.
     pub wakes_at: Option<Timestamp>,
     /// Whether a process drives it now.
     pub driver_alive: bool,
@@ -104,7 +104,8 @@ pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now
         phase: fold.phase,
         outcome: fold.outcome,
         waiting: fold.open.into_values().next(),
-        wakes_at: fold.waits.wakes_at(),
+        // Past its end it is like any run that nobody drives.
+        wakes_at: fold.waits.wakes_at().filter(|until| *until > now),
         driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
         damaged: fold.damaged,
     })

@@ -35,6 +35,16 @@ fn begun_with(prices_listed: Option<&str>) -> Spending {
 }
 
 #[test]
+fn a_wait_counts_to_its_end_also_where_the_run_was_let_go() {
+    for (resumed, waited_ms) in [(100, 60_000), (70, 60_000), (30, 0)] {
+        let mut spending = begun();
+        happen(&mut spending, 10, Body::Timer { slot: Slot::first(What::Wait, 1), length_ms: 60_000 });
+        happen(&mut spending, resumed, Body::RunResume { options: None, accepted_damage: Vec::new() });
+        assert_eq!(spending.used(Metric::WallClock), waited_ms, "resumed after {resumed} s");
+    }
+}
+
+#[test]
 fn dollars_by_a_providers_list_are_an_estimate_and_nothing_else_is() {
     let estimates = |listed| Metric::ALL.into_iter().filter(move |metric| begun_with(listed).is_estimate(*metric));
     assert_eq!(estimates(Some("2026-11-29")).collect::<Vec<_>>(), [Metric::Money]);
