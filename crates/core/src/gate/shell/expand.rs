@@ -516,7 +516,7 @@ fn may_run(text: &str) -> bool {
     STARTS.iter().any(|start| text.contains(start))
 }
 
-/// Whether a text has a dollar sign that begins nothing, or one that is escaped, as a back quote may be.
+/// Returns true if a text has a dollar sign that begins nothing, or one that is escaped, as a back quote may be.
 fn holds_bare_dollar(text: &str) -> bool {
     let begins = |next: Option<char>| next.is_some_and(|c| c.is_ascii_alphanumeric() || "_({[@*#?-$!'".contains(c));
     let mut chars = text.chars().peekable();
@@ -537,7 +537,7 @@ fn starts(text: &str) -> usize {
     STARTS.iter().map(|start| text.matches(start).count()).sum()
 }
 
-/// Whether code has no command at all.
+/// Returns true if code has no command at all.
 fn runs_nothing(code: &str) -> bool {
     code.replace("\\\n", "").lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
 }

@@ -31,6 +31,7 @@ mod readers;
 mod spoken;
 mod tree;
 mod unread;
+mod variables;
 mod walk;
 mod word;
 

@@ -3,7 +3,7 @@
 //! In: the text of a substitution, such as `git rev-parse HEAD`. Out: whether what it prints can be put into a command
 //! outside of quotes without adding an option to it.
 
-/// Whether all that a command prints are such words, whatever its variables hold.
+/// Returns true if all that a command prints are such words, whatever its variables hold.
 pub(super) fn prints_names(command: &str) -> bool {
     let is_simple = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./~^@:%+$\"'={}".contains(&byte);
     if !command.bytes().all(is_simple) {
@@ -36,7 +36,7 @@ pub(super) fn prints_names(command: &str) -> bool {
     }
 }
 
-/// What `git rev-parse` is asked for in options of which none is printed as it is.
+/// Options of `git rev-parse` of which none is printed as it is.
 const REV_PARSE: [&str; 13] = [
     "--verify", "--quiet", "-q", "--short", "--abbrev-ref", "--symbolic-full-name", "--show-toplevel", "--show-prefix",
     "--show-cdup", "--git-dir", "--absolute-git-dir", "--git-common-dir", "--is-inside-work-tree",

@@ -23,9 +23,8 @@ impl Walk<'_> {
                 "-delete" => self.found_deleted(&roots),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let command = command_of(words.as_slice());
+                    let are_many = words.as_slice().get(command.len()).and_then(Word::known) == Some("+");
                     words = words.as_slice().get(command.len() + 1..).unwrap_or_default().iter();
-                    let are_many = command.last().is_some_and(|last| last.known() == Some("{}"))
-                        && call.words.iter().any(|word| word.known() == Some("+"));
                     let command: Vec<Word> = command.iter().map(found).collect();
                     // Behind a `+` it is several paths.
                     let more = are_many.then(Word::unknown_operand);
