@@ -1,6 +1,6 @@
 //! Which adapters there are, and the agent behind each that speaks to a model API.
 
-use crate::api::vertex::{self, Place};
+use crate::api::vertex::{self, PublisherBase};
 use crate::api::{ApiAgent, Settings, Unusable};
 use crate::openai::{self, Chat, Responses};
 use crate::{anthropic, gemini, recorded};
@@ -124,8 +124,8 @@ pub fn adapters() -> Vec<Adapter> {
 pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusable> {
     match id {
         anthropic::ADAPTER_ID => match vertex::place(&settings.base_url, vertex::ANTHROPIC) {
-            Some(Place { base_url, .. }) => {
-                ApiAgent::new(anthropic::Vertex, Settings { base_url, ..settings }).map(Some)
+            Some(PublisherBase { base_url, .. }) => {
+                ApiAgent::new(anthropic::VertexMessages, Settings { base_url, ..settings }).map(Some)
             }
             None => ApiAgent::new(anthropic::Messages, settings).map(Some),
         },
@@ -139,7 +139,7 @@ pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusa
         }
         gemini::ADAPTER_ID => match vertex::place(&settings.base_url, vertex::GOOGLE) {
             Some(place) => {
-                let wire = gemini::Vertex::at(&place);
+                let wire = gemini::VertexGemini::at(&place);
                 ApiAgent::new(wire, Settings { base_url: place.base_url, ..settings }).map(Some)
             }
             None => ApiAgent::new(gemini::Gemini, settings).map(Some),

@@ -78,7 +78,7 @@ pub struct Driver<'j, P> {
     /// How many turns were taken in the run.
     turns: usize,
     standing: Standing,
-    /// Whether the run is let go where it has long to wait: somebody takes it up again when the wait is over.
+    /// True if the run is let go where it has long to wait: somebody takes it up again when the wait is over.
     lets_sleep: bool,
     /// What was checked out when an agent was asked, while it is at work; then nothing of the run changes it.
     checked_out: Option<Option<String>>,

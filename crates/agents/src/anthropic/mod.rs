@@ -2,7 +2,7 @@
 //!
 //! Thinking is shown if it comes, and sent back with its signature in all later turns.
 //!
-//! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`Vertex`] is the same API
+//! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`VertexMessages`] is the same API
 //! on Google's Vertex AI.
 
 mod effort;
@@ -86,9 +86,9 @@ impl Wire for Messages {
 /// The Messages API on Vertex AI: the model stands in the path, the version in the body, and a bearer token takes the
 /// place of the key.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Vertex;
+pub struct VertexMessages;
 
-impl Wire for Vertex {
+impl Wire for VertexMessages {
     fn adapter_id(&self) -> &str {
         ADAPTER_ID
     }

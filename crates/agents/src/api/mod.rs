@@ -96,14 +96,14 @@ impl Unusable {
         Self { base_url: base_url.to_owned(), why, hint }
     }
 
-    /// What to do about it, for the operator.
+    /// The hint for the operator.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         self.hint
     }
 }
 
-/// What to do about certificates that can't be used.
+/// The hint where certificates can't be used.
 const ON_CERTIFICATES: &str = "certificates come from the system (on Debian the package `ca-certificates`), or from \
      the file that SSL_CERT_FILE names";
 

@@ -1,6 +1,6 @@
 //! Addresses of Google's Vertex AI, where the models of several publishers are.
 //!
-//! In: a base URL. Out: the [`Place`] that it names, if it is one of a publisher's. The path counts and not the host,
+//! In: a base URL. Out: the [`PublisherBase`] that it names, if it is one of a publisher's. The path counts and not the host,
 //! so that a gateway in front of it is spoken to in the same way.
 
 /// Anthropic's word in a path.
@@ -9,9 +9,9 @@ pub(crate) const ANTHROPIC: &str = "anthropic";
 /// Google's word in a path.
 pub(crate) const GOOGLE: &str = "google";
 
-/// Where the models of a publisher are.
+/// The address of a publisher's models.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PublisherBase {
     /// The base URL up to the publisher, with its query; `/models/...` follows.
     pub(crate) base_url: String,
     /// False for the express mode, whose path names no project and which is reached by a key.
@@ -19,13 +19,13 @@ pub(crate) struct Place {
 }
 
 /// The place that a base URL names, if its path ends with that of the publisher, with or without `/models` behind it.
-pub(crate) fn place(base_url: &str, publisher: &str) -> Option<Place> {
+pub(crate) fn place(base_url: &str, publisher: &str) -> Option<PublisherBase> {
     let (address, query) = base_url.split_once('?').unwrap_or((base_url, ""));
     let address = address.trim_end_matches('/');
     let address = address.strip_suffix("/models").unwrap_or(address).trim_end_matches('/');
     let before = address.strip_suffix(publisher)?.strip_suffix("/publishers/")?;
     let mark = if query.is_empty() { "" } else { "?" };
-    Some(Place { base_url: format!("{address}{mark}{query}"), has_project: before.contains("/projects/") })
+    Some(PublisherBase { base_url: format!("{address}{mark}{query}"), has_project: before.contains("/projects/") })
 }
 
 /// Returns true if a base URL is one of Vertex AI that takes bearer tokens and no keys.

@@ -33,7 +33,7 @@ pub trait Wire: Send + Sync {
         ""
     }
 
-    /// What to do instead, for the operator, where the API has no list of models.
+    /// The hint for the operator where the API has no list of models.
     fn without_list(&self) -> Option<&'static str> {
         None
     }
@@ -72,7 +72,7 @@ pub trait Reading: Send {
         false
     }
 
-    /// Whether the server said that the reply ended because the model's window is full.
+    /// True if the server said that the reply ended because the model's window is full.
     fn fills_window(&self) -> bool {
         false
     }

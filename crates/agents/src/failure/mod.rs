@@ -51,7 +51,7 @@ pub enum Failed<'a> {
     },
     /// A reply came, and no session can go on from it.
     Unreadable {
-        /// Whether a part of it could be read.
+        /// True if a part of it could be read.
         had_content: bool,
         /// What is wrong with it.
         why: &'a str,

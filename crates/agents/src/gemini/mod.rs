@@ -4,7 +4,7 @@
 //! and calls are kept with the reply and sent back where they stood. A call of another model has none: where a model
 //! insists on one, the word that the API has for calls without a signature is sent instead.
 //!
-//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`Vertex`] is the same API on
+//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`VertexGemini`] is the same API on
 //! Google's Vertex AI.
 
 mod effort;
@@ -16,7 +16,7 @@ mod stream;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use crate::api::vertex::Place;
+use crate::api::vertex::PublisherBase;
 use crate::api::{Reading, Terms, Wire, authorization};
 use stream::Fold;
 
@@ -84,18 +84,18 @@ impl Wire for Gemini {
 
 /// The Gemini API on Vertex AI: other paths, and a bearer token in the place of the key.
 #[derive(Debug, Clone, Copy)]
-pub struct Vertex {
+pub struct VertexGemini {
     has_project: bool,
 }
 
-impl Vertex {
+impl VertexGemini {
     /// As it is spoken at this place.
-    pub(crate) fn at(place: &Place) -> Self {
+    pub(crate) fn at(place: &PublisherBase) -> Self {
         Self { has_project: place.has_project }
     }
 }
 
-impl Wire for Vertex {
+impl Wire for VertexGemini {
     fn adapter_id(&self) -> &str {
         ADAPTER_ID
     }

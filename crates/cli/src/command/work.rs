@@ -40,8 +40,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Go on with runs that nobody drives, once they can
 ///
-/// Takes each run that has an answer in its mailbox or a question whose deadline has passed, and each whose process was
-/// killed at work, and goes on with it as `resume` does. What an operator paused or interrupted is left until they
+/// Takes each run that has an answer or a `stop` in its mailbox or a question whose deadline has passed, and each whose
+/// process was killed at work, and goes on with it as `resume` does. What an operator paused or interrupted is left until they
 /// resume it. A run that has to wait for its provider for more than a minute gives its place to another and is taken up
 /// again when the wait is over. Nobody is asked here: what comes up waits in the inbox. Ends with Ctrl-C, which leaves
 /// the runs at work to the next worker.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT, Whose};
-use crate::inbox::worker::Waits;
+use crate::inbox::worker::OpenWaits;
 use crate::price::Prices;
 use crate::procedure::{Key, What};
 use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
@@ -15,7 +15,7 @@ use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
 pub struct Spending {
     /// The prices of the run's agents, by their place in its options.
     prices: Vec<Option<Prices>>,
-    /// Whether any of them is from a provider's list.
+    /// True if any of them is from a provider's list.
     is_estimate: bool,
     tokens: u64,
     nano_dollars: u64,
@@ -27,7 +27,7 @@ pub struct Spending {
     in_flight: u32,
     since: Option<Timestamp>,
     last: Option<Timestamp>,
-    waits: Waits,
+    waits: OpenWaits,
     added: BTreeMap<Metric, u64>,
     /// The metrics whose warning is on record.
     warned: Vec<Metric>,
@@ -210,7 +210,7 @@ impl Spending {
         })
     }
 
-    /// Whether what is used of `metric` is an estimate: dollars by a provider's list.
+    /// Returns true if what is used of `metric` is an estimate: dollars by a provider's list.
     #[must_use]
     pub fn is_estimate(&self, metric: Metric) -> bool {
         metric == Metric::Money && self.is_estimate

@@ -38,14 +38,14 @@ pub struct Sittings {
     is_interrupted: bool,
     /// How many in a row were resumed and nothing came of them.
     fruitless: u32,
-    waits: Waits,
+    waits: OpenWaits,
 }
 
 /// The waits for providers that are open in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Waits(BTreeMap<Key, Timestamp>);
+pub struct OpenWaits(BTreeMap<Key, Timestamp>);
 
-impl Waits {
+impl OpenWaits {
     /// Takes note of an event.
     pub fn apply(&mut self, event: &Event) {
         let key = |slot: &Slot| Key { part: event.part.clone(), slot: *slot };
@@ -168,16 +168,14 @@ impl Sittings {
         let Some(began) = self.began else { return Outlook::NotBegun };
         // A driver that was killed may not have heard it; what was said before the last one began is past.
         let is_told = |what: Message| said.iter().any(|said| said.message == what && began <= said.at);
-        if is_told(Message::Stop) {
-            return Outlook::GoesOn;
-        }
-        if self.is_interrupted || is_told(Message::Interrupt) {
+        let is_stopped = is_told(Message::Stop);
+        if !is_stopped && (self.is_interrupted || is_told(Message::Interrupt)) {
             return Outlook::Paused;
         }
         let has_come =
             |(open, first): &(OpenQuestion, Option<First>)| matches!(first, Some(First::Answer(_))) || open.is_due(now);
         let wakes_at = self.wakes_at();
-        if !questions.iter().any(has_come) && wakes_at.is_none_or(|until| now < until) {
+        if !is_stopped && !questions.iter().any(has_come) && wakes_at.is_none_or(|until| now < until) {
             match wakes_at {
                 _ if !questions.is_empty() => return Outlook::Waits,
                 Some(until) => return Outlook::Sleeps { until },
@@ -377,6 +375,9 @@ mod tests {
             let said = [stop.clone(), said(6)];
             assert_eq!(sittings(bodies).outlook(&questions, &said, LetGo::Itself, at(10)), Outlook::GoesOn);
         }
+        let thrice = [started(), resumed(), resumed(), resumed()];
+        let left = sittings(&thrice).outlook(&[], &[stop], LetGo::Killed, at(10));
+        assert_eq!(left, Outlook::Fruitless { times: 3 }, "what ends its driver each time is left all the same");
         let steer = Said { message: Message::Steer("x".into()), ..said(5) };
         assert_eq!(sittings(&[started()]).outlook(&[], &[steer], LetGo::Killed, at(10)), Outlook::GoesOn);
     }

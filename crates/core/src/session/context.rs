@@ -150,7 +150,7 @@ impl Context {
         self.tokens_of(self.asked) / 4 * 3
     }
 
-    /// Whether less is sent now than in the last request.
+    /// Returns true if less is sent now than in the last request.
     pub(super) fn is_shorter(&self) -> bool {
         self.weight(true) < self.asked
     }

@@ -615,7 +615,7 @@ pub(super) fn deadline_passed(deadline: &str) -> Question {
     )
 }
 
-/// Why an agent is given up, beside what it said.
+/// The reason to give an agent up, beside what it said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GivenUp {
     /// That says all.
@@ -624,7 +624,7 @@ pub(super) enum GivenUp {
     TooLong,
     /// It asks to be waited for longer than the patience allows.
     Impatient {
-        /// How long it asks for, in milliseconds.
+        /// The wait that it asks for, in milliseconds.
         asked_ms: u64,
         /// The patience, in milliseconds.
         patience_ms: u64,
@@ -640,7 +640,7 @@ pub(super) fn agent_failed(message: &str, attempts: u32, why: GivenUp) -> Questi
                              run with `adjutant stop` and begin again with a model that has one. "
             .to_owned(),
         GivenUp::Impatient { asked_ms, patience_ms } => format!(
-            "It asks to be left alone for {}, and the patience here is {} (`--patience` changes it). ",
+            "It asks to wait for {}, which is more than is left of the patience of {} (`--patience` changes it). ",
             Metric::WallClock.shown(asked_ms),
             Metric::WallClock.shown(patience_ms)
         ),

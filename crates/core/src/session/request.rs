@@ -27,7 +27,7 @@ impl Session {
         let next = self.setup.agents.get(self.state.agent as usize + 1);
         let (ms, is_last) = (self.setup.patience_ms, next.is_none());
         let can_shrink = self.state.owes_state || self.state.context.is_shorter() || self.relief().is_some();
-        let may_shrink = turn.rejections == 1 && self.state.context.is_near(self.agent().window);
+        let may_shrink = can_shrink && turn.rejections == 1 && self.state.context.is_near(self.agent().window);
         let patience = Patience { ms, is_last, can_shrink, may_shrink, limit_ms: self.time_left_ms() };
         if failed.is_final(turn.failures, patience) {
             return match next {
@@ -50,7 +50,7 @@ impl Session {
         if turn.waited || length_ms == 0 {
             return self.request(again);
         }
-        let wait = self.state.wait.unwrap_or(Slot::first(What::Wait, self.state.waits + 1));
+        let wait = self.state.wait.map_or(Slot::first(What::Wait, self.state.waits + 1), |wait| wait.slot);
         self.want(wait, Command::Wait { length_ms })
     }
 
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// What makes room in the agent's window, if that is needed and anything does.
+    /// The way to make room in the agent's window, if that is needed and anything does.
     fn relief(&self) -> Option<Relief> {
         let (agent, state) = (self.agent(), || self.runtime_state().len() as u64);
         self.state.context.relief(agent.window, agent.output_max, &state)

@@ -40,9 +40,9 @@ pub(super) struct Patience {
     pub(super) ms: u64,
     /// Whether nobody is left to fall back on: only then is it waited for at length.
     pub(super) is_last: bool,
-    /// Whether the next request may be shorter: something can be left out, or was left out since.
+    /// True if the next request may be shorter: something can be left out, or was left out since.
     pub(super) can_shrink: bool,
-    /// Whether the request may have been too long, and was not yet made shorter for that.
+    /// True if the request may have been too long, can be shorter, and was not yet made shorter for that.
     pub(super) may_shrink: bool,
     /// How long the run's limit of minutes leaves, in milliseconds, if there is one.
     pub(super) limit_ms: Option<u64>,
@@ -55,7 +55,7 @@ impl Failed {
         let asks_too_much = self.asked_beyond(patience).is_some();
         match self.kind {
             FailureKind::Permanent => true,
-            FailureKind::Rejected => !(patience.may_shrink && patience.can_shrink),
+            FailureKind::Rejected => !patience.may_shrink,
             // The same request again is the same answer again.
             FailureKind::TooLong => failures >= TURN_ATTEMPTS_MAX || !patience.can_shrink,
             FailureKind::ReplyTooLong => failures >= REPLY_ATTEMPTS_MAX,
@@ -72,7 +72,7 @@ impl Failed {
         }
     }
 
-    /// How long the provider asks to wait, if that is longer than what is left of the patience.
+    /// The wait that the provider asks for, in milliseconds, if that is longer than what is left of the patience.
     pub(super) fn asked_beyond(&self, patience: Patience) -> Option<u64> {
         self.retry_after_ms.filter(|asked| *asked > self.patience_left_ms(patience))
     }
@@ -207,9 +207,7 @@ mod tests {
         }
         let may_shrink = Patience { may_shrink: true, ..PATIENCE };
         assert!(!failed(FailureKind::Rejected, None).is_final(5, may_shrink), "a shorter request is another one");
-        for kind in [FailureKind::TooLong, FailureKind::Rejected] {
-            let cannot = Patience { can_shrink: false, ..may_shrink };
-            assert!(failed(kind, None).is_final(1, cannot), "nothing can be left out");
-        }
+        let cannot = Patience { can_shrink: false, ..PATIENCE };
+        assert!(failed(FailureKind::TooLong, None).is_final(1, cannot), "nothing can be left out");
     }
 }

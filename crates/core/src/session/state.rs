@@ -27,6 +27,13 @@ use crate::procedure::{Slot, What, after};
 use crate::tool::ToolCall;
 use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Stop};
 
+/// A wait before another attempt at a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) slot: Slot,
+    pub(super) ends: Timestamp,
+}
+
 /// Where a session stands.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
@@ -86,9 +93,7 @@ pub(super) struct State {
     pub(super) agent: u32,
     pub(super) waits: u32,
     /// The wait that is on, before another attempt at a turn.
-    pub(super) wait: Option<Slot>,
-    /// When it ends.
-    pub(super) wait_ends: Option<Timestamp>,
+    pub(super) wait: Option<Wait>,
     pub(super) context: Context,
     /// The longest reply that was last asked for, and what agents turned out to give at most, by their place in the
     /// setup.
@@ -296,9 +301,8 @@ impl State {
             Body::PartEnd { outcome } => self.ended = Some(*outcome),
             Body::RunResume { .. } => {
                 // Whoever resumes it before a wait is over wants it to go on now; afterwards it just goes on.
-                let is_waited_out = self.wait.is_some() && self.wait_ends.is_some_and(|ends| ends <= event.at);
-                match self.wait_ends.filter(|_| is_waited_out) {
-                    Some(ends) => self.be_patient_for(event.at.duration_since(ends)),
+                match self.wait.filter(|wait| wait.ends <= event.at) {
+                    Some(wait) => self.be_patient_for(event.at.duration_since(wait.ends)),
                     None => self.begin_with_first_agent(),
                 }
                 self.judge_again();
@@ -344,15 +348,13 @@ impl State {
                 });
             }
             Body::AgentChanged { agent, .. } => {
-                self.agent = *agent;
+                self.ask_agent(*agent);
                 self.forgive();
-                self.context.change_agent();
             }
             Body::ContextCut { .. } => self.owes_state = true,
             Body::Timer { slot, length_ms } => {
-                self.wait_ends = Some(after(event.at, *length_ms));
                 self.waits = self.waits.max(slot.number);
-                self.wait = Some(*slot);
+                self.wait = Some(Wait { slot: *slot, ends: after(event.at, *length_ms) });
             }
             Body::LearnedBudgetConsulted { .. } => self.budget_consulted = true,
             Body::LearnedSensitivityConsulted { .. } => {
@@ -435,7 +437,7 @@ impl State {
                 });
             }
             Body::Answer { slot, choice, text, .. } => self.answered(*slot, *choice, text.clone()),
-            Body::Expired { slot } if self.wait == Some(*slot) => {
+            Body::Expired { slot } if self.is_waiting_in(*slot) => {
                 self.wait = None;
                 if let Some(turn) = &mut self.turn {
                     turn.waited = true;
@@ -447,7 +449,7 @@ impl State {
                 }
             }
             Body::Withdrawn { slot } => {
-                if self.wait == Some(*slot) {
+                if self.is_waiting_in(*slot) {
                     self.wait = None;
                 }
                 if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
@@ -768,9 +770,7 @@ impl State {
             }
             (QuestionKind::Failure, Choice::Retry) => {
                 self.asked = None;
-                // Whoever is asked first is asked first again.
-                self.agent = 0;
-                self.forgive();
+                self.begin_with_first_agent();
                 return;
             }
             _ => {}
@@ -869,9 +869,22 @@ impl State {
         }
     }
 
+    fn is_waiting_in(&self, slot: Slot) -> bool {
+        self.wait.is_some_and(|wait| wait.slot == slot)
+    }
+
+    /// Asks the run's own agent again, as if nothing had failed.
     fn begin_with_first_agent(&mut self) {
-        self.agent = 0;
+        self.ask_agent(0);
         self.forgive();
+    }
+
+    /// From here on this agent takes the turns.
+    fn ask_agent(&mut self, agent: u32) {
+        if self.agent != agent {
+            self.context.change_agent();
+        }
+        self.agent = agent;
     }
 
     /// What was allowed and has not begun is judged by what holds now.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::QuestionKind;
-use adjutant_core::inbox::worker::Waits;
+use adjutant_core::inbox::worker::OpenWaits;
 use adjutant_core::procedure::Key;
 use adjutant_core::trace::{Body, Event, Line, Outcome, PhaseName, wire};
 use jiff::Timestamp;
@@ -175,7 +175,7 @@ struct Fold {
     phase: Option<PhaseName>,
     outcome: Option<Outcome>,
     open: BTreeMap<Key, QuestionKind>,
-    waits: Waits,
+    waits: OpenWaits,
     next_seq: Option<u64>,
     any: bool,
     damaged: usize,

@@ -15,6 +15,7 @@ use adjutant_store::runs::Found;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Html;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::inbox::QuestionPart;
@@ -189,6 +190,7 @@ pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, lines: &Lines, tra
     let asked = waiting.all.runs.iter().flat_map(|run| &run.questions).map(|(open, _)| open.question.kind).next();
     let outcome = summary.outcome.as_deref().and_then(adjutant_core::trace::Outcome::named);
     let wakes_at = summary.unfinished.iter().filter_map(|begun| begun.until.as_deref()?.parse().ok()).min();
+    let wakes_at = wakes_at.filter(|until| *until > Timestamp::now());
     let state = RunState::of(outcome, asked, wakes_at, is_driven);
     let cost = hall.look.cost(trace).in_short();
     let at = |at: &Option<String>| at.as_deref().map_or_else(|| "-".to_owned(), clock);
