@@ -564,7 +564,7 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
         Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {run_id}")),
         Ended::Interrupted => lines.push(format!("go on: adjutant resume {run_id}")),
         Ended::Sleeping(_) => {
-            lines.push(format!("then a worker goes on with it; to try again now: adjutant resume {run_id}"));
+            lines.push(format!("a worker goes on with it then; to try again now: adjutant resume {run_id}"));
         }
         Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| (question.kind, question)) {
             Some((QuestionKind::Blocker, _)) => {
