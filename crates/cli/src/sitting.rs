@@ -302,7 +302,7 @@ impl Sitting {
         events: Vec<Event>,
         journal: &'j mut dyn Journal,
         console: &Arc<Console>,
-    ) -> Driver<'j, Run<Work>> {
+    ) -> Driver<'j, Work> {
         let ports = Ports {
             agents: self.agents.clone(),
             tools: self.tools.clone(),
@@ -500,7 +500,7 @@ fn own_secrets(keys: &Keys) -> SecretSet {
 ///
 /// If the journal can't be written any more, or another driver has the run.
 pub async fn drive(
-    driver: &mut Driver<'_, Run<Work>>,
+    driver: &mut Driver<'_, Work>,
     console: &Console,
     run_id: &str,
     journal: Option<&Path>,

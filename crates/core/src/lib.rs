@@ -19,6 +19,7 @@ pub mod nearest;
 pub mod moment;
 pub mod brief;
 pub mod budget;
+pub mod run;
 pub mod session;
 pub mod crew;
 pub mod work;

@@ -1,8 +1,10 @@
 //! What a run does: one session alone, or a crew of them.
 
 use crate::crew::Crew;
-use crate::procedure::{Next, Procedure};
-use crate::session::Session;
+use crate::procedure::run::Run;
+use crate::procedure::{Next, Part, Procedure};
+use crate::run::RunFacts;
+use crate::session::{Decider, Session};
 use crate::trace::Event;
 
 /// The work of a run.
@@ -25,7 +27,18 @@ impl Work {
     }
 }
 
+impl Run<Work> {
+    /// The session at work in `part`, with the facts that it decides by; `None` if another one is at work, or none.
+    #[must_use]
+    pub(crate) fn session_at(&self, part: &Part) -> Option<Decider<'_>> {
+        let session = self.child().session().filter(|session| session.part() == part)?;
+        Some(Decider::new(session, self.facts()))
+    }
+}
+
 impl Procedure for Work {
+    type Facts = RunFacts;
+
     fn apply(&mut self, event: &Event) {
         match self {
             Self::Alone(session) => session.apply(event),
@@ -33,10 +46,10 @@ impl Procedure for Work {
         }
     }
 
-    fn next(&self) -> Next {
+    fn next(&self, facts: &RunFacts) -> Next {
         match self {
-            Self::Alone(session) => session.next(),
-            Self::Crew(crew) => crew.next(),
+            Self::Alone(session) => session.next(facts),
+            Self::Crew(crew) => crew.next(facts),
         }
     }
 }

@@ -12,7 +12,7 @@ use adjutant_core::crew::{Checks, Crew, CrewSetup, CustomRole, CustomRoles, Memb
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Next, Part, Procedure};
+use adjutant_core::procedure::{Next, Part};
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::session::amendment::Amendment;
 use adjutant_core::session::{Mode, Setup};

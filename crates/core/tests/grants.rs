@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::gate::{Category, Grant, Lasts};
+use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Part, Procedure};
 use adjutant_core::session::detect::Sensitivities;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{Session, Setup};

@@ -10,7 +10,7 @@ use adjutant_core::gate::{
     AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
 };
 use adjutant_core::inbox::QuestionKind;
-use adjutant_core::procedure::{Command, Next, Procedure, Want};
+use adjutant_core::procedure::{Command, Next, Want};
 use adjutant_core::session::Setup;
 use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
@@ -341,7 +341,7 @@ fn fail_closed_clock_jumps() {
         let mut session = alone(&shared);
         let mut as_it_was = alone(&shared);
         for (jumped, before) in journal.iter().zip(&waiting.journal) {
-            let (next, expected) = (Procedure::next(&session), Procedure::next(&as_it_was));
+            let (next, expected) = (session.next(), as_it_was.next());
             match (next, expected) {
                 (Next::Record(mut next), Next::Record(mut expected)) => {
                     for entry in [&mut next, &mut expected] {
@@ -353,10 +353,10 @@ fn fail_closed_clock_jumps() {
                 }
                 (next, expected) => assert_eq!(next, expected, "{jumps:?}"),
             }
-            Procedure::apply(&mut session, jumped);
-            Procedure::apply(&mut as_it_was, before);
+            session.apply(jumped);
+            as_it_was.apply(before);
         }
-        let open = Procedure::next(&session);
+        let open = session.next();
         assert!(
             matches!(&open, Next::Want(wants)
                 if matches!(&wants[..], [Want { command: Command::Ask(_), .. }])),
@@ -367,15 +367,15 @@ fn fail_closed_clock_jumps() {
     let key = &waiting.open[0].0;
     let last = waiting.journal.last().expect("an event");
     let mut session = alone(&shared);
-    waiting.journal.iter().for_each(|event| Procedure::apply(&mut session, event));
+    waiting.journal.iter().for_each(|event| session.apply(event));
     let expired = Event {
         seq: last.seq + 1,
         at: jiff::Timestamp::MAX,
         part: key.part.clone(),
         body: Body::Expired { slot: key.slot },
     };
-    Procedure::apply(&mut session, &expired);
-    let Next::Record(entry) = Procedure::next(&session) else { panic!("the question is answered") };
+    session.apply(&expired);
+    let Next::Record(entry) = session.next() else { panic!("the question is answered") };
     assert!(matches!(&entry.body, Body::AuthPrompt { response, .. } if response == "n"), "{entry:?}");
 }
 

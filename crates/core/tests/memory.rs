@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use adjutant_core::gate::RoleLimit;
 use adjutant_core::memory::{Record, contradictions};
-use adjutant_core::procedure::{Next, Part, Procedure};
+use adjutant_core::procedure::run::Run;
+use adjutant_core::procedure::{Next, Part};
 use adjutant_core::role::Role;
 use adjutant_core::session::{Session, Setup};
 use adjutant_core::trace::{Body, Event, MessageKind};
@@ -32,21 +33,21 @@ fn inherited() -> Body {
 /// The messages that a session says before its first turn.
 fn said(role: Option<Role>, before: Option<Body>) -> Vec<(MessageKind, String)> {
     let part: Part = "session".parse().expect("a part");
-    let mut session = Session::new(Arc::new(setup(role)), part.clone());
+    let mut run = Run::new(Session::new(Arc::new(setup(role)), part.clone()), part);
     let mut seq = 0;
     let mut event = |part: Part, body: Body| {
         seq += 1;
         Event { seq, at: Timestamp::UNIX_EPOCH, part, body }
     };
     if let Some(body) = before {
-        session.apply(&event(Part::root(), body));
+        run.apply(&event(Part::root(), body));
     }
     let mut said = Vec::new();
-    while let Next::Record(entry) = session.next() {
+    while let Next::Record(entry) = run.next() {
         if let Body::Message { kind, text, .. } = &entry.body {
             said.push((*kind, text.clone()));
         }
-        session.apply(&event(entry.part, entry.body));
+        run.apply(&event(entry.part, entry.body));
     }
     said
 }

@@ -68,6 +68,8 @@ impl Child {
 }
 
 impl Procedure for Child {
+    type Facts = ();
+
     fn apply(&mut self, event: &Event) {
         if event.part != self.part {
             return;
@@ -89,7 +91,7 @@ impl Procedure for Child {
         }
     }
 
-    fn next(&self) -> Next {
+    fn next(&self, (): &()) -> Next {
         if self.fault == Some(ToyFault::Recomputes) {
             self.asked.set(self.asked.get() + 1);
             if self.asked.get() > 9 {
@@ -156,6 +158,8 @@ impl Parent {
 }
 
 impl Procedure for Parent {
+    type Facts = ();
+
     fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::PartStart { .. } if event.part == self.part => self.started = true,
@@ -169,7 +173,7 @@ impl Procedure for Parent {
         }
     }
 
-    fn next(&self) -> Next {
+    fn next(&self, (): &()) -> Next {
         if !self.started {
             return Next::Record(Entry { part: self.part.clone(), body: Body::PartStart { kind: "toys".to_owned() } });
         }
@@ -179,7 +183,7 @@ impl Procedure for Parent {
         let mut wants = Vec::new();
         let mut done = 0;
         for child in &self.children {
-            match child.next() {
+            match child.next(&()) {
                 Next::Record(entry) => return Next::Record(entry),
                 Next::Want(more) => wants.extend(more),
                 Next::Done(_) => done += 1,

@@ -14,6 +14,7 @@ use adjutant_core::gate::{Grant, Lasts, secrets};
 use adjutant_core::inbox::Question;
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
+use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
@@ -56,7 +57,7 @@ pub struct Ports {
 }
 
 /// Drives one run.
-pub struct Driver<'j, P> {
+pub struct Driver<'j, P: Procedure> {
     drive: Drive<P>,
     journal: &'j mut dyn Journal,
     ports: Ports,
@@ -137,10 +138,10 @@ pub enum DriveError {
 
 impl<'j, P: Procedure> Driver<'j, P> {
     /// A driver for the run that `journal` holds. `events` is what the journal says so far.
-    pub fn new(procedure: P, events: Vec<Event>, journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
+    pub fn new(run: Run<P>, events: Vec<Event>, journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
         let specs = ports.tools.specs();
         let mut driver = Self {
-            drive: Drive::new(procedure),
+            drive: Drive::new(run),
             journal,
             ports,
             masks: Arc::new(masks),
@@ -171,10 +172,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.lets_sleep = true;
     }
 
-    /// The procedure, as the journal has it so far.
+    /// The work of the run, as the journal has it so far.
     #[must_use]
-    pub fn procedure(&self) -> &P {
-        self.drive.procedure()
+    pub fn work(&self) -> &P {
+        self.drive.run().child()
     }
 
     /// Appends an event that no procedure decides: a run's beginning, its taking over, an answer that was

@@ -35,7 +35,6 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         standing_orders: standing_orders::text().to_owned(),
         brief: brief.render(),
         authorized: brief.authorized_costs.clone(),
-        approved: Vec::new(),
         scope: brief.scope.placed(&places),
         places,
         scope_locked: brief.scope_locked,

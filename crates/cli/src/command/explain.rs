@@ -51,8 +51,8 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let options = resume::latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
     let Some(call) = args.call else { return authority(&brief, options, args.json) };
-    let procedure = sitting::procedure(&brief, options);
-    let Some(explanation) = explain::explain(&reading.events, procedure.child().clone(), call) else {
+    let run = sitting::procedure(&brief, options);
+    let Some(explanation) = explain::explain(&reading.events, run, call) else {
         return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))
             .hint(format!("`adjutant inspect {run_id} --tools` shows its calls in order, from 1"))
             .into());

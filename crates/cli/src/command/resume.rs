@@ -10,7 +10,6 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
-use adjutant_core::procedure::run::Run;
 use adjutant_core::session::Mode;
 use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart, wire};
 use adjutant_core::view::visible_text;
@@ -278,11 +277,7 @@ fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions>
 
 /// Flags that answer an open question are answers like any other. Found before anything is on record, so
 /// that a flag which answers nothing leaves the journal as it was.
-fn answers_from_flags(
-    args: &ResumeArgs,
-    driver: &Driver<'_, Run<Work>>,
-    mailbox: &Mailbox,
-) -> anyhow::Result<Vec<Entry>> {
+fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Work>, mailbox: &Mailbox) -> anyhow::Result<Vec<Entry>> {
     let by = || OPERATOR.to_owned();
     let id = || uuid::Uuid::now_v7().to_string();
     let mode = args.mode.map(|mode| Entry {

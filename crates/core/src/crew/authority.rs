@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::custom_role::{CustomRoles, Member};
-use crate::gate::authorization::covers;
+use crate::gate::role_limit::both;
 use crate::gate::{Category, RoleGrant, RoleLimit};
 use crate::role::{Role, RoleName};
 
@@ -40,7 +40,7 @@ impl Authority {
             role: member.name.clone(),
             base: member.base,
             ceiling: authorized.to_vec(),
-            effective: effective(authorized, &limit),
+            effective: limit.narrow(authorized),
             may_read: limit.may_read,
             role_limit: limit.may_hold,
             definition: definition(member, custom).map(<[Category]>::to_vec),
@@ -70,30 +70,11 @@ pub fn limit_of(member: &Member, custom: &CustomRoles, grant: Option<&[Category]
     RoleLimit { name: member.name.to_string(), granted, ..RoleLimit::of(member.base) }
 }
 
-/// What both a list of rights and a role allow, its own grant included: never more than any of them.
-#[must_use]
-pub fn effective(authorized: &[Category], limit: &RoleLimit) -> Vec<Category> {
-    let held = both(authorized, &limit.may_hold);
-    limit.granted.as_ref().map_or_else(|| held.clone(), |granted| both(&held, &granted.holds))
-}
-
-/// What two lists both allow: each entry that the other covers. So it never holds more than either.
-fn both(granted: &[Category], held: &[Category]) -> Vec<Category> {
-    let mut both: Vec<Category> = Vec::new();
-    let within = granted.iter().filter(|entry| held.iter().any(|held| covers(held, entry)));
-    let beneath = held.iter().filter(|held| granted.iter().any(|entry| covers(entry, held)));
-    for category in within.chain(beneath) {
-        if !both.contains(category) {
-            both.push(category.clone());
-        }
-    }
-    both
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::custom_role::CustomRole;
     use super::*;
+    use crate::gate::authorization::covers;
 
     fn categories(names: &[&str]) -> Vec<Category> {
         names.iter().copied().map(Category::new).collect()
@@ -114,7 +95,7 @@ mod tests {
             (&[], &["*"], &[]),
             (&["mcp_tool:a:b"], &["mcp_tool:*"], &["mcp_tool:a:b"]),
         ] {
-            let found = effective(&categories(granted), &limit(held));
+            let found = limit(held).narrow(&categories(granted));
             assert_eq!(found, categories(expected), "{granted:?} {held:?}");
             assert!(found.iter().all(|category| categories(granted).iter().any(|entry| covers(entry, category))));
             assert!(found.iter().all(|category| categories(held).iter().any(|entry| covers(entry, category))));

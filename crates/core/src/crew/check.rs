@@ -5,7 +5,6 @@
 
 use serde_json::Value;
 
-use super::authority;
 use crate::gate::category::SHELL_EXEC;
 use crate::gate::{Category, RoleLimit};
 use crate::tool::ToolSpec;
@@ -63,25 +62,17 @@ pub struct ChecksForJudge {
     pub role: RoleLimit,
     /// What the brief authorizes of it.
     pub authorized: Vec<Category>,
-    /// What the operator approved for the run before the session began.
-    pub approved: Vec<Category>,
 }
 
 impl ChecksForJudge {
     /// The checks under a judge's limit; none where there are none, or its grant leaves it no commands.
-    pub(super) fn of(
-        checks: &Checks,
-        limit: &RoleLimit,
-        authorized: &[Category],
-        approved: &[Category],
-    ) -> Option<Self> {
+    pub(super) fn of(checks: &Checks, limit: &RoleLimit, authorized: &[Category]) -> Option<Self> {
         if checks.is_empty() || !limit.beyond_grant(&[Category::new(SHELL_EXEC)]).is_empty() {
             return None;
         }
         let role = RoleLimit { may_hold: vec![Category::new("*")], ..limit.clone() };
-        let authorized = authority::effective(authorized, &role);
-        let approved = authority::effective(approved, &role);
-        Some(Self { checks: checks.clone(), role, authorized, approved })
+        let authorized = role.narrow(authorized);
+        Some(Self { checks: checks.clone(), role, authorized })
     }
 
     /// A tool as the judge is offered it.
@@ -102,8 +93,7 @@ impl ChecksForJudge {
     /// Takes in what the operator authorizes from here on, and what not any more.
     pub(crate) fn amend(&mut self, authorize: &[Category], withdraw: &[Category]) {
         self.authorized.retain(|category| !withdraw.contains(category));
-        self.approved.retain(|category| !withdraw.contains(category));
-        for category in authority::effective(authorize, &self.role) {
+        for category in self.role.narrow(authorize) {
             if !self.authorized.contains(&category) {
                 self.authorized.push(category);
             }

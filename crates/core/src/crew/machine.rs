@@ -14,6 +14,7 @@ use super::states::{CrewState, Signal, step};
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use crate::run::RunFacts;
 use crate::session::{Mode, Session};
 use crate::trace::{Body, Entry, Event, Outcome};
 
@@ -30,7 +31,7 @@ impl Crew {
     #[must_use]
     pub fn new(setup: Arc<CrewSetup>, part: Part) -> Self {
         let confirmed = setup.plans_only.then_some(Outcome::Completed);
-        let state = State { mode: setup.base.mode, confirmed, ..State::default() };
+        let state = State { confirmed, ..State::default() };
         Self { setup, part, state }
     }
 
@@ -73,13 +74,18 @@ impl Crew {
         }])
     }
 
-    /// What the brief authorizes and the operator approved for the run.
-    fn authorized(&self) -> Vec<Category> {
-        self.setup.base.authorized.iter().chain(&self.state.approved).cloned().collect()
+    /// Returns what the brief authorizes and the operator approved for the run.
+    fn authorized(&self, run: &RunFacts) -> Vec<Category> {
+        self.setup.base.authorized.iter().chain(run.approved()).cloned().collect()
+    }
+
+    /// Returns true if nothing is asked between steps.
+    fn is_auto(&self, run: &RunFacts) -> bool {
+        run.mode().or(self.setup.base.mode) == Some(Mode::Auto)
     }
 
     /// What becomes of a plan: where nothing is asked between steps it is worked on at once.
-    fn planned(&self) -> Next {
+    fn planned(&self, run: &RunFacts) -> Next {
         let plan = match &self.state.planned {
             Some(Came::Well(Handoff::Plan(plan))) => plan,
             Some(Came::Well(Handoff::Escalation(escalation))) => {
@@ -90,7 +96,7 @@ impl Crew {
             Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
             Some(Came::Failed(why)) => return self.signal(Signal::PlanInvalid, Some(why.clone())),
         };
-        let warnings = scope_warnings(plan, &self.authorized());
+        let warnings = scope_warnings(plan, &self.authorized(run));
         if let Some(ScopeWarning { subtask, category, word }) = warnings
             .iter()
             .find(|warning| !self.state.warned_of.contains(&(warning.subtask.clone(), warning.category.clone())))
@@ -101,7 +107,7 @@ impl Crew {
         if self.setup.plans_only {
             return self.end(Outcome::Completed);
         }
-        if self.state.mode == Some(Mode::Auto) {
+        if self.is_auto(run) {
             return self.signal(Signal::PlanReady, None);
         }
         match self.state.asked.answer(QuestionKind::Confirmation) {
@@ -129,7 +135,7 @@ impl Crew {
     }
 
     /// What the judges say together. Nobody judges where nobody is listed for it.
-    fn judged(&self) -> Next {
+    fn judged(&self, run: &RunFacts) -> Next {
         let Some(subtask) = self.state.subtask() else { return self.signal(Signal::Fatal, None) };
         let mut verdicts = Vec::new();
         for (judge, came) in &subtask.judged {
@@ -148,7 +154,7 @@ impl Crew {
         }
         match verdicts.as_slice() {
             [] => self.signal(Signal::ReviewPass, None),
-            _ if subtask.is_split() => self.split(subtask),
+            _ if subtask.is_split() => self.split(subtask, run),
             [verdict, ..] => self.signal(
                 match verdict {
                     Verdict::Pass => Signal::ReviewPass,
@@ -162,9 +168,9 @@ impl Crew {
 
     /// Judges disagree. Where nobody is asked between steps, the stricter of them is followed once for a sub-task: it is
     /// done again. A person is asked if they disagree after that, or if no attempt is left.
-    fn split(&self, subtask: &SubTaskState) -> Next {
+    fn split(&self, subtask: &SubTaskState, run: &RunFacts) -> Next {
         let has_attempt = subtask.retries < self.setup.retries_max;
-        if self.state.mode == Some(Mode::Auto) && has_attempt && !subtask.was_split {
+        if self.is_auto(run) && has_attempt && !subtask.was_split {
             let why = "the judges disagree, and the stricter is followed".to_owned();
             return self.signal(Signal::ReviewNeedsRetry, Some(why));
         }
@@ -189,6 +195,8 @@ impl Crew {
 }
 
 impl Procedure for Crew {
+    type Facts = RunFacts;
+
     fn apply(&mut self, event: &Event) {
         if let (true, Body::OperatorMessage { message: Message::Amend(amendment), .. }) =
             (event.part.is_root(), &event.body)
@@ -199,7 +207,7 @@ impl Procedure for Crew {
         self.state.call_in(&self.setup, &self.part);
     }
 
-    fn next(&self) -> Next {
+    fn next(&self, facts: &RunFacts) -> Next {
         if !self.state.started {
             return self.record(Body::PartStart { kind: "crew".to_owned() });
         }
@@ -207,7 +215,7 @@ impl Procedure for Crew {
             return Next::Done(outcome);
         }
         if let Some(child) = &self.state.child {
-            return child.session.next();
+            return child.session.next(facts);
         }
         match self.state.at {
             CrewState::Init => match &self.state.confirmed {
@@ -215,10 +223,10 @@ impl Procedure for Crew {
                 Some(outcome) => self.end(*outcome),
                 None => Next::Want(Vec::new()),
             },
-            CrewState::Plan => self.planned(),
+            CrewState::Plan => self.planned(facts),
             CrewState::Dispatch | CrewState::NextSubtask => self.signal(Signal::Dispatched, None),
             CrewState::Execute => self.executed(),
-            CrewState::ReviewStep => self.judged(),
+            CrewState::ReviewStep => self.judged(facts),
             CrewState::Retry => self.signal(Signal::Again, None),
             CrewState::Block | CrewState::Escalate => self.held_up(),
             CrewState::Complete => self.end(Outcome::Completed),

@@ -61,8 +61,6 @@ impl CrewSetup {
     /// What the session of a role is made with; without one, that of the run's phase 0.
     pub(super) fn session(&self, member: Option<&Member>, state: &State) -> Arc<Setup> {
         let mut setup = self.base.clone();
-        setup.approved.clone_from(&state.approved);
-        setup.mode = state.mode;
         let Some(member) = member else {
             setup.task = Task::Intake;
             setup.learned = self
@@ -75,10 +73,9 @@ impl CrewSetup {
         let role = member.base;
         let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
         let limit = authority::limit_of(member, &self.custom_roles, grant);
-        setup.checks = self.checks_of(role, &limit, &setup.approved);
+        setup.checks = self.checks_of(role, &limit);
         setup.tools = tools_of(role, &limit, &setup.tools, setup.checks.as_ref());
-        setup.authorized = authority::effective(&setup.authorized, &limit);
-        setup.approved = authority::effective(&setup.approved, &limit);
+        setup.authorized = limit.narrow(&setup.authorized);
         if let Some(agents) = self.agents.get(&member.name) {
             setup.agents.clone_from(agents);
         }
@@ -129,9 +126,9 @@ impl CrewSetup {
     }
 
     /// The checks that a role may run; none for one that doesn't judge, and where commands are switched off.
-    fn checks_of(&self, role: Role, limit: &RoleLimit, approved: &[Category]) -> Option<ChecksForJudge> {
+    fn checks_of(&self, role: Role, limit: &RoleLimit) -> Option<ChecksForJudge> {
         let may_run = role.is_judge() && !self.base.shell_disabled;
-        ChecksForJudge::of(&self.checks, limit, &self.base.authorized, approved).filter(|_| may_run)
+        ChecksForJudge::of(&self.checks, limit, &self.base.authorized).filter(|_| may_run)
     }
 
     /// The names of the tools that sessions of the crew are offered.
@@ -140,7 +137,7 @@ impl CrewSetup {
         let of = |member: &Member| {
             let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
             let limit = authority::limit_of(member, &self.custom_roles, grant);
-            let checks = self.checks_of(member.base, &limit, &[]);
+            let checks = self.checks_of(member.base, &limit);
             tools_of(member.base, &limit, &self.base.tools, checks.as_ref())
         };
         let members = [self.player(Role::Planner), self.player(Role::Executor)];

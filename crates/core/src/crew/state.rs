@@ -10,12 +10,12 @@ use super::machine::Questions;
 use super::setup::CrewSetup;
 use super::states::{CrewState, Signal, Standing, Status};
 use crate::budget::Spending;
-use crate::gate::{Category, Lasts};
+use crate::gate::Category;
 use crate::inbox::Message;
 use crate::procedure::Part;
 use crate::procedure::Procedure;
 use crate::role::{Role, RoleName};
-use crate::session::{Mode, Session};
+use crate::session::Session;
 use crate::tool::ToolEffect;
 use crate::trace::{Body, Event, Outcome};
 
@@ -24,7 +24,6 @@ use crate::trace::{Body, Event, Outcome};
 pub(super) struct State {
     pub(super) started: bool,
     pub(super) ended: Option<Outcome>,
-    pub(super) mode: Option<Mode>,
     pub(super) at: CrewState,
     /// What led there, and why.
     pub(super) last: Option<Signal>,
@@ -44,8 +43,6 @@ pub(super) struct State {
     pub(super) spending: Spending,
     /// What each role has used.
     pub(super) roles: BTreeMap<RoleName, Spending>,
-    /// What the operator approved for the run.
-    pub(super) approved: Vec<Category>,
     /// What a session that begins later must know too.
     pub(super) standing: Vec<Event>,
     /// What the operator said while nobody was at work.
@@ -57,7 +54,6 @@ impl Default for State {
         Self {
             started: false,
             ended: None,
-            mode: None,
             at: CrewState::Init,
             last: None,
             reason: None,
@@ -72,7 +68,6 @@ impl Default for State {
             asked: Questions::default(),
             spending: Spending::default(),
             roles: BTreeMap::new(),
-            approved: Vec::new(),
             standing: Vec::new(),
             unheard: Vec::new(),
         }
@@ -173,23 +168,8 @@ impl State {
     }
 
     pub(super) fn apply(&mut self, event: &Event, part: &Part, checks: &Checks) {
-        match &event.body {
-            Body::RunStart(_)
-            | Body::MemoryInherited { .. }
-            | Body::SandboxReport { .. }
-            | Body::GrantsLoaded { .. }
-            | Body::PermissionRevoked { .. } => {
-                self.standing.push(event.clone());
-            }
-            Body::PermissionGranted { scope_granted, .. } if *scope_granted != Lasts::ThisCall => {
-                self.standing.push(event.clone());
-            }
-            Body::PermissionGrantConsumed { .. } => self.standing.push(event.clone()),
-            Body::OperatorMessage { message: Message::Mode(mode), .. } => self.mode = Some(*mode),
-            Body::OperatorMessage { message: Message::Amend(amendment), .. } if event.part.is_root() => {
-                self.approved.retain(|category| !amendment.withdraw.contains(category));
-            }
-            _ => {}
+        if matches!(event.body, Body::RunStart(_)) {
+            self.standing.push(event.clone());
         }
         if event.part == *part {
             self.own(&event.body);
@@ -203,7 +183,6 @@ impl State {
         match body {
             Body::PartStart { .. } => self.started = true,
             Body::PartEnd { outcome } => self.ended = Some(*outcome),
-            Body::ModeSet { mode } => self.mode = Some(*mode),
             Body::ScopeWarning { subtask, category, .. } => self.warned_of.push((subtask.clone(), category.clone())),
             Body::CoordinatorState { state, signal, reason, .. } => self.moved(*state, *signal, reason.as_deref()),
             _ => {}
@@ -304,13 +283,6 @@ impl State {
         if let Some(member) = &member {
             self.roles.insert(member.name.clone(), session.role_spending().clone());
         }
-        // A judge's session knows of what it may hold alone: the others keep what was approved for them.
-        for category in session.approved_for_run() {
-            if !self.approved.contains(category) {
-                self.approved.push(category.clone());
-            }
-        }
-        self.mode = session.settled_mode().or(self.mode);
         let came = match (session.handoff(), outcome) {
             (Some(handoff), Outcome::Completed) => Came::Well(handoff),
             (None, Outcome::Completed) => Came::Enough,

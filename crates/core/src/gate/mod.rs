@@ -30,7 +30,7 @@ mod places;
 pub mod protected;
 pub mod rescue;
 mod resolved;
-mod role_limit;
+pub(crate) mod role_limit;
 pub mod scope;
 pub mod secrets;
 pub mod shell;

@@ -70,6 +70,13 @@ impl RoleLimit {
         required.iter().filter(|category| !may(category)).cloned().collect()
     }
 
+    /// Returns what `held` and the role both allow, its own grant included: never more than any of them.
+    #[must_use]
+    pub fn narrow(&self, held: &[Category]) -> Vec<Category> {
+        let held = both(held, &self.may_hold);
+        self.granted.as_ref().map_or_else(|| held.clone(), |granted| both(&held, &granted.holds))
+    }
+
     /// Checks what a call requires against the role's limit.
     ///
     /// A call that requires nothing is within the limit of every role that may do anything.
@@ -83,4 +90,17 @@ impl RoleLimit {
         let may_anything = self.may_read || !self.may_hold.is_empty();
         RoleScope { in_scope: missing.is_empty() && may_anything, missing }
     }
+}
+
+/// Returns what two lists both allow: each entry that the other covers. So it never holds more than either.
+pub(crate) fn both(granted: &[Category], held: &[Category]) -> Vec<Category> {
+    let mut both: Vec<Category> = Vec::new();
+    let within = granted.iter().filter(|entry| held.iter().any(|held| covers(held, entry)));
+    let beneath = held.iter().filter(|held| granted.iter().any(|entry| covers(entry, held)));
+    for category in within.chain(beneath) {
+        if !both.contains(category) {
+            both.push(category.clone());
+        }
+    }
+    both
 }

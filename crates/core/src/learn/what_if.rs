@@ -17,9 +17,9 @@ use serde_json::Value;
 use super::applying::Taken;
 use crate::budget::Whose;
 use crate::gate::{Answer, Category, Decision, Grant};
+use crate::procedure::Part;
 use crate::procedure::run::Run;
-use crate::procedure::{Part, Procedure};
-use crate::session::Session;
+use crate::session::Decider;
 use crate::session::detect::{self, Detector, Reading, Sensitivities, Sensitivity, Spoken};
 use crate::tool::ToolCall;
 use crate::trace::{Body, Event};
@@ -193,11 +193,11 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// Decides a run of ours anew. Both procedures must be fresh; `grants` are those of the change.
+    /// Decides a run of ours anew. Both runs must be fresh; `grants` are those of the change.
     pub fn run(&mut self, name: &str, events: &[Event], mut before: Run<Work>, mut after: Run<Work>, grants: &[Grant]) {
         self.report.runs += 1;
         for event in events {
-            if let (Some(then), Some(now)) = (here(&before, &event.part), here(&after, &event.part)) {
+            if let (Some(then), Some(now)) = (before.session_at(&event.part), after.session_at(&event.part)) {
                 match &event.body {
                     Body::TurnRead { turn, .. } => self.turn(name, *turn, then, now),
                     Body::AuthCheckFired { call: Some(number), answer, decision, .. } => {
@@ -258,7 +258,7 @@ impl WhatIf {
         self.report
     }
 
-    fn turn(&mut self, run: &str, turn: u32, then: &Session, now: &Session) {
+    fn turn(&mut self, run: &str, turn: u32, then: Decider<'_>, now: Decider<'_>) {
         let (Some((text, fired)), Some(before), Some(after)) =
             (then.turn_on_record(), then.read_again(), now.read_again())
         else {
@@ -320,7 +320,7 @@ impl WhatIf {
         event: &Event,
         number: u32,
         recorded: &str,
-        (then, now): (&Session, &Session),
+        (then, now): (Decider<'_>, Decider<'_>),
         grants: &[Grant],
     ) -> Vec<String> {
         let (Some(before), Some(after)) = (then.judge_again(number, event.at), now.judge_again(number, event.at))
@@ -365,7 +365,7 @@ impl WhatIf {
         part: &Part,
         number: u32,
         (tool, args): (&String, &Value),
-        (then, now): (&Session, &Session),
+        (then, now): (Decider<'_>, Decider<'_>),
     ) {
         let Some(whose) = now.limit_of_calls().filter(|_| then.limit_of_calls().is_none()) else { return };
         let why = match whose {
@@ -398,11 +398,6 @@ impl Tally {
             self.examples.push(example);
         }
     }
-}
-
-/// The session at work in `part`.
-fn here<'r>(run: &'r Run<Work>, part: &Part) -> Option<&'r Session> {
-    run.child().session().filter(|session| session.part() == part)
 }
 
 fn loaded(event: &Event, grants: Vec<Grant>) -> Event {

@@ -6,14 +6,15 @@
 
 use std::collections::BTreeSet;
 
+use super::run::Run;
 use super::{Begun, Breach, Command, Key, Ledger, Next, Procedure, Want};
 use crate::tool::FileChange;
 use crate::trace::{Body, Entry, Event, Outcome};
 
-/// A procedure with its ledger, and what was asked to end.
+/// A run with its ledger, and what was asked to end.
 #[derive(Debug, Clone)]
-pub struct Drive<P> {
-    procedure: P,
+pub struct Drive<P: Procedure> {
+    run: Run<P>,
     ledger: Ledger,
     aborting: BTreeSet<Key>,
     next_seq: u64,
@@ -51,8 +52,8 @@ pub enum Orphan {
 
 impl<P: Procedure> Drive<P> {
     /// A drive at the very beginning of a run.
-    pub fn new(procedure: P) -> Self {
-        Self { procedure, ledger: Ledger::default(), aborting: BTreeSet::new(), next_seq: 0 }
+    pub fn new(run: Run<P>) -> Self {
+        Self { run, ledger: Ledger::default(), aborting: BTreeSet::new(), next_seq: 0 }
     }
 
     /// Takes note of an event that was appended; says whether it counts ([`Ledger::is_over`]).
@@ -66,7 +67,7 @@ impl<P: Procedure> Drive<P> {
             self.aborting.remove(&Key { part: event.part.clone(), slot: *slot });
         }
         self.next_seq = event.seq + 1;
-        self.procedure.apply(event);
+        self.run.apply(event);
         true
     }
 
@@ -82,16 +83,20 @@ impl<P: Procedure> Drive<P> {
         &self.ledger
     }
 
-    /// The procedure.
+    /// The run.
     #[must_use]
-    pub fn procedure(&self) -> &P {
-        &self.procedure
+    pub fn run(&self) -> &Run<P> {
+        &self.run
     }
 
     /// What to do next. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
+    ///
+    /// **Invariant:** one thing is begun at a time, and the run is asked again after every event. Parts that work side by
+    /// side all see room for one more turn and all want it; once one of them has begun, its reservation is a fact and the
+    /// others want it no more. Budgets, approvals and questions that are asked once rest on this.
     #[must_use]
     pub fn step(&self) -> Step {
-        match self.procedure.next() {
+        match self.run.next() {
             Next::Record(entry) => self.record(entry),
             Next::Want(wants) => self.adjust(&wants),
             Next::Done(outcome) => match self.ledger.open().next() {

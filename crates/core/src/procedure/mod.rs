@@ -29,12 +29,29 @@ use crate::trace::{Entry, Event, Outcome};
 ///
 /// A procedure is made with the part of the run that it lives in, and speaks of it in full: a parent
 /// passes down the events within a child's part and passes up what the child decides, as they are.
+///
+/// What all parts of a run share is folded once, by the [`Run`](run::Run), and lent to each decision. Nothing needs it
+/// to take note of an event: where a parent seems to, the child looks at the facts when it decides.
 pub trait Procedure {
+    /// The facts that are shared by all parts of the run.
+    type Facts: Facts;
+
     /// Takes note of what happened. Decides nothing: what was decided is in the event.
     fn apply(&mut self, event: &Event);
 
-    /// What should hold next; looks, and changes nothing.
-    fn next(&self) -> Next;
+    /// Returns what should hold next, given the facts of the run; changes nothing.
+    fn next(&self, facts: &Self::Facts) -> Next;
+}
+
+/// Facts of a whole run, folded from all of its events.
+pub trait Facts: Clone + Default + std::fmt::Debug {
+    /// Takes note of what happened anywhere in the run.
+    fn apply(&mut self, event: &Event);
+}
+
+/// The facts of procedures that share none.
+impl Facts for () {
+    fn apply(&mut self, _event: &Event) {}
 }
 
 /// What should hold next.

@@ -1,13 +1,16 @@
 //! The root of every run: begins, is interrupted and taken over, stops and ends; all else is its child's.
 
-use super::{Next, Part, Procedure};
+use super::{Facts, Next, Part, Procedure};
 use crate::inbox::Message;
 use crate::trace::{Body, Entry, Event, Outcome};
 
-/// A run around the one part that does the work.
+/// A run around the one part that does the work, and the facts that its parts share.
+///
+/// It is no [`Procedure`] itself, so that nothing can be decided without the facts, and the facts are folded once.
 #[derive(Debug, Clone)]
-pub struct Run<P> {
+pub struct Run<P: Procedure> {
     child: P,
+    facts: P::Facts,
     part: Part,
     child_ended: Option<Outcome>,
     ended: Option<Outcome>,
@@ -18,13 +21,20 @@ pub struct Run<P> {
 impl<P: Procedure> Run<P> {
     /// A run whose work is `child`, which was made to live in `part`.
     pub fn new(child: P, part: Part) -> Self {
-        Self { child, part, child_ended: None, ended: None, interrupted: false, stopped: false }
+        let facts = P::Facts::default();
+        Self { child, facts, part, child_ended: None, ended: None, interrupted: false, stopped: false }
     }
 
     /// The part that does the work.
     #[must_use]
     pub fn child(&self) -> &P {
         &self.child
+    }
+
+    /// The facts that all parts of the run share.
+    #[must_use]
+    pub fn facts(&self) -> &P::Facts {
+        &self.facts
     }
 
     /// How the run ended, if it has.
@@ -38,10 +48,10 @@ impl<P: Procedure> Run<P> {
     pub fn is_interrupted(&self) -> bool {
         self.interrupted
     }
-}
 
-impl<P: Procedure> Procedure for Run<P> {
-    fn apply(&mut self, event: &Event) {
+    /// Takes note of what happened: the shared facts first, then the part that does the work.
+    pub fn apply(&mut self, event: &Event) {
+        self.facts.apply(event);
         match &event.body {
             Body::RunResume { .. } => self.interrupted = false,
             Body::OperatorMessage { message: Message::Interrupt, .. } => self.interrupted = true,
@@ -60,7 +70,9 @@ impl<P: Procedure> Procedure for Run<P> {
         }
     }
 
-    fn next(&self) -> Next {
+    /// Returns what should hold next; changes nothing.
+    #[must_use]
+    pub fn next(&self) -> Next {
         if let Some(outcome) = self.ended {
             return Next::Done(outcome);
         }
@@ -70,7 +82,7 @@ impl<P: Procedure> Procedure for Run<P> {
             Some(outcome) => Next::Record(run_end(outcome)),
             None if self.stopped => Next::Record(part_end(Outcome::Stopped)),
             None if self.interrupted => Next::Want(Vec::new()),
-            None => match self.child.next() {
+            None => match self.child.next(&self.facts) {
                 Next::Done(outcome) => Next::Record(part_end(outcome)),
                 wanted => wanted,
             },

@@ -3,18 +3,12 @@
 use jiff::Timestamp;
 
 use super::detect::{self, Reading};
-use super::machine::Session;
+use super::machine::Decider;
 use super::state::Call;
 use crate::budget::Whose;
 use crate::gate::Decision;
-use crate::procedure::Part;
 
-impl Session {
-    /// The part that it lives in.
-    pub(crate) fn part(&self) -> &Part {
-        &self.part
-    }
-
+impl Decider<'_> {
     /// The text of the turn that was taken last, and the detectors that are on record for it.
     pub(crate) fn turn_on_record(&self) -> Option<(&str, &[(String, serde_json::Value)])> {
         self.state.taken().map(|taken| (taken.text.as_str(), taken.fired.as_slice()))

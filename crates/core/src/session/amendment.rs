@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Setup;
 use crate::budget::{Budget, Metric};
-use crate::crew::authority;
 use crate::gate::{Category, Scope};
 use crate::inbox::Message;
 use crate::trace::{Body, Event};
@@ -69,11 +68,10 @@ impl Setup {
     /// Takes an amendment in. Under a role nothing is authorized that the role may not hold.
     pub fn amend(&mut self, amendment: &Amendment) {
         let added = match &self.role {
-            Some(role) => authority::effective(&amendment.authorize, role),
+            Some(role) => role.narrow(&amendment.authorize),
             None => amendment.authorize.clone(),
         };
         self.authorized.retain(|category| !amendment.withdraw.contains(category));
-        self.approved.retain(|category| !amendment.withdraw.contains(category));
         if let Some(judge) = &mut self.checks {
             judge.amend(&amendment.authorize, &amendment.withdraw);
         }

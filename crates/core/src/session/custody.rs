@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::machine::Session;
+use super::machine::Decider;
 use super::prompts;
 use crate::gate::custody::{Custody, Look, Outside};
 use crate::inbox::{Choice, QuestionKind};
@@ -98,7 +98,7 @@ impl Tree {
     }
 }
 
-impl Session {
+impl Decider<'_> {
     /// The look before the first call, until it was had.
     pub(super) fn look_before(&self) -> Option<Next> {
         (self.setup.scope.names_paths() && !self.state.tree.known).then(|| self.look(Look::Before))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::machine::{OPERATOR_ENDED, ROLE_VIOLATED, Session};
+use super::machine::{Decider, OPERATOR_ENDED, ROLE_VIOLATED};
 use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
 use super::{Mode, prompts};
@@ -61,7 +61,7 @@ impl Held<'_> {
     }
 }
 
-impl Session {
+impl Decider<'_> {
     /// What the gate would ask about a call: what the operator's yes is for.
     pub(super) fn asked_about(&self, call: &Call) -> Vec<Finding> {
         let Some(tool) = self.tool(&call.call.name) else { return Vec::new() };
@@ -84,7 +84,7 @@ impl Call {
     }
 }
 
-impl Session {
+impl Decider<'_> {
     pub(super) fn execute(&self) -> Next {
         let state = &self.state;
         if state.step == 0
@@ -175,7 +175,7 @@ impl Session {
     }
 
     fn mode(&self) -> Mode {
-        self.state.mode.unwrap_or(Mode::Gated)
+        self.settled_mode().unwrap_or(Mode::Gated)
     }
 
     /// Puts on record, once, that the agent announced another phase or used phrases that no agent shall.
@@ -332,10 +332,10 @@ impl Session {
             role: rights.role,
             authorized: rights.authorized,
             approved_for_run: &rights.approved,
-            grants: &self.state.grants.for_call(call, &subject, now),
+            grants: &self.run.grants().for_call(&self.part, &call.paid, &subject, now),
             call_is_approved: false,
             shell_is_disabled: self.setup.shell_disabled,
-            missing_walls: if self.mode() == Mode::Auto { &self.state.missing_walls } else { &[] },
+            missing_walls: if self.mode() == Mode::Auto { self.run.missing_walls() } else { &[] },
             places: &self.setup.places,
             scope: &self.setup.scope,
             scope_locked: self.setup.scope_locked,
@@ -349,19 +349,16 @@ impl Session {
 
     /// What a call is held to: for one that runs a check, what the brief authorizes for it.
     fn rights(&self, call: &ToolCall) -> Rights<'_> {
-        let approved = &self.state.approved_for_run;
         let judge = self.setup.checks.as_ref();
         match judge.filter(|judge| judge.checks.place_of(&call.name, &call.args).is_some()) {
             Some(judge) => Rights {
                 role: Some(&judge.role),
                 authorized: &judge.authorized,
-                approved: Cow::Owned([judge.approved.as_slice(), approved].concat()),
+                approved: Cow::Owned(judge.role.narrow(self.run.approved())),
             },
-            None => Rights {
-                role: self.setup.role.as_ref(),
-                authorized: &self.setup.authorized,
-                approved: Cow::Borrowed(approved),
-            },
+            None => {
+                Rights { role: self.setup.role.as_ref(), authorized: &self.setup.authorized, approved: self.approved() }
+            }
         }
     }
 
@@ -388,7 +385,7 @@ impl Session {
         let args = &call.call.args;
         let effects = self.effects(&call.call);
         let subject = Subject { tool: &call.call.name, args, effects: &effects };
-        self.state.grants.for_call(call, &subject, self.now()).into_iter().cloned().collect()
+        self.run.grants().for_call(&self.part, &call.paid, &subject, self.now()).into_iter().cloned().collect()
     }
 
     /// Asks the next guard hook that has not answered about a call; `None` if there is none.

@@ -1,6 +1,6 @@
 //! Why a call was allowed, held or refused: derived from the journal, by today's rules, beside what is on record.
 //!
-//! In: the events and the work of the run, fresh. Out: for each time that the gate judged the call, what was decided and what
+//! In: the events and the run, fresh. Out: for each time that the gate judged the call, what was decided and what
 //! would be decided today at that moment, with every check's finding; who could say yes to what; and what came of
 //! the call.
 
@@ -10,10 +10,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::machine::Session;
+use super::machine::Decider;
 use super::state::Call;
 use crate::gate::{Category, Decision, Effect, Grant};
-use crate::procedure::{Part, Procedure};
+use crate::procedure::Part;
+use crate::procedure::run::Run;
 use crate::trace::{Body, Event};
 use crate::work::Work;
 
@@ -98,12 +99,12 @@ pub struct Happened {
     pub what: String,
 }
 
-/// Explains the call numbered `call` of the run; `None` if there is no such call. `work` must be fresh.
-pub fn explain(events: &[Event], mut work: Work, call: u32) -> Option<Explanation> {
+/// Explains the call numbered `call` of the run; `None` if there is no such call. `run` must be fresh.
+pub fn explain(events: &[Event], mut run: Run<Work>, call: u32) -> Option<Explanation> {
     let (part, number) = place(events, call)?;
     let mut explanation: Option<Explanation> = None;
     for event in events {
-        let session = work.session().filter(|session| session.part == part);
+        let session = run.session_at(&part);
         if let (Some(explanation), Some(session)) = (&mut explanation, session) {
             let is_judged = matches!(&event.body, Body::AuthCheckFired { call: Some(call), .. } if *call == number);
             let is_here = event.part == part;
@@ -115,8 +116,8 @@ pub fn explain(events: &[Event], mut work: Work, call: u32) -> Option<Explanatio
                 explanation.history.push(Happened { seq: event.seq, what });
             }
         }
-        work.apply(event);
-        let session = work.session().filter(|session| session.part == part);
+        run.apply(event);
+        let session = run.session_at(&part);
         if explanation.is_none()
             && let Some(session) = session
             && let Some(call) = session.call(number)
@@ -152,7 +153,7 @@ fn place(events: &[Event], call: u32) -> Option<(Part, u32)> {
     None
 }
 
-impl Session {
+impl Decider<'_> {
     fn call(&self, number: u32) -> Option<&Call> {
         self.state.taken().and_then(|taken| taken.calls.iter().find(|call| call.number == number))
     }
@@ -184,7 +185,7 @@ impl Session {
         let lists = setup.scope.words().lists();
         Authority {
             authorized_costs: setup.authorized.clone(),
-            approved_for_run: self.state.approved_for_run.clone(),
+            approved_for_run: self.approved().into_owned(),
             grants: self.call(number).map(|call| self.grants_of(call)).unwrap_or_default(),
             role: setup.role.as_ref().map(|role| role.name.clone()),
             scope: lists.map(|(name, list)| (name.to_owned(), list.to_vec())).collect(),

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::machine::Session;
+use super::machine::{Decider, Session};
 use super::prompts;
 use super::setup::{HANDOFF_RETRIES_MAX, Piece, Task};
 use super::state::Taken;
@@ -54,7 +54,9 @@ impl Session {
     pub(super) fn handoff_faults(&self) -> String {
         format!("no handoff that could be read: {}", self.state.handed_off.faults.join("; "))
     }
+}
 
+impl Decider<'_> {
     /// Whether a turn without calls holds the handoff that the session is to end with.
     pub(super) fn holds_handoff(&self, taken: &Taken) -> bool {
         let Task::Piece(piece) = &self.setup.task else { return false };

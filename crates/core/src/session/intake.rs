@@ -2,7 +2,7 @@
 
 use super::Mode;
 use super::hand_off::HANDED_OFF_AT_ONCE;
-use super::machine::{DECLINED, Session};
+use super::machine::{DECLINED, Decider};
 use super::prompts;
 use super::setup::{NUDGES_MAX, Task};
 use super::state::Taken;
@@ -19,14 +19,14 @@ const COVERED: &str = "covered by the confirmation of the run";
 /// What an agent writes under Unknowns when there are none.
 const NO_UNKNOWNS: [&str; 9] = ["", "none", "(none)", "no", "nothing", "n/a", "-", "no unknowns", "none known"];
 
-impl Session {
+impl Decider<'_> {
     pub(super) fn intake(&self) -> Next {
         match self.state.said {
             None => return self.say(MessageKind::StandingOrders, 0, self.orders()),
             Some(MessageKind::StandingOrders) => {
                 let text = match &self.setup.task {
                     Task::Piece(piece) => prompts::intake_of_piece(&piece.request),
-                    Task::Brief | Task::Intake => prompts::intake(&self.setup.brief, self.state.mode),
+                    Task::Brief | Task::Intake => prompts::intake(&self.setup.brief, self.settled_mode()),
                 };
                 return self.say(MessageKind::Intake, 0, text);
             }
@@ -47,7 +47,7 @@ impl Session {
     pub(super) fn orders(&self) -> String {
         let orders = &self.setup.standing_orders;
         let view = View::of(self.setup.role.as_ref().map(|role| role.name.as_str()));
-        match memory::block(&self.state.memory, view) {
+        match memory::block(self.run.memory(), view) {
             None => orders.clone(),
             Some(block) => format!("{}\n\n---\n\n{block}\n", orders.trim_end()),
         }
@@ -79,7 +79,7 @@ impl Session {
 
     /// Waits for the operator's word on the summary and acts on it. Never goes on without one.
     fn answer_to_summary(&self, summary: Option<(&Taken, bool)>) -> Next {
-        let mode = self.state.mode;
+        let mode = self.settled_mode();
         if let Some((taken, true)) = summary
             && self.is_covered(taken)
         {
@@ -114,7 +114,9 @@ impl Session {
     /// Whether the operator's word on the run covers the summary of one of its pieces: nothing is asked between steps,
     /// and it asks for nothing beyond the brief.
     fn is_covered(&self, taken: &Taken) -> bool {
-        matches!(self.setup.task, Task::Piece(_)) && self.state.mode == Some(Mode::Auto) && !self.asks_for_more(taken)
+        matches!(self.setup.task, Task::Piece(_))
+            && self.settled_mode() == Some(Mode::Auto)
+            && !self.asks_for_more(taken)
     }
 
     /// Whether a summary leaves something unclear, needs a tool that nothing authorizes, announces an act that nothing
@@ -126,9 +128,9 @@ impl Session {
         };
         let unknowns = section("unknowns").trim().trim_end_matches('.').to_lowercase();
         let tools = section("tools_required");
-        let is_open = |categories: &[Category]| {
-            !authorization::check(categories, &self.setup.authorized, &self.state.approved_for_run).allowed
-        };
+        let approved = self.approved();
+        let is_open =
+            |categories: &[Category]| !authorization::check(categories, &self.setup.authorized, &approved).allowed;
         let wants_tool =
             self.setup.tools.iter().any(|tool| tools.contains(tool.name.as_str()) && is_open(&tool.categories));
         let (places, programs) = (&self.setup.places, self.setup.programs.as_ref());

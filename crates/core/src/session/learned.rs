@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::machine::Session;
+use super::machine::Decider;
 use super::state::Stand;
 use crate::budget::{Budget, Metric, Whose};
 use crate::procedure::Next;
@@ -35,7 +35,7 @@ impl LearnedLimits {
     }
 }
 
-impl Session {
+impl Decider<'_> {
     fn learned(&self) -> Option<&LearnedLimits> {
         self.setup.learned.as_ref().filter(|learned| !learned.is_overruled)
     }

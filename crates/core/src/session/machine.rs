@@ -3,6 +3,8 @@
 //! Every decision is made here and in the two larger phases' files, from what `state.rs` says, and
 //! returned as one event or as the whole set of commands. Nothing is remembered on the side.
 
+use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::Mode;
@@ -16,6 +18,7 @@ use crate::budget::Spending;
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use crate::run::RunFacts;
 use crate::trace::{Body, Entry, Event, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
 
 /// The reason of a transition that ends a run because the operator declined it.
@@ -33,7 +36,30 @@ pub struct Session {
     pub(super) state: State,
 }
 
+/// A session beside the facts of its run: everything that its decisions are made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Decider<'a> {
+    session: &'a Session,
+    pub(super) run: &'a RunFacts,
+}
+
+impl<'a> Decider<'a> {
+    pub(crate) fn new(session: &'a Session, run: &'a RunFacts) -> Self {
+        Self { session, run }
+    }
+}
+
+impl Deref for Decider<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session
+    }
+}
+
 impl Procedure for Session {
+    type Facts = RunFacts;
+
     fn apply(&mut self, event: &Event) {
         if event.part == self.part || event.part.is_root() {
             self.state.apply(event);
@@ -45,6 +71,12 @@ impl Procedure for Session {
         }
     }
 
+    fn next(&self, facts: &RunFacts) -> Next {
+        Decider::new(self, facts).next()
+    }
+}
+
+impl Decider<'_> {
     fn next(&self) -> Next {
         if !self.state.started {
             return self.record(Body::PartStart { kind: "session".to_owned() });
@@ -84,16 +116,18 @@ impl Session {
         let tools =
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64), setup.result_bytes_max);
-        let approved_for_run = setup.approved.clone();
         let state = State {
-            mode: setup.mode,
             context,
-            approved_for_run,
             role_spending: Spending::of_role(),
             session_spending: Spending::of_session(),
             ..State::default()
         };
         Self { setup, part, state }
+    }
+
+    /// The part that it lives in.
+    pub(crate) fn part(&self) -> &Part {
+        &self.part
     }
 
     /// The phase the session is in; none before the first and between two.
@@ -131,24 +165,10 @@ impl Session {
         &self.state.spending
     }
 
-    /// What the operator approved for the run so far.
-    #[must_use]
-    pub fn approved_for_run(&self) -> &[Category] {
-        &self.state.approved_for_run
-    }
-
-    /// Who decides how far it goes alone, once that is settled.
-    #[must_use]
-    pub fn settled_mode(&self) -> Option<Mode> {
-        self.state.mode
-    }
-
     /// Takes note of something of the run that happened before the session began.
     pub fn recall(&mut self, event: &Event) {
         if event.part.is_root() {
             self.state.apply(event);
-        } else {
-            self.state.recall_grant(event);
         }
     }
 
@@ -180,6 +200,22 @@ impl Session {
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
+    }
+}
+
+impl<'a> Decider<'a> {
+    /// Returns who decides between steps: the operator's last word, or what was fixed before the run.
+    pub(super) fn settled_mode(&self) -> Option<Mode> {
+        self.run.mode().or(self.setup.mode)
+    }
+
+    /// Returns what the operator approved for the run, as far as the role may hold it.
+    pub(super) fn approved(&self) -> Cow<'a, [Category]> {
+        let run: &'a RunFacts = self.run;
+        match &self.setup.role {
+            Some(limit) => Cow::Owned(limit.narrow(run.approved())),
+            None => Cow::Borrowed(run.approved()),
+        }
     }
 
     /// How many steps there may be in all.

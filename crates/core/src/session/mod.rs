@@ -32,6 +32,7 @@ mod state;
 pub mod transcript;
 
 pub use learned::LearnedLimits;
+pub(crate) use machine::Decider;
 pub use machine::Session;
 pub use mode::Mode;
 pub use retry::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, REPLY_ATTEMPTS_MAX, WAIT_FIRST_MS, WAIT_MAX_MS};

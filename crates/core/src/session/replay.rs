@@ -1,6 +1,6 @@
 //! Re-decides a journal with today's rules and says where they would have decided otherwise.
 //!
-//! In: the events, and a procedure made with the rules to try. Out: the differences. What was recorded
+//! In: the events, and a run made with the rules to try. Out: the differences. What was recorded
 //! stays what happened: each event is applied as it stands, so that one difference does not hide or
 //! invent the next. A turn is read once, as a whole: it differs or it doesn't.
 
@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::detect::Spoken;
+use crate::procedure::run::Run;
 use crate::procedure::{Next, Procedure};
 use crate::trace::{Body, Entry, Event};
 
@@ -38,11 +39,11 @@ pub struct Report {
     pub drift: Vec<Drift>,
 }
 
-/// Re-decides `events` with `procedure`, which must be fresh. `read` is today's reading of a turn: the
+/// Re-decides `events` with `run`, which must be fresh. `read` is today's reading of a turn: the
 /// detectors that fire on its text, with what they see.
 pub fn replay<P: Procedure>(
     events: &[Event],
-    mut procedure: P,
+    mut run: Run<P>,
     read: impl Fn(&Event, Spoken<'_>) -> Vec<(String, Value)>,
 ) -> Report {
     let mut report = Report::default();
@@ -64,15 +65,15 @@ pub fn replay<P: Procedure>(
             Body::LearnedSensitivityConsulted { .. } | Body::Warning { .. } => {}
             body if body.is_decision() => {
                 report.decisions += 1;
-                compare(event, procedure.next(), &mut report);
+                compare(event, run.next(), &mut report);
             }
             body if body.intent().is_some() => {
                 report.decisions += 1;
-                compare_intent(event, procedure.next(), &mut report);
+                compare_intent(event, run.next(), &mut report);
             }
             _ => {}
         }
-        procedure.apply(event);
+        run.apply(event);
     }
     report
 }

@@ -1,7 +1,7 @@
 //! Asking for a turn: who, with what room, after which wait, and within which limits.
 
 use super::context::Relief;
-use super::machine::Session;
+use super::machine::Decider;
 use super::prompts::GivenUp;
 use super::retry::Patience;
 use super::state::Turn;
@@ -10,7 +10,7 @@ use crate::budget::{Metric, Room, Whose};
 use crate::procedure::{Command, Next, Slot, What};
 use crate::trace::{Body, FailureKind, MessageKind, PhaseName};
 
-impl Session {
+impl Decider<'_> {
     /// The next turn, whose number was never used.
     pub(super) fn new_turn(&self) -> Next {
         self.request(Slot::first(What::Turn, self.state.turns + 1))
@@ -171,12 +171,12 @@ impl Session {
     }
 
     fn runtime_state(&self) -> String {
-        let how = match self.state.mode {
+        let how = match self.settled_mode() {
             Some(Mode::Auto) => "Auto-pilot: stop only for a blocker or for something destructive or out of scope.",
             Some(Mode::Gated) | None => "Per-step gating: one step, then report; the operator answers between steps.",
         };
         let lock = if self.setup.scope_locked { " The scope is locked: nothing beyond the brief." } else { "" };
         let how = format!("{how}{lock}");
-        prompts::runtime_state(&self.setup.brief, &self.state.past, self.state.step, &how, &self.state.approved_for_run)
+        prompts::runtime_state(&self.setup.brief, &self.state.past, self.state.step, &how, &self.approved())
     }
 }

@@ -83,8 +83,6 @@ pub struct Setup {
     pub brief: String,
     /// What the brief authorizes.
     pub authorized: Vec<Category>,
-    /// What the operator approved for the run before this session began.
-    pub approved: Vec<Category>,
     /// Where things are.
     pub places: Places,
     /// What the brief is about, its paths in plain form.

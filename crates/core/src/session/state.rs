@@ -3,26 +3,24 @@
 //! `apply` takes facts; it decides nothing. Whatever could be decided otherwise by another version is
 //! decided in `machine.rs` and comes back here as an event.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::Mode;
 use super::context::Context;
 use super::custody::Tree;
 use super::detect::{Reading, Spoken};
 use super::hand_off::HandedOff;
 use super::past::Past;
-use super::permission::{Asking, Grants};
+use super::permission::Asking;
 use super::prompts;
 use super::retry::Failed;
 use crate::budget::{Metric, PhaseCalls, Spending, Whose};
 use crate::gate::custody::FolderChange;
-use crate::gate::{Category, HookAnswer, HookFault};
+use crate::gate::{HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
-use crate::memory::Inherited;
 use crate::procedure::{Slot, What, after};
 use crate::tool::ToolCall;
 use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Stop};
@@ -41,7 +39,6 @@ pub(super) struct State {
     pub(super) ended: Option<Outcome>,
     pub(super) now: Option<Timestamp>,
     pub(super) stand: Stand,
-    pub(super) mode: Option<Mode>,
     /// Messages in the part's transcript so far, the agent's and the tools' included.
     pub(super) messages: u32,
     /// The last thing said to the agent, and whether a turn is owed for it.
@@ -80,13 +77,9 @@ pub(super) struct State {
     pub(super) word: Option<Word>,
     /// What the operator said with it.
     pub(super) note: Option<String>,
-    pub(super) approved_for_run: Vec<Category>,
-    /// What the run took from its project's memory.
-    pub(super) memory: Inherited,
-    /// The walls of the sandbox that are missing on this machine.
-    pub(super) missing_walls: Vec<String>,
     pub(super) approved_acts: Vec<String>,
-    pub(super) grants: Grants,
+    /// The requests for permissions that were denied, by name and arguments of the call.
+    pub(super) denied: BTreeSet<String>,
     /// How often each call failed in a row since the operator last said something, by name and arguments.
     pub(super) failures: BTreeMap<String, u32>,
     /// Who is asked for turns: the place in the setup.
@@ -291,7 +284,6 @@ impl State {
         self.session_spending.apply(event);
         self.phase_calls.apply(event);
         self.context.apply(&event.body);
-        self.grants.apply(event);
         self.tree.apply(&event.body);
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
@@ -322,7 +314,6 @@ impl State {
                 self.asked = None;
                 self.held = false;
             }
-            Body::ModeSet { mode } => self.mode = Some(*mode),
             Body::Message { role, kind, step, text, .. } => {
                 self.past.hear(*kind, text);
                 self.say(*role, *kind, *step);
@@ -416,10 +407,8 @@ impl State {
             Body::PermissionDenied { grant_id, operator_note, call } => {
                 let (grant_id, note) = (grant_id.clone(), operator_note.clone());
                 self.asking(*call, Asking::Denied { grant_id, note });
-                let denied = self.call_mut(*call).cloned();
-                if let Some(denied) = denied {
-                    self.grants.deny(&denied);
-                }
+                let denied = self.call_mut(*call).map(|call| same_call(&call.call));
+                self.denied.extend(denied);
             }
             Body::PermissionGrantConsumed { grant_id, call, .. } => {
                 if let Some(call) = self.call_mut(*call) {
@@ -456,7 +445,7 @@ impl State {
                     asked.withdrawn = true;
                 }
             }
-            Body::AuthPrompt { categories, response, calls, acts } => self.prompted(categories, response, calls, acts),
+            Body::AuthPrompt { response, calls, acts, .. } => self.prompted(response, calls, acts),
             Body::HookCall { slot, hook, place, call } => {
                 let asked = HookAsked { slot: *slot, place: *place, name: hook.clone(), answer: None };
                 if let Some(call) = self.call_mut(*call) {
@@ -488,20 +477,14 @@ impl State {
                 self.steers.push_back(prompts::folder_changed(&change));
             }
             Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
-            Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
-            Body::MemoryInherited { project, records, left_out, contradictions } => {
-                self.memory = Inherited {
-                    project: project.clone(),
-                    records: records.clone(),
-                    left_out: *left_out,
-                    contradictions: contradictions.clone(),
-                };
-            }
             Body::TraceVersion { .. }
             | Body::RunStart(_)
             | Body::RunEnd { .. }
             | Body::AuthCheckFired { call: None, .. }
             | Body::GrantsLoaded { .. }
+            | Body::ModeSet { .. }
+            | Body::SandboxReport { .. }
+            | Body::MemoryInherited { .. }
             | Body::LearnedProfileApplied { .. }
             | Body::AnswerIgnored { .. }
             | Body::ToolCall { .. }
@@ -514,11 +497,6 @@ impl State {
             | Body::ScopeWarning { .. }
             | Body::Error { .. } => {}
         }
-    }
-
-    /// Takes note of a grant that was given, used or taken back in another part of the run.
-    pub(super) fn recall_grant(&mut self, event: &Event) {
-        self.grants.apply(event);
     }
 
     fn say(&mut self, role: MessageRole, kind: MessageKind, step: u32) {
@@ -778,7 +756,7 @@ impl State {
         asked.answer = Some((choice, text));
     }
 
-    fn prompted(&mut self, categories: &[String], response: &str, calls: &[u32], acts: &[String]) {
+    fn prompted(&mut self, response: &str, calls: &[u32], acts: &[String]) {
         let note = self.answer(QuestionKind::Destructive).and_then(|(_, text)| text.map(str::to_owned));
         self.asked = None;
         let word = match response {
@@ -798,9 +776,6 @@ impl State {
             let approved = taken.calls.iter().filter(|call| calls.contains(&call.number));
             let approved: Vec<Arc<ToolCall>> = approved.map(|call| call.call.clone()).collect();
             approved.iter().for_each(|call| self.tree.approve(call));
-        }
-        if word == Word::YesForRun {
-            self.approved_for_run.extend(categories.iter().map(Category::new));
         }
         // C32: an announcement that was approved is not asked about again.
         if word != Word::No {
@@ -917,7 +892,6 @@ impl State {
 
     fn told(&mut self, message: &Message) {
         match message {
-            Message::Mode(mode) => self.mode = Some(*mode),
             Message::Cancel => {
                 if let Some(turn) = self.turn.as_mut().filter(|turn| turn.in_flight) {
                     turn.cancelled = true;
@@ -932,11 +906,10 @@ impl State {
             }
             Message::Steer(text) => self.steers.push_back(prompts::steered(text)),
             Message::Amend(amendment) => {
-                self.approved_for_run.retain(|category| !amendment.withdraw.contains(category));
                 self.judge_again();
                 self.steers.push_back(prompts::amended(&amendment.lines()));
             }
-            Message::Interrupt | Message::Stop => {}
+            Message::Mode(_) | Message::Interrupt | Message::Stop => {}
         }
     }
 

@@ -33,7 +33,6 @@ pub fn setup() -> Setup {
         standing_orders: "orders".to_owned(),
         brief: "brief".to_owned(),
         authorized: Vec::new(),
-        approved: Vec::new(),
         places: Places::default(),
         scope: Scope::default(),
         scope_locked: false,
@@ -223,8 +222,8 @@ pub fn kind(body: &Body) -> String {
     }
 }
 
-/// Runs the procedure that `make` makes until it ends or waits.
-pub fn simulate<P: Procedure>(make: &dyn Fn() -> P, world: &World, plan: &Plan) -> Result<Ended, Violation> {
+/// Runs what `make` makes until it ends or waits.
+pub fn simulate<P: Procedure>(make: &dyn Fn() -> Run<P>, world: &World, plan: &Plan) -> Result<Ended, Violation> {
     Simulation {
         make,
         world: world.clone(),
@@ -237,8 +236,8 @@ pub fn simulate<P: Procedure>(make: &dyn Fn() -> P, world: &World, plan: &Plan) 
     .run()
 }
 
-struct Simulation<'a, P> {
-    make: &'a dyn Fn() -> P,
+struct Simulation<'a, P: Procedure> {
+    make: &'a dyn Fn() -> Run<P>,
     world: World,
     plan: &'a Plan,
     journal: Vec<Event>,
@@ -368,7 +367,7 @@ impl<P: Procedure> Simulation<'_, P> {
         for event in &self.journal {
             fresh.apply(event);
         }
-        if fresh.next() == drive.procedure().next() {
+        if fresh.next() == drive.run().next() {
             Ok(())
         } else {
             Err(Violation::Recomputed { events: self.journal.len() })

@@ -1,0 +1,93 @@
+//! What all parts of a run share, folded once from all of its events.
+//!
+//! In: events. Out: the facts that a session or a crew decides by and that belong to none of them. A part never keeps
+//! a copy: it is lent the facts at each decision, so that parts that work side by side see the same.
+//!
+//! Begin with [`RunFacts`].
+
+mod grants;
+
+pub use grants::Grants;
+
+use crate::gate::Category;
+use crate::inbox::Message;
+use crate::memory::Inherited;
+use crate::procedure::Facts;
+use crate::session::Mode;
+use crate::trace::{Body, Event};
+
+/// What the events say of a whole run.
+#[derive(Debug, Clone, Default)]
+pub struct RunFacts {
+    grants: Grants,
+    approved: Vec<Category>,
+    mode: Option<Mode>,
+    memory: Inherited,
+    missing_walls: Vec<String>,
+}
+
+impl RunFacts {
+    /// Returns the grants of the run.
+    #[must_use]
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Returns what the operator approved for the run, each category once. A role may hold less of it: it takes what
+    /// its own limit leaves.
+    #[must_use]
+    pub fn approved(&self) -> &[Category] {
+        &self.approved
+    }
+
+    /// Returns the operator's last word on who decides between steps; `None` before the first.
+    #[must_use]
+    pub fn mode(&self) -> Option<Mode> {
+        self.mode
+    }
+
+    /// Returns what the run took from its project's memory.
+    #[must_use]
+    pub fn memory(&self) -> &Inherited {
+        &self.memory
+    }
+
+    /// Returns the walls of the sandbox that are missing on this machine.
+    #[must_use]
+    pub fn missing_walls(&self) -> &[String] {
+        &self.missing_walls
+    }
+
+    fn approve(&mut self, categories: &[String]) {
+        for category in categories.iter().map(Category::new) {
+            if !self.approved.contains(&category) {
+                self.approved.push(category);
+            }
+        }
+    }
+}
+
+impl Facts for RunFacts {
+    fn apply(&mut self, event: &Event) {
+        self.grants.apply(event);
+        match &event.body {
+            Body::ModeSet { mode } | Body::OperatorMessage { message: Message::Mode(mode), .. } => {
+                self.mode = Some(*mode);
+            }
+            Body::OperatorMessage { message: Message::Amend(amendment), .. } => {
+                self.approved.retain(|category| !amendment.withdraw.contains(category));
+            }
+            Body::AuthPrompt { categories, response, .. } if response == "Y" => self.approve(categories),
+            Body::MemoryInherited { project, records, left_out, contradictions } => {
+                self.memory = Inherited {
+                    project: project.clone(),
+                    records: records.clone(),
+                    left_out: *left_out,
+                    contradictions: contradictions.clone(),
+                };
+            }
+            Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
+            _ => {}
+        }
+    }
+}
