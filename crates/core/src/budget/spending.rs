@@ -1,20 +1,21 @@
-//! The one ledger of what a run has used.
+//! What one scope of a run has used: the run, a role, a part.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT, Whose};
+use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT};
 use crate::inbox::worker::OpenWaits;
 use crate::price::Prices;
-use crate::procedure::{Key, What};
+use crate::procedure::{Key, Part, Slot, What};
 use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
 
-/// What a run has used and reserved, folded from its events.
+/// What one scope of a run has used and reserved, folded from its events.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     /// The prices of the run's agents, by their place in its options.
-    prices: Vec<Option<Prices>>,
+    prices: Arc<[Option<Prices>]>,
     /// True if any of them is from a provider's list.
     is_estimate: bool,
     tokens: u64,
@@ -24,17 +25,16 @@ pub struct Spending {
     worked_ms: u64,
     reserved: BTreeMap<Key, Reserved>,
     /// What is in flight besides questions, and since when anything is.
-    in_flight: u32,
+    in_flight: BTreeSet<Key>,
     since: Option<Timestamp>,
     last: Option<Timestamp>,
     waits: OpenWaits,
     added: BTreeMap<Metric, u64>,
     /// The metrics whose warning is on record.
     warned: Vec<Metric>,
-    /// Whose it is.
-    whose: Whose,
-    /// Input of the latest reply that the provider had, or now has, in its cache.
-    cached: u64,
+    /// Input of the latest reply to each part that its agent's provider had, or now has, in its cache. Parts side by
+    /// side share no prefix.
+    cached: BTreeMap<(Part, u32), u64>,
 }
 
 /// What one request may cost.
@@ -56,21 +56,24 @@ pub enum Room {
         /// The most tokens of the reply.
         output: u32,
     },
+    /// A limit forbids it as long as others have reserved what they may use; some of that may come back.
+    Later,
     /// A limit forbids it.
     Over(Metric),
 }
 
-impl Spending {
-    /// What a role has used, over all its sessions.
-    #[must_use]
-    pub fn of_role() -> Self {
-        Self { whose: Whose::Role, ..Self::default() }
-    }
+/// Whether what is reserved and not yet spent counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    WithReserved,
+    SpentAlone,
+}
 
-    /// What one session has used.
+impl Spending {
+    /// Returns an account of the same run that has used nothing.
     #[must_use]
-    pub fn of_session() -> Self {
-        Self { whose: Whose::Session, ..Self::default() }
+    pub fn beside(&self) -> Self {
+        Self { prices: Arc::clone(&self.prices), is_estimate: self.is_estimate, ..Self::default() }
     }
 
     /// Takes note of an event.
@@ -82,7 +85,7 @@ impl Spending {
                 // Whatever was in flight ended when its driver did; nobody knows when better than the journal.
                 let last = self.last.unwrap_or(event.at);
                 self.rest(last);
-                self.in_flight = 0;
+                self.in_flight.clear();
                 // A wait counts to its end, also if the run was let go meanwhile.
                 if let Some(ends) = self.waits.wakes_at().filter(|ends| *ends <= event.at) {
                     self.since = Some(last);
@@ -94,7 +97,7 @@ impl Spending {
             }
             Body::AgentRequest { slot, agent, input_tokens, output_max, .. } => {
                 let (agent, input, output) = (*agent, *input_tokens, u64::from(*output_max));
-                let (tokens, nano_dollars) = self.cost_ahead(agent, input, output);
+                let (tokens, nano_dollars) = self.cost_ahead(&event.part, agent, input, output);
                 self.reserved.insert(key(*slot), Reserved { agent, input, output, tokens, nano_dollars });
             }
             Body::AgentReply { slot, usage, text, thinking, .. } => {
@@ -119,11 +122,6 @@ impl Spending {
             // Nobody knows what had arrived.
             Body::Interrupted { slot, .. } => self.settle_broken(&key(*slot), 0),
             Body::ToolCall { .. } => self.calls += 1,
-            Body::BudgetWarn { metric, role, phase, learned, .. }
-                if Whose::on_record(role.as_deref(), *phase, learned.as_deref()) == self.whose =>
-            {
-                self.warned.extend(Metric::named(metric));
-            }
             _ => {}
         }
         self.waits.apply(event);
@@ -131,19 +129,37 @@ impl Spending {
         self.last = Some(event.at);
     }
 
-    /// What is used of a metric, in its own unit, with what is reserved.
+    /// Takes note that the warning about a metric is on record.
+    pub fn note_warning(&mut self, metric: Metric) {
+        self.warned.push(metric);
+    }
+
+    /// Takes note that the run's last event was at `last`, wherever it happened.
+    pub fn note_last(&mut self, last: Timestamp) {
+        self.last = self.last.max(Some(last));
+    }
+
+    /// Returns what is used of a metric, in its own unit, with what is reserved. A turn in flight counts as one.
     #[must_use]
     pub fn used(&self, metric: Metric) -> u64 {
+        self.counted(metric, Counted::WithReserved)
+    }
+
+    fn counted(&self, metric: Metric, counted: Counted) -> u64 {
+        let held = self.reserved.values().filter(|_| counted == Counted::WithReserved);
         match metric {
-            Metric::Turns => self.turns,
+            Metric::Turns => self.turns.saturating_add(held.count() as u64),
             Metric::ToolCalls => self.calls,
-            Metric::WallClock => self.worked_ms,
-            Metric::Tokens => self.reserved.values().fold(self.tokens, |sum, held| sum.saturating_add(held.tokens)),
-            Metric::Money => {
-                let held = |sum: u64, held: &Reserved| sum.saturating_add(held.nano_dollars);
-                self.reserved.values().fold(self.nano_dollars, held)
-            }
+            Metric::WallClock => self.worked_ms.saturating_add(self.working_ms()),
+            Metric::Tokens => held.fold(self.tokens, |sum, held| sum.saturating_add(held.tokens)),
+            Metric::Money => held.fold(self.nano_dollars, |sum, held| sum.saturating_add(held.nano_dollars)),
         }
+    }
+
+    /// The time for which anything has been in flight without a pause, up to the last event, in milliseconds.
+    fn working_ms(&self) -> u64 {
+        let (Some(since), Some(last)) = (self.since, self.last) else { return 0 };
+        u64::try_from(last.as_millisecond().saturating_sub(since.as_millisecond())).unwrap_or(0)
     }
 
     /// The limit of a metric with what the operator added to it.
@@ -167,16 +183,28 @@ impl Spending {
         self.warned.retain(|warned| *warned != Metric::ToolCalls);
     }
 
-    /// Whether a request of `input` tokens to the agent at `agent` may be sent, its reply being at most `output`
-    /// tokens long.
+    /// Returns whether `part` may send a request of `input` tokens to the agent at `agent`, its reply being at most
+    /// `output` tokens long.
     #[must_use]
-    pub fn room(&self, budget: &Budget, agent: u32, input: u64, output: u32) -> Room {
+    pub fn room(&self, budget: &Budget, part: &Part, agent: u32, input: u64, output: u32) -> Room {
+        let room = |counted| self.room_by(counted, budget, part, agent, input, output);
+        match room(Counted::WithReserved) {
+            // What others reserved is the worst case. A halt must rest on what is spent.
+            Room::Over(_) if !self.reserved.is_empty() => match room(Counted::SpentAlone) {
+                Room::For { .. } | Room::Later => Room::Later,
+                over @ Room::Over(_) => over,
+            },
+            room => room,
+        }
+    }
+
+    fn room_by(&self, counted: Counted, budget: &Budget, part: &Part, agent: u32, input: u64, output: u32) -> Room {
         let mut output = u64::from(output);
         let least = OUTPUT_TOKENS_MIN.min(output);
         for metric in Metric::ALL {
             let Some(limit) = self.limit(budget, metric) else { continue };
-            let left = limit.saturating_sub(self.used(metric));
-            let (tokens, nano_dollars) = self.cost_ahead(agent, input, 0);
+            let left = limit.saturating_sub(self.counted(metric, counted));
+            let (tokens, nano_dollars) = self.cost_ahead(part, agent, input, 0);
             let room = match metric {
                 // They are counted when they are made: a turn may do without.
                 Metric::ToolCalls => continue,
@@ -228,8 +256,8 @@ impl Spending {
 
     /// What a request may cost at most, in tokens and nano-dollars: what the provider's cache had of the last
     /// one it will have of this one.
-    fn cost_ahead(&self, agent: u32, input: u64, output: u64) -> (u64, u64) {
-        let read = self.cached.min(input);
+    fn cost_ahead(&self, part: &Part, agent: u32, input: u64, output: u64) -> (u64, u64) {
+        let read = self.cached.get(&(part.clone(), agent)).copied().unwrap_or(0).min(input);
         let fresh = input - read;
         let nano_dollars = self.prices(agent).map_or(0, |prices| {
             let write = prices.cache_write.max(prices.input);
@@ -244,13 +272,13 @@ impl Spending {
         let Some(held) = self.reserved.remove(key) else { return };
         let counted = usage.filter(|usage| usage.input_tokens.is_some() || usage.output_tokens.is_some());
         let Some(usage) = counted else {
-            let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, said.min(held.output));
+            let (tokens, nano_dollars) = self.cost_ahead(&key.part, held.agent, held.input, said.min(held.output));
             return self.spend(tokens, nano_dollars);
         };
         let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
         let fresh = usage.input_tokens.unwrap_or_else(|| held.input.saturating_sub(read.saturating_add(written)));
         let output = usage.output_tokens.unwrap_or(said);
-        self.cached = read.saturating_add(written);
+        self.cached.insert((key.part.clone(), held.agent), read.saturating_add(written));
         let nano_dollars = self.prices(held.agent).map_or(0, |prices| {
             total(&[
                 (fresh, prices.input),
@@ -266,7 +294,7 @@ impl Spending {
     /// the reply that had arrived. A provider may charge for what it wrote after that, which nobody here can know.
     fn settle_broken(&mut self, key: &Key, arrived: u64) {
         let Some(held) = self.reserved.remove(key) else { return };
-        let (tokens, nano_dollars) = self.cost_ahead(held.agent, held.input, arrived.min(held.output));
+        let (tokens, nano_dollars) = self.cost_ahead(&key.part, held.agent, held.input, arrived.min(held.output));
         self.spend(tokens, nano_dollars);
     }
 
@@ -277,14 +305,15 @@ impl Spending {
 
     /// Counts the time in which anything but a question is in flight.
     fn work(&mut self, event: &Event) {
-        let counts = |slot: &&crate::procedure::Slot| slot.what != What::Ask;
-        if event.body.intent().filter(counts).is_some() {
-            self.in_flight += 1;
+        let counts = |slot: &&Slot| slot.what != What::Ask;
+        let key = |slot: &Slot| Key { part: event.part.clone(), slot: *slot };
+        if let Some(slot) = event.body.intent().filter(counts) {
+            self.in_flight.insert(key(slot));
             self.since.get_or_insert(event.at);
         }
-        if event.body.outcome().filter(counts).is_some() {
-            self.in_flight = self.in_flight.saturating_sub(1);
-            if self.in_flight == 0 {
+        if let Some(slot) = event.body.outcome().filter(counts) {
+            self.in_flight.remove(&key(slot));
+            if self.in_flight.is_empty() {
                 self.rest(event.at);
             }
         }

@@ -1,6 +1,6 @@
 //! What the events say of a crew: where it stands, its plan, what each role left, and who is at work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::attempt::Attempt;
 use super::check::Checks;
@@ -9,12 +9,11 @@ use super::handoff::{Handoff, Plan, SubTask, Verdict};
 use super::machine::Questions;
 use super::setup::CrewSetup;
 use super::states::{CrewState, Signal, Standing, Status};
-use crate::budget::Spending;
 use crate::gate::Category;
 use crate::inbox::Message;
 use crate::procedure::Part;
 use crate::procedure::Procedure;
-use crate::role::{Role, RoleName};
+use crate::role::Role;
 use crate::session::Session;
 use crate::tool::ToolEffect;
 use crate::trace::{Body, Event, Outcome};
@@ -40,11 +39,6 @@ pub(super) struct State {
     pub(super) subtasks: Vec<SubTaskState>,
     pub(super) child: Option<Child>,
     pub(super) asked: Questions,
-    pub(super) spending: Spending,
-    /// What each role has used.
-    pub(super) roles: BTreeMap<RoleName, Spending>,
-    /// What a session that begins later must know too.
-    pub(super) standing: Vec<Event>,
     /// What the operator said while nobody was at work.
     pub(super) unheard: Vec<Event>,
 }
@@ -66,9 +60,6 @@ impl Default for State {
             subtasks: Vec::new(),
             child: None,
             asked: Questions::default(),
-            spending: Spending::default(),
-            roles: BTreeMap::new(),
-            standing: Vec::new(),
             unheard: Vec::new(),
         }
     }
@@ -168,9 +159,6 @@ impl State {
     }
 
     pub(super) fn apply(&mut self, event: &Event, part: &Part, checks: &Checks) {
-        if matches!(event.body, Body::RunStart(_)) {
-            self.standing.push(event.clone());
-        }
         if event.part == *part {
             self.own(&event.body);
         }
@@ -209,10 +197,6 @@ impl State {
             CrewState::Dispatch | CrewState::Complete if from == CrewState::NextSubtask => self.index += 1,
             _ => {}
         }
-        let is_first = self.subtask().is_some_and(|subtask| subtask.attempts == 0);
-        if to == CrewState::Execute && is_first {
-            self.spending.begin_subtask();
-        }
         let Some(subtask) = self.subtasks.get_mut(self.index) else { return };
         match to {
             CrewState::Execute => {
@@ -246,7 +230,6 @@ impl State {
     /// What the session at work hears, and what is seen of it.
     fn hear(&mut self, event: &Event, checks: &Checks) {
         let Some(child) = &mut self.child else {
-            self.spending.apply(event);
             // Nobody is at work: whoever is next is told.
             if matches!(
                 event.body,
@@ -279,10 +262,6 @@ impl State {
     /// The session at work is at its end.
     fn came(&mut self, outcome: Outcome) {
         let Some(Child { member, session, .. }) = self.child.take() else { return };
-        self.spending = session.spending().clone();
-        if let Some(member) = &member {
-            self.roles.insert(member.name.clone(), session.role_spending().clone());
-        }
         let came = match (session.handoff(), outcome) {
             (Some(handoff), Outcome::Completed) => Came::Well(handoff),
             (None, Outcome::Completed) => Came::Enough,
@@ -311,13 +290,9 @@ impl State {
         let Some((segment, member)) = self.due(setup) else { return };
         let part = part.child(&segment);
         let mut session = Session::new(setup.session(member.as_ref(), self), part.clone());
-        for event in &self.standing {
-            session.recall(event);
-        }
         for event in std::mem::take(&mut self.unheard) {
             session.recall(&event);
         }
-        session.carry(self.spending.clone(), member.as_ref().and_then(|member| self.roles.get(&member.name).cloned()));
         self.child = Some(Child { part, member, session });
     }
 

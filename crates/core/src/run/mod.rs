@@ -5,20 +5,26 @@
 //!
 //! Begin with [`RunFacts`].
 
+mod accounts;
 mod grants;
+mod halts;
 
+pub use accounts::{Accounts, Scope};
 pub use grants::Grants;
 
+use crate::budget::Metric;
 use crate::gate::Category;
 use crate::inbox::Message;
 use crate::memory::Inherited;
-use crate::procedure::Facts;
+use crate::procedure::{Facts, Part};
 use crate::session::Mode;
 use crate::trace::{Body, Event};
 
 /// What the events say of a whole run.
 #[derive(Debug, Clone, Default)]
 pub struct RunFacts {
+    accounts: Accounts,
+    halts: halts::Halts,
     grants: Grants,
     approved: Vec<Category>,
     mode: Option<Mode>,
@@ -27,6 +33,18 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
+    /// Returns what each scope of the run has used.
+    #[must_use]
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// Returns the part that asks for more of a limit that was reached, while its question is open.
+    #[must_use]
+    pub fn halted(&self, scope: &Scope, metric: Metric) -> Option<&Part> {
+        self.halts.owner(scope, metric)
+    }
+
     /// Returns the grants of the run.
     #[must_use]
     pub fn grants(&self) -> &Grants {
@@ -69,6 +87,8 @@ impl RunFacts {
 
 impl Facts for RunFacts {
     fn apply(&mut self, event: &Event) {
+        self.accounts.apply(event);
+        self.halts.apply(event, &mut self.accounts);
         self.grants.apply(event);
         match &event.body {
             Body::ModeSet { mode } | Body::OperatorMessage { message: Message::Mode(mode), .. } => {

@@ -504,7 +504,7 @@ impl Decider<'_> {
             };
         }
         if state.step >= self.step_limit() {
-            if state.halted.is_none() {
+            if !state.is_out_of_steps {
                 let limit = u64::from(self.step_limit());
                 return self.record(Body::BudgetHalt {
                     metric: "steps".to_owned(),

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use super::machine::Decider;
 use super::state::Stand;
-use crate::budget::{Budget, Metric, Whose};
+use crate::budget::{Budget, Metric, PhaseCalls, Spending, Whose};
 use crate::procedure::Next;
+use crate::run::Scope;
 use crate::trace::{Body, LimitSource, PhaseName};
 
 /// What a learned profile has for one session.
@@ -35,7 +36,7 @@ impl LearnedLimits {
     }
 }
 
-impl Decider<'_> {
+impl<'a> Decider<'a> {
     fn learned(&self) -> Option<&LearnedLimits> {
         self.setup.learned.as_ref().filter(|learned| !learned.is_overruled)
     }
@@ -60,42 +61,52 @@ impl Decider<'_> {
 
     /// The limit of a metric, with what was added to it.
     pub(super) fn limit(&self, whose: Whose, metric: Metric) -> Option<u64> {
-        let state = &self.state;
         match whose {
-            Whose::Run => state.spending.limit(&self.setup.budget, metric),
-            Whose::Role => state.role_spending.limit(&self.setup.role_budget, metric),
-            Whose::Session => state.session_spending.limit(&self.session_budget(), metric),
             Whose::Phase(phase) if metric == Metric::ToolCalls => {
-                Some(state.phase_calls.limit(phase, self.phase_limit(phase)?))
+                Some(self.phase_calls().limit(phase, self.phase_limit(phase)?))
             }
             Whose::Phase(_) => None,
+            Whose::Run | Whose::Role | Whose::Session => self.spending(whose).limit(&self.budget_of(whose), metric),
         }
+    }
+
+    /// Returns what is limited for `whose` account before anything was added, but for calls by phase.
+    pub(super) fn budget_of(&self, whose: Whose) -> Budget {
+        match whose {
+            Whose::Run => self.setup.budget,
+            Whose::Role => self.setup.role_budget,
+            Whose::Session => self.session_budget(),
+            Whose::Phase(_) => Budget::default(),
+        }
+    }
+
+    /// Returns what `whose` account has used.
+    pub(super) fn spending(&self, whose: Whose) -> &'a Spending {
+        self.run.accounts().spending(&Scope::of(whose, &self.part))
+    }
+
+    fn phase_calls(&self) -> &'a PhaseCalls {
+        self.run.accounts().phase_calls(&self.part)
     }
 
     /// How much of a metric was used.
     pub(super) fn used(&self, whose: Whose, metric: Metric) -> u64 {
-        let state = &self.state;
         match whose {
-            Whose::Run => state.spending.used(metric),
-            Whose::Role => state.role_spending.used(metric),
-            Whose::Session => state.session_spending.used(metric),
-            Whose::Phase(phase) if metric == Metric::ToolCalls => state.phase_calls.used(phase),
+            Whose::Phase(phase) if metric == Metric::ToolCalls => self.phase_calls().used(phase),
             Whose::Phase(_) => 0,
+            Whose::Run | Whose::Role | Whose::Session => self.spending(whose).used(metric),
         }
     }
 
     /// What is close to its limit without a warning on record: whose, of what, how much is used, how much there is.
     pub(super) fn warning(&self) -> Option<(Whose, Metric, u64, u64)> {
-        let state = &self.state;
         self.limited().find_map(|whose| {
             let (metric, used, limit) = match whose {
-                Whose::Run => state.spending.warning(&self.setup.budget)?,
-                Whose::Role => state.role_spending.warning(&self.setup.role_budget)?,
-                Whose::Session => state.session_spending.warning(&self.session_budget())?,
                 Whose::Phase(phase) => {
-                    let (used, limit) = state.phase_calls.warning(phase, self.phase_limit(phase)?)?;
+                    let (used, limit) = self.phase_calls().warning(phase, self.phase_limit(phase)?)?;
                     (Metric::ToolCalls, used, limit)
                 }
+                Whose::Run | Whose::Role | Whose::Session => self.spending(whose).warning(&self.budget_of(whose))?,
             };
             Some((whose, metric, used, limit))
         })

@@ -14,7 +14,6 @@ use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{SILENCES_MAX, Setup, Task};
 use super::state::{Asked, Stand, State, Taken, Word};
-use crate::budget::Spending;
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
@@ -116,12 +115,7 @@ impl Session {
         let tools =
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64), setup.result_bytes_max);
-        let state = State {
-            context,
-            role_spending: Spending::of_role(),
-            session_spending: Spending::of_session(),
-            ..State::default()
-        };
+        let state = State { context, ..State::default() };
         Self { setup, part, state }
     }
 
@@ -159,31 +153,11 @@ impl Session {
         }
     }
 
-    /// What it has used, and what was used before it began.
-    #[must_use]
-    pub fn spending(&self) -> &Spending {
-        &self.state.spending
-    }
-
     /// Takes note of something of the run that happened before the session began.
     pub fn recall(&mut self, event: &Event) {
         if event.part.is_root() {
             self.state.apply(event);
         }
-    }
-
-    /// Goes on with what was used before it began: there is one ledger for a run.
-    pub fn carry(&mut self, spending: Spending, role_spending: Option<Spending>) {
-        self.state.spending = spending;
-        if let Some(spending) = role_spending {
-            self.state.role_spending = spending;
-        }
-    }
-
-    /// What its role has used.
-    #[must_use]
-    pub fn role_spending(&self) -> &Spending {
-        &self.state.role_spending
     }
 
     /// Why it failed, for a person.
@@ -306,7 +280,7 @@ impl<'a> Decider<'a> {
         if let Some((_, Some(text))) = self.state.answer(QuestionKind::Blocker) {
             return self.say(MessageKind::Context, self.state.step, prompts::context(text));
         }
-        if self.state.halted.is_some() {
+        if self.state.is_out_of_steps {
             return self.ask(prompts::limit_reached(self.step_limit()));
         }
         self.ask(prompts::blocked(reason))

@@ -8,6 +8,7 @@ use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::{Metric, Room, Whose};
 use crate::procedure::{Command, Next, Slot, What};
+use crate::run::Scope;
 use crate::trace::{Body, FailureKind, MessageKind, PhaseName};
 
 impl Decider<'_> {
@@ -68,13 +69,10 @@ impl Decider<'_> {
         }
         let input = self.state.context.tokens();
         let mut output = agent.output_max;
-        for (whose, spending, budget) in [
-            (Whose::Run, &self.state.spending, self.setup.budget),
-            (Whose::Role, &self.state.role_spending, self.setup.role_budget),
-            (Whose::Session, &self.state.session_spending, self.session_budget()),
-        ] {
-            match spending.room(&budget, agent.place, input, output) {
+        for whose in [Whose::Run, Whose::Role, Whose::Session] {
+            match self.spending(whose).room(&self.budget_of(whose), &self.part, agent.place, input, output) {
                 Room::Over(metric) => return self.over(metric, whose),
+                Room::Later => return Next::Want(Vec::new()),
                 Room::For { output: room } => output = room,
             }
         }
@@ -97,9 +95,13 @@ impl Decider<'_> {
     pub(super) fn over(&self, metric: Metric, whose: Whose) -> Next {
         let used = self.used(whose, metric);
         let limit = self.limit(whose, metric).unwrap_or(0);
-        if self.state.halted.as_deref() == Some(metric.as_str()) && self.state.halted_by == whose {
-            let is_estimate = self.state.spending.is_estimate(metric);
-            return self.ask(prompts::budget_reached(metric, (used, is_estimate), limit, &self.whose_limit(whose)));
+        match self.run.halted(&Scope::of(whose, &self.part), metric) {
+            Some(part) if *part == self.part => {
+                let is_estimate = self.spending(whose).is_estimate(metric);
+                return self.ask(prompts::budget_reached(metric, (used, is_estimate), limit, &self.whose_limit(whose)));
+            }
+            Some(_asks) => return Next::Want(Vec::new()),
+            None => {}
         }
         let (role, phase, learned) = self.holder(whose);
         self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit, role, phase, learned })

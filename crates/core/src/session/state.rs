@@ -17,7 +17,7 @@ use super::past::Past;
 use super::permission::Asking;
 use super::prompts;
 use super::retry::Failed;
-use crate::budget::{Metric, PhaseCalls, Spending, Whose};
+use crate::budget::Metric;
 use crate::gate::custody::FolderChange;
 use crate::gate::{HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
@@ -67,8 +67,8 @@ pub(super) struct State {
     pub(super) rounds: u32,
     /// What the operator added to the limit of steps.
     pub(super) steps_added: u32,
-    /// The limit that was reached and not yet extended, by its word on the wire.
-    pub(super) halted: Option<String>,
+    /// The limit of steps was reached and not yet extended.
+    pub(super) is_out_of_steps: bool,
     pub(super) deadline_told: bool,
     pub(super) deadline_waived: bool,
     /// The operator cancelled a turn: what now is theirs to say, whatever the mode.
@@ -95,14 +95,6 @@ pub(super) struct State {
     /// Messages were left out and the runtime state is not yet said behind them.
     pub(super) owes_state: bool,
     pub(super) past: Past,
-    pub(super) spending: Spending,
-    /// What the session's role has used.
-    pub(super) role_spending: Spending,
-    /// What the session itself has used, and in which phase.
-    pub(super) session_spending: Spending,
-    pub(super) phase_calls: PhaseCalls,
-    /// Whose limit was reached.
-    pub(super) halted_by: Whose,
     /// Whether the budget of the phase that was entered last is on record.
     pub(super) budget_consulted: bool,
     pub(super) tree: Tree,
@@ -279,10 +271,6 @@ impl State {
 
     pub(super) fn apply(&mut self, event: &Event) {
         self.now = Some(event.at);
-        self.spending.apply(event);
-        self.role_spending.apply(event);
-        self.session_spending.apply(event);
-        self.phase_calls.apply(event);
         self.context.apply(&event.body);
         self.tree.apply(&event.body);
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
@@ -466,10 +454,8 @@ impl State {
             }
             Body::ToolRejected { call, .. } => self.finish(*call, Came::NotMade),
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
-            Body::BudgetHalt { metric, role, phase, learned, .. } => {
-                self.halted = Some(metric.clone());
-                self.halted_by = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
-            }
+            // What else has a limit is the run's to count.
+            Body::BudgetHalt { metric, .. } => self.is_out_of_steps = Metric::named(metric).is_none(),
             Body::DeadlinePassed { .. } => self.deadline_told = true,
             Body::FolderChanged { paths, more, head_before, head_now } => {
                 let (head_before, head_now) = (head_before.clone(), head_now.clone());
@@ -717,24 +703,14 @@ impl State {
     fn answered(&mut self, slot: Slot, choice: Choice, text: Option<String>) {
         let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == slot) else { return };
         match (asked.kind, choice) {
-            (QuestionKind::Limit, Choice::Extend)
-                if let Some(metric) = self.halted.as_deref().and_then(Metric::named) =>
-            {
-                let more = text.as_deref().and_then(|text| metric.amount(text)).unwrap_or(0);
-                match self.halted_by {
-                    Whose::Run => self.spending.add(metric, more),
-                    Whose::Role => self.role_spending.add(metric, more),
-                    Whose::Session => self.session_spending.add(metric, more),
-                    Whose::Phase(phase) => self.phase_calls.add(phase, more),
-                }
-                self.halted = None;
-                self.asked = None;
-                return;
-            }
-            (QuestionKind::Limit, Choice::Extend) => {
+            (QuestionKind::Limit, Choice::Extend) if self.is_out_of_steps => {
                 let more = text.as_deref().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
                 self.steps_added = self.steps_added.saturating_add(more);
-                self.halted = None;
+                self.is_out_of_steps = false;
+            }
+            (QuestionKind::Limit, Choice::Extend) => {
+                self.asked = None;
+                return;
             }
             (QuestionKind::Scope, Choice::Accept) => {
                 self.tree.accept();

@@ -84,10 +84,6 @@ fn failed(number: u32, kind: FailureKind) -> Body {
     Body::AgentFailed { slot: slot(number), kind, message, retry_after_ms, output_max, received: 0 }
 }
 
-fn budget_warn(metric: &str, used: u64, limit: u64) -> Body {
-    Body::BudgetWarn { metric: metric.to_owned(), used, limit, role: None, phase: None, learned: None }
-}
-
 fn used(spending: &Spending) -> (u64, u64) {
     (spending.used(Metric::Tokens), spending.used(Metric::Money))
 }
@@ -193,9 +189,13 @@ fn a_request_is_sent_only_if_a_reply_fits_behind_it() {
         (Budget { max_turns: Some(0), ..Budget::default() }, 0, Room::Over(Metric::Turns)),
         (Budget { max_minutes: Some(0), ..Budget::default() }, 0, Room::Over(Metric::WallClock)),
     ] {
-        assert_eq!(spending.room(&budget, agent, 1_000, 4_000), expected, "{budget:?}");
+        assert_eq!(spending.room(&budget, &Part::root(), agent, 1_000, 4_000), expected, "{budget:?}");
     }
-    assert_eq!(spending.room(&tokens(1_100), 0, 1_000, 100), Room::For { output: 100 }, "short replies are enough");
+    assert_eq!(
+        spending.room(&tokens(1_100), &Part::root(), 0, 1_000, 100),
+        Room::For { output: 100 },
+        "short replies are enough"
+    );
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn what_is_added_is_warned_about_anew() {
     assert_eq!(spending.warning(&budget), None);
     happen(&mut spending, 2, request(2, 0, 100, 0));
     assert_eq!(spending.warning(&budget), Some((Metric::Tokens, 800, 1_000)));
-    happen(&mut spending, 3, budget_warn("tokens", 800, 1_000));
+    spending.note_warning(Metric::Tokens);
     assert_eq!(spending.warning(&budget), None);
     spending.add(Metric::Tokens, 100);
     assert_eq!(spending.limit(&budget, Metric::Tokens), Some(1_100));
@@ -233,7 +233,52 @@ fn numbers_beyond_all_bounds_are_no_panic() {
     spending.add(Metric::Tokens, u64::MAX);
     let budget =
         Budget { max_tokens: most, max_minutes: most, max_nano_dollars: most, max_turns: most, max_tool_calls: None };
-    let room = spending.room(&budget, 0, u64::MAX, u32::MAX);
+    let room = spending.room(&budget, &Part::root(), 0, u64::MAX, u32::MAX);
     assert!(matches!(room, Room::Over(_)), "{room:?}");
     assert!(spending.warning(&budget).is_some());
+}
+
+#[test]
+fn a_limit_that_only_reservations_reach_is_waited_for() {
+    let mut spending = begun();
+    let budget = Budget { max_tokens: Some(4_000), ..Budget::default() };
+    happen(&mut spending, 1, request(1, 0, 1_000, 2_000));
+    assert_eq!(spending.room(&budget, &Part::root(), 0, 1_000, 2_000), Room::Later);
+    happen(&mut spending, 2, reply(1, None));
+    assert_eq!(spending.room(&budget, &Part::root(), 0, 1_000, 2_000), Room::For { output: 1_900 });
+    let turns = Budget { max_turns: Some(2), ..Budget::default() };
+    happen(&mut spending, 3, request(2, 0, 1_000, 2_000));
+    assert_eq!(spending.room(&turns, &Part::root(), 0, 1_000, 2_000), Room::Later, "a turn in flight is one");
+    happen(&mut spending, 4, reply(2, None));
+    assert_eq!(spending.room(&turns, &Part::root(), 0, 1_000, 2_000), Room::Over(Metric::Turns));
+}
+
+#[test]
+fn time_goes_on_while_anything_is_in_flight() {
+    let mut spending = begun();
+    happen(&mut spending, 10, request(1, 0, 0, 0));
+    happen(&mut spending, 14, request(2, 0, 0, 0));
+    happen(&mut spending, 15, reply(1, None));
+    assert_eq!(spending.used(Metric::WallClock), 5_000, "the second overlaps the first, and the third the second");
+    happen(&mut spending, 19, request(3, 0, 0, 0));
+    happen(&mut spending, 20, reply(2, None));
+    assert_eq!(spending.used(Metric::WallClock), 10_000);
+    // An end that comes twice, as of a wait that was reattached, ends nothing else.
+    happen(&mut spending, 21, Body::Expired { slot: Slot::first(What::Wait, 1) });
+    happen(&mut spending, 30, Body::Warning { text: String::new() });
+    assert_eq!(spending.used(Metric::WallClock), 20_000);
+}
+
+#[test]
+fn what_a_provider_has_in_its_cache_is_of_one_part_and_agent() {
+    let mut spending = begun();
+    happen(&mut spending, 1, request(1, 0, 1_000, 0));
+    let usage = Usage { input_tokens: Some(100), cache_read_tokens: Some(900), ..Usage::default() };
+    happen(&mut spending, 2, reply(1, Some(usage)));
+    let (limit, sibling) = (Budget { max_tokens: Some(2_300), ..Budget::default() }, Part::root().child("voter"));
+    let room = |part: &Part, agent| spending.room(&limit, part, agent, 1_000, 4_000);
+    let left = 2_300 - spending.used(Metric::Tokens);
+    assert_eq!(room(&Part::root(), 0), Room::For { output: u32::try_from(left - 100).unwrap() });
+    assert_eq!(room(&sibling, 0), Room::For { output: u32::try_from(left - 1_000).unwrap() });
+    assert_eq!(room(&Part::root(), 1), Room::For { output: u32::try_from(left - 1_000).unwrap() });
 }

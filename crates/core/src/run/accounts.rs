@@ -1,0 +1,145 @@
+//! The one ledger of a run: what each scope of it has used, and what the operator added to its limits.
+//!
+//! An event counts in every scope that it lies in, and so does a reservation, at once: parts side by side can't overdraw
+//! together what each of them alone could pay.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::budget::{Metric, PhaseCalls, Spending, Whose};
+use crate::crew::states::{CrewState, Signal};
+use crate::procedure::Part;
+use crate::role::RoleName;
+use crate::trace::{Body, Event, PhaseName};
+
+/// Whose spending it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// A part's, with everything under it. The root's is the run's.
+    Under(Part),
+    /// A role's, over all its sessions; `None` stands for the parts in which no role works.
+    Role(Option<RoleName>),
+    /// One phase's of a part. Only calls are counted by phase.
+    Phase(Part, PhaseName),
+}
+
+impl Scope {
+    /// Returns the scope of `whose` limit, as `part` sees it.
+    #[must_use]
+    pub fn of(whose: Whose, part: &Part) -> Self {
+        match whose {
+            Whose::Run => Self::Under(Part::root()),
+            Whose::Role => Self::Role(RoleName::of_part(part.as_str())),
+            Whose::Session => Self::Under(part.clone()),
+            Whose::Phase(phase) => Self::Phase(part.clone(), phase),
+        }
+    }
+}
+
+/// What each scope of a run has used.
+#[derive(Debug, Clone, Default)]
+pub struct Accounts {
+    /// What a scope begins with: the prices, and nothing used.
+    unused: Spending,
+    run: Spending,
+    /// The parts that have begun and not ended.
+    parts: BTreeMap<Part, Spending>,
+    roles: BTreeMap<Option<RoleName>, Spending>,
+    phases: BTreeMap<Part, PhaseCalls>,
+    no_calls: PhaseCalls,
+    last: Option<Timestamp>,
+}
+
+impl Accounts {
+    pub(super) fn apply(&mut self, event: &Event) {
+        match &event.body {
+            Body::RunStart(_) | Body::RunResume { .. } => self.all().for_each(|spending| spending.apply(event)),
+            _ => self.count(event),
+        }
+        match &event.body {
+            Body::BudgetWarn { metric, role, phase, learned, .. } => {
+                let whose = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
+                if let (Some(metric), Some(spending)) = (Metric::named(metric), self.at_mut(whose, &event.part)) {
+                    spending.note_warning(metric);
+                }
+            }
+            // The first attempt at a sub-task: each may call so many tools.
+            Body::CoordinatorState { state: CrewState::Execute, signal: Signal::Dispatched, .. } => {
+                self.run.begin_subtask();
+            }
+            Body::PartEnd { .. } => {
+                self.parts.remove(&event.part);
+                self.phases.remove(&event.part);
+            }
+            _ => {}
+        }
+        self.last = Some(event.at);
+    }
+
+    /// Counts an event in the run, in each part that it lies in, and in its role.
+    fn count(&mut self, event: &Event) {
+        self.run.apply(event);
+        if event.part.is_root() {
+            return;
+        }
+        let unused = &self.unused;
+        if let Body::PartStart { .. } = event.body {
+            self.parts.entry(event.part.clone()).or_insert_with(|| unused.beside());
+        }
+        for (_, spending) in self.parts.iter_mut().filter(|(part, _)| event.part.is_within(part)) {
+            spending.apply(event);
+        }
+        let role = RoleName::of_part(event.part.as_str());
+        self.roles.entry(role).or_insert_with(|| unused.beside()).apply(event);
+        self.phases.entry(event.part.clone()).or_default().apply(event);
+    }
+
+    /// Every account, told when the run's last event was: nobody knows better until when its driver lived.
+    fn all(&mut self) -> impl Iterator<Item = &mut Spending> {
+        let last = self.last;
+        let scopes = self.parts.values_mut().chain(self.roles.values_mut());
+        [&mut self.unused, &mut self.run].into_iter().chain(scopes).map(move |spending| {
+            if let Some(last) = last {
+                spending.note_last(last);
+            }
+            spending
+        })
+    }
+
+    fn at_mut(&mut self, whose: Whose, part: &Part) -> Option<&mut Spending> {
+        match Scope::of(whose, part) {
+            Scope::Under(part) if part.is_root() => Some(&mut self.run),
+            Scope::Under(part) => self.parts.get_mut(&part),
+            Scope::Role(role) => self.roles.get_mut(&role),
+            Scope::Phase(..) => None,
+        }
+    }
+
+    /// Adds to a limit.
+    pub(super) fn add(&mut self, whose: Whose, part: &Part, metric: Metric, more: u64) {
+        if let Whose::Phase(phase) = whose {
+            self.phases.entry(part.clone()).or_default().add(phase, more);
+        } else if let Some(spending) = self.at_mut(whose, part) {
+            spending.add(metric, more);
+        }
+    }
+
+    /// Returns what a scope has used; nothing if none of it has begun, and for a phase, of which only calls are counted.
+    #[must_use]
+    pub fn spending(&self, scope: &Scope) -> &Spending {
+        let found = match scope {
+            Scope::Under(part) if part.is_root() => Some(&self.run),
+            Scope::Under(part) => self.parts.get(part),
+            Scope::Role(role) => self.roles.get(role),
+            Scope::Phase(..) => None,
+        };
+        found.unwrap_or(&self.unused)
+    }
+
+    /// Returns the calls of a part by phase.
+    #[must_use]
+    pub fn phase_calls(&self, part: &Part) -> &PhaseCalls {
+        self.phases.get(part).unwrap_or(&self.no_calls)
+    }
+}
