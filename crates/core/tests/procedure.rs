@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use adjutant_core::inbox::{Choice, Message, Offer, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use adjutant_core::procedure::{Children, Command, Key, Next, Part, Procedure, Slot, Want, What};
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome};
 use proptest::prelude::*;
 use serde_json::json;
@@ -145,14 +145,17 @@ impl Procedure for Child {
 struct Parent {
     part: Part,
     started: bool,
-    children: [Child; 2],
+    children: Children<Child>,
     ended: bool,
 }
 
 impl Parent {
     fn new(fault: Option<ToyFault>) -> Self {
         let part = Part::root().child("toys");
-        let children = [Child::new(part.child("left"), fault), Child::new(part.child("right"), None)];
+        let mut children = Children::default();
+        for (name, fault) in [("left", fault), ("right", None)] {
+            children.call_in(part.child(name), Child::new(part.child(name), fault));
+        }
         Self { part, started: false, children, ended: false }
     }
 }
@@ -166,36 +169,21 @@ impl Procedure for Parent {
             Body::PartEnd { .. } if event.part == self.part => self.ended = true,
             _ => {}
         }
-        for child in &mut self.children {
-            if event.part.is_within(&child.part) {
-                child.apply(event);
-            }
-        }
+        self.children.apply(event);
     }
 
     fn next(&self, (): &()) -> Next {
+        let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         if !self.started {
-            return Next::Record(Entry { part: self.part.clone(), body: Body::PartStart { kind: "toys".to_owned() } });
+            return record(Body::PartStart { kind: "toys".to_owned() });
         }
         if self.ended {
             return Next::Done(Outcome::Completed);
         }
-        let mut wants = Vec::new();
-        let mut done = 0;
-        for child in &self.children {
-            match child.next(&()) {
-                Next::Record(entry) => return Next::Record(entry),
-                Next::Want(more) => wants.extend(more),
-                Next::Done(_) => done += 1,
-            }
+        if self.children.is_empty() {
+            return record(Body::PartEnd { outcome: Outcome::Completed });
         }
-        if done == self.children.len() {
-            return Next::Record(Entry {
-                part: self.part.clone(),
-                body: Body::PartEnd { outcome: Outcome::Completed },
-            });
-        }
-        Next::Want(wants)
+        self.children.next(&())
     }
 }
 

@@ -38,7 +38,7 @@ impl Crew {
     /// The session that is at work, if one is.
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
-        self.state.child.as_ref().map(|child| &child.session)
+        self.state.children.iter().next().map(|(_, session)| session)
     }
 
     /// Where the crew stands.
@@ -214,8 +214,8 @@ impl Procedure for Crew {
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
         }
-        if let Some(child) = &self.state.child {
-            return child.session.next(facts);
+        if !self.state.children.is_empty() {
+            return self.state.children.next(facts);
         }
         match self.state.at {
             CrewState::Init => match &self.state.confirmed {

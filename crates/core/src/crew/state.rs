@@ -11,8 +11,7 @@ use super::setup::CrewSetup;
 use super::states::{CrewState, Signal, Standing, Status};
 use crate::gate::Category;
 use crate::inbox::Message;
-use crate::procedure::Part;
-use crate::procedure::Procedure;
+use crate::procedure::{Children, Gone, Part};
 use crate::role::Role;
 use crate::session::Session;
 use crate::tool::ToolEffect;
@@ -37,7 +36,10 @@ pub(super) struct State {
     pub(super) plan: Option<Plan>,
     pub(super) index: usize,
     pub(super) subtasks: Vec<SubTaskState>,
-    pub(super) child: Option<Child>,
+    /// The sessions at work: one at a time.
+    pub(super) children: Children<Session>,
+    /// Whose they are; none for phase 0 of the run.
+    pub(super) at_work: Option<Member>,
     pub(super) asked: Questions,
     /// What the operator said while nobody was at work.
     pub(super) unheard: Vec<Event>,
@@ -58,20 +60,12 @@ impl Default for State {
             plan: None,
             index: 0,
             subtasks: Vec::new(),
-            child: None,
+            children: Children::default(),
+            at_work: None,
             asked: Questions::default(),
             unheard: Vec::new(),
         }
     }
-}
-
-/// A session at work.
-#[derive(Debug, Clone)]
-pub(super) struct Child {
-    pub(super) part: Part,
-    /// Whose it is; none for phase 0 of the run.
-    pub(super) member: Option<Member>,
-    pub(super) session: Session,
 }
 
 /// What came of a session.
@@ -229,44 +223,36 @@ impl State {
 
     /// What the session at work hears, and what is seen of it.
     fn hear(&mut self, event: &Event, checks: &Checks) {
-        let Some(child) = &mut self.child else {
-            // Nobody is at work: whoever is next is told.
-            if matches!(
-                event.body,
-                Body::OperatorMessage { message: Message::Steer(_), .. } | Body::FolderChanged { .. }
-            ) {
-                self.unheard.push(event.clone());
-            }
-            return;
-        };
-        if event.part.is_within(&child.part) || event.part.is_root() {
-            child.session.apply(event);
+        // Nobody is at work: whoever is next is told.
+        let is_said =
+            matches!(event.body, Body::OperatorMessage { message: Message::Steer(_), .. } | Body::FolderChanged { .. });
+        if self.children.is_empty() && is_said {
+            self.unheard.push(event.clone());
         }
-        if event.part != child.part {
-            return;
-        }
-        if child.member.as_ref().is_some_and(|member| member.base == Role::Executor)
+        if let Some(session) = self.children.get(&event.part)
+            && self.at_work.as_ref().is_some_and(|member| member.base == Role::Executor)
             && let Some(subtask) = self.subtasks.get_mut(self.index)
         {
-            let tools = &child.session.setup().tools;
+            let tools = &session.setup().tools;
             let is_command = |name: &str| {
                 tools.iter().find(|tool| tool.name == name).is_none_or(|tool| tool.effect == ToolEffect::Anything)
             };
             subtask.attempt.apply(&event.body, is_command, checks);
         }
-        if let Body::PartEnd { outcome } = &event.body {
-            self.came(*outcome);
+        if let Some(gone) = self.children.apply(event) {
+            self.came(gone);
         }
     }
 
     /// The session at work is at its end.
-    fn came(&mut self, outcome: Outcome) {
-        let Some(Child { member, session, .. }) = self.child.take() else { return };
+    fn came(&mut self, Gone { child: session, outcome, .. }: Gone<Session>) {
+        let member = self.at_work.take();
         let came = match (session.handoff(), outcome) {
             (Some(handoff), Outcome::Completed) => Came::Well(handoff),
             (None, Outcome::Completed) => Came::Enough,
             (_, Outcome::Declined) => Came::Declined,
             (_, Outcome::Stopped) => Came::Failed("it was stopped".to_owned()),
+            (_, Outcome::Superseded) => Came::Failed("it was not needed any more".to_owned()),
             (_, Outcome::Failed) => Came::Failed(session.failure()),
         };
         let subtask = self.subtasks.get_mut(self.index);
@@ -284,7 +270,7 @@ impl State {
 
     /// Calls in whoever is due, if nobody is at work.
     pub(super) fn call_in(&mut self, setup: &CrewSetup, part: &Part) {
-        if self.child.is_some() || !self.started || self.ended.is_some() {
+        if !self.children.is_empty() || !self.started || self.ended.is_some() {
             return;
         }
         let Some((segment, member)) = self.due(setup) else { return };
@@ -293,7 +279,8 @@ impl State {
         for event in std::mem::take(&mut self.unheard) {
             session.recall(&event);
         }
-        self.child = Some(Child { part, member, session });
+        self.at_work = member;
+        self.children.call_in(part, session);
     }
 
     /// Who is due: the segment of their part, and who they are; nobody for phase 0 of the run.

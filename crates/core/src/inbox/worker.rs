@@ -177,7 +177,10 @@ impl Sittings {
         let wakes_at = self.wakes_at();
         if !is_stopped && !questions.iter().any(has_come) && wakes_at.is_none_or(|until| now < until) {
             match wakes_at {
-                _ if !questions.is_empty() => return Outlook::Waits,
+                // Whoever let go by itself had nothing else to do. One that was killed may have had: another part of the
+                // run, which asked nothing.
+                _ if !questions.is_empty() && let_go == LetGo::Itself => return Outlook::Waits,
+                _ if !questions.is_empty() => {}
                 Some(until) => return Outlook::Sleeps { until },
                 None => {}
             }
@@ -299,7 +302,8 @@ mod tests {
             ("its driver failed", vec![started(), progress()], none(), Itself, GoesOn),
             ("killed before anything", vec![started()], none(), Killed, GoesOn),
             ("it asks", vec![started()], vec![question(None, None)], Itself, Waits),
-            ("killed while it asked", vec![started()], vec![question(None, None)], Killed, Waits),
+            ("killed while it asked", vec![started()], vec![question(None, None)], Killed, GoesOn),
+            ("let go while it asked", vec![started()], vec![question(None, None)], Itself, Waits),
             ("not due yet", vec![started()], vec![question(None, Some(60_000))], Itself, Waits),
             ("due", vec![started()], vec![question(None, Some(1_000))], Itself, GoesOn),
             ("closed", vec![started()], vec![question(Some(closed), None)], Itself, Waits),

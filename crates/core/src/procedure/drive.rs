@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::run::Run;
-use super::{Begun, Breach, Command, Key, Ledger, Next, Procedure, Want};
+use super::{Begun, Breach, Command, Key, Ledger, Next, Part, Procedure, Want};
 use crate::tool::FileChange;
 use crate::trace::{Body, Entry, Event, Outcome};
 
@@ -99,6 +99,9 @@ impl<P: Procedure> Drive<P> {
         match self.run.next() {
             Next::Record(entry) => self.record(entry),
             Next::Want(wants) => self.adjust(&wants),
+            // Whoever waits for others would wait for ever.
+            Next::Wait(_) if self.ledger.open().next().is_none() => Step::Broken(Breach::Stuck),
+            Next::Wait(_) => self.adjust(&[]),
             Next::Done(outcome) => match self.ledger.open().next() {
                 None => Step::Finished(outcome),
                 Some(_) => self.adjust(&[]),
@@ -114,10 +117,15 @@ impl<P: Procedure> Drive<P> {
     fn record(&self, entry: Entry) -> Step {
         match self.ledger.check(&entry) {
             Ok(()) => Step::Record(entry),
-            // The end of a part waits until nothing under it is open.
-            Err(Breach::EndedTooEarly { .. }) => self.adjust(&[]),
+            Err(Breach::EndedTooEarly { part, .. }) => self.clear(&part),
             Err(breach) => Step::Broken(breach),
         }
+    }
+
+    /// The end of a part waits until nothing under it is open. What is open beside it is not its to end.
+    fn clear(&self, part: &Part) -> Step {
+        let open = self.ledger.open_within(part).find(|key| !self.aborting.contains(*key));
+        open.map_or(Step::Await, |key| Step::Abort(key.clone()))
     }
 
     /// The first difference between what is wanted and what is in flight.

@@ -98,6 +98,9 @@ pub enum Breach {
         /// One thing that is open.
         open: Key,
     },
+    /// Everybody waits for somebody else, and nothing is in flight.
+    #[error("every part of the run waits for another one")]
+    Stuck,
     /// Something came after the end of the run.
     #[error("the run has ended: nothing can follow")]
     AfterTheEnd,

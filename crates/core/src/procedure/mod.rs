@@ -7,6 +7,7 @@
 //!
 //! Begin with [`Procedure`].
 
+mod children;
 mod drive;
 mod key;
 mod ledger;
@@ -14,6 +15,7 @@ pub mod run;
 
 use std::sync::Arc;
 
+pub use children::{Children, Gone};
 pub use drive::{Drive, Orphan, Step};
 pub use key::{BadSlot, Key, Part, Slot, What};
 pub(crate) use ledger::after;
@@ -61,8 +63,19 @@ pub enum Next {
     Record(Entry),
     /// The whole set of commands that should be in flight now.
     Want(Vec<Want>),
+    /// No command, until something else of the run has come to its end. Not to be mistaken for an interruption.
+    Wait(On),
     /// It is over.
     Done(Outcome),
+}
+
+/// Another part's doing that a part waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum On {
+    /// A part asks the operator about what this one needs too.
+    Part(Part),
+    /// Requests in flight have reserved all that a limit leaves; some of it may come back.
+    Reservations,
 }
 
 /// One command that should be in flight, under a name that is never used again in the run.

@@ -6,11 +6,15 @@
 //! Begin with [`RunFacts`].
 
 mod accounts;
+mod asking;
 mod grants;
 mod halts;
+mod once;
 
 pub use accounts::{Accounts, Scope};
 pub use grants::Grants;
+
+use jiff::Timestamp;
 
 use crate::budget::Metric;
 use crate::gate::Category;
@@ -25,6 +29,9 @@ use crate::trace::{Body, Event};
 pub struct RunFacts {
     accounts: Accounts,
     halts: halts::Halts,
+    asking: asking::Asking,
+    deadline: once::Deadline,
+    failures: once::Failures,
     grants: Grants,
     approved: Vec<Category>,
     mode: Option<Mode>,
@@ -43,6 +50,36 @@ impl RunFacts {
     #[must_use]
     pub fn halted(&self, scope: &Scope, metric: Metric) -> Option<&Part> {
         self.halts.owner(scope, metric)
+    }
+
+    /// Returns another part that asks the operator about one of these categories.
+    #[must_use]
+    pub fn asks_about(&self, part: &Part, categories: &[Category]) -> Option<&Part> {
+        self.asking.about(part, categories)
+    }
+
+    /// Returns true if the operator said that the work goes on after the deadline.
+    #[must_use]
+    pub fn is_deadline_waived(&self) -> bool {
+        self.deadline.is_waived()
+    }
+
+    /// Returns the part that asks whether the work goes on after the deadline.
+    #[must_use]
+    pub fn asks_about_deadline(&self) -> Option<&Part> {
+        self.deadline.asks()
+    }
+
+    /// Returns another part that asks what to do about the agent at this place, which failed.
+    #[must_use]
+    pub fn asks_about_agent(&self, part: &Part, agent: u32) -> Option<&Part> {
+        self.failures.about(part, agent)
+    }
+
+    /// Returns true if the operator had the agent at this place tried again after it failed, whichever part asked.
+    #[must_use]
+    pub fn is_retried_since(&self, agent: u32, failed_at: Timestamp) -> bool {
+        self.failures.is_retried_since(agent, failed_at)
     }
 
     /// Returns the grants of the run.
@@ -89,6 +126,9 @@ impl Facts for RunFacts {
     fn apply(&mut self, event: &Event) {
         self.accounts.apply(event);
         self.halts.apply(event, &mut self.accounts);
+        self.asking.apply(event);
+        self.deadline.apply(event);
+        self.failures.apply(event);
         self.grants.apply(event);
         match &event.body {
             Body::ModeSet { mode } | Body::OperatorMessage { message: Message::Mode(mode), .. } => {

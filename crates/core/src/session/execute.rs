@@ -18,7 +18,7 @@ use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
 use crate::gate::{self, Finding, RoleLimit};
 use crate::inbox::{Choice, QuestionKind};
-use crate::procedure::{Command, Key, Next, Slot, Want, What};
+use crate::procedure::{Command, Key, Next, On, Slot, Want, What};
 use crate::tool::{ToolCall, ToolEffect, ToolSpec};
 use crate::trace::{Body, MessageKind, PhaseName, Rejection};
 
@@ -114,8 +114,13 @@ impl Decider<'_> {
         if let Some(judged) = self.judge(taken) {
             return judged;
         }
-        if !self.held(taken).is_empty() {
-            return self.leave(PhaseName::Destructive, "destructive intent detected");
+        let held = self.held(taken);
+        if !held.is_empty() {
+            let categories: Vec<Category> = held.categories().iter().map(Category::new).collect();
+            return match self.run.asks_about(&self.part, &categories) {
+                Some(other) => Next::Wait(On::Part(other.clone())),
+                None => self.leave(PhaseName::Destructive, "destructive intent detected"),
+            };
         }
         if let Some(answer) = self.after_the_word(taken) {
             return answer;
@@ -241,6 +246,9 @@ impl Decider<'_> {
             }
             Some(Verdict::Allowed | Verdict::Approved) if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
             Some(Verdict::Allowed) if call.call.name == REQUEST_PERMISSION => Some(self.permission(call)),
+            Some(Verdict::Asked { missing, .. }) if self.is_allowed_by_now(call, tool, missing) => {
+                Some(self.check(call, tool))
+            }
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
             Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
@@ -253,6 +261,21 @@ impl Decider<'_> {
             None if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
             None => Some(self.check(call, tool)),
         }
+    }
+
+    /// Returns true if what a call was to be asked about was allowed meanwhile, to another part that asked first.
+    fn is_allowed_by_now(&self, call: &Call, tool: &ToolSpec, missing: &[String]) -> bool {
+        let missing: Vec<Category> = missing.iter().map(Category::new).collect();
+        let rights = self.rights(&call.call);
+        authorization::check(&missing, rights.authorized, &rights.approved).allowed
+            && self.decision_with_hooks(call, tool, &self.effects(&call.call)).answer == gate::Answer::Allow
+    }
+
+    /// Returns the gate's word on a call, by what holds now and what guard hooks have said of it.
+    fn decision_with_hooks(&self, call: &Call, tool: &ToolSpec, effects: &[gate::Effect]) -> gate::Decision {
+        let answered = call.hooks.iter().filter_map(|asked| Some((asked, asked.answer.as_ref()?)));
+        let decision = self.judged(call, tool, effects, self.now());
+        answered.fold(decision, |decision, (asked, answer)| decision.tightened_by(answer.finding(&asked.name)))
     }
 
     /// How often the same call failed in a row.
@@ -493,14 +516,13 @@ impl Decider<'_> {
         let state = &self.state;
         if let (Some((deadline, ends)), Some(now)) = (&self.setup.deadline, state.now)
             && now >= *ends
-            && !state.deadline_waived
+            && !self.run.is_deadline_waived()
         {
-            if !state.deadline_told {
-                return self.record(Body::DeadlinePassed { deadline: deadline.clone() });
-            }
-            return match state.answer(QuestionKind::Deadline) {
-                Some(_) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
-                None => self.ask(prompts::deadline_passed(deadline)),
+            return match (self.run.asks_about_deadline(), state.answer(QuestionKind::Deadline)) {
+                (None, _) => self.record(Body::DeadlinePassed { deadline: deadline.clone() }),
+                (Some(other), _) if *other != self.part => Next::Wait(On::Part(other.clone())),
+                (Some(_), Some(_)) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
+                (Some(_), None) => self.ask(prompts::deadline_passed(deadline)),
             };
         }
         if state.step >= self.step_limit() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::detect::Spoken;
 use crate::procedure::run::Run;
-use crate::procedure::{Next, Procedure};
+use crate::procedure::{Next, On, Procedure};
 use crate::trace::{Body, Entry, Event};
 
 /// One decision that would be another one today.
@@ -96,7 +96,7 @@ fn compare_intent(event: &Event, next: Next, report: &mut Report) {
     let slot = event.body.intent();
     let wanted = match &next {
         Next::Want(wants) => wants.iter().any(|want| want.key.part == event.part && Some(&want.key.slot) == slot),
-        Next::Record(_) | Next::Done(_) => false,
+        Next::Record(_) | Next::Wait(_) | Next::Done(_) => false,
     };
     if !wanted {
         report.drift.push(drift(event, None, decision(&event.body), described(&next)));
@@ -146,6 +146,8 @@ fn described(next: &Next) -> String {
             let wants: Vec<String> = wants.iter().map(|want| want.key.slot.to_string()).collect();
             format!("want {}", wants.join(", "))
         }
+        Next::Wait(On::Part(part)) => format!("wait for {part}"),
+        Next::Wait(On::Reservations) => "wait for what is reserved".to_owned(),
         Next::Done(outcome) => format!("done: {outcome:?}"),
     }
 }

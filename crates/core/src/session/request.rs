@@ -7,7 +7,7 @@ use super::retry::Patience;
 use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::{Metric, Room, Whose};
-use crate::procedure::{Command, Next, Slot, What};
+use crate::procedure::{Command, Next, On, Slot, What};
 use crate::run::Scope;
 use crate::trace::{Body, FailureKind, MessageKind, PhaseName};
 
@@ -25,6 +25,10 @@ impl Decider<'_> {
         }
         let again = Slot { attempt: slot.attempt + 1, ..slot };
         let Some(failed) = &turn.failed else { return self.request(again) };
+        let place = self.agent().place;
+        if self.run.is_retried_since(place, failed.at) {
+            return self.request(again);
+        }
         let next = self.setup.agents.get(self.state.agent as usize + 1);
         let (ms, is_last) = (self.setup.patience_ms, next.is_none());
         let can_shrink = self.state.owes_state || self.state.context.is_shorter() || self.relief().is_some();
@@ -37,6 +41,9 @@ impl Decider<'_> {
                     name: next.name.clone(),
                     reason: failed.message.clone(),
                 }),
+                None if let Some(other) = self.run.asks_about_agent(&self.part, place) => {
+                    Next::Wait(On::Part(other.clone()))
+                }
                 None => {
                     let why = match failed.asked_beyond(patience) {
                         _ if failed.kind == FailureKind::TooLong && !can_shrink => GivenUp::TooLong,
@@ -72,7 +79,7 @@ impl Decider<'_> {
         for whose in [Whose::Run, Whose::Role, Whose::Session] {
             match self.spending(whose).room(&self.budget_of(whose), &self.part, agent.place, input, output) {
                 Room::Over(metric) => return self.over(metric, whose),
-                Room::Later => return Next::Want(Vec::new()),
+                Room::Later => return Next::Wait(On::Reservations),
                 Room::For { output: room } => output = room,
             }
         }
@@ -100,7 +107,7 @@ impl Decider<'_> {
                 let is_estimate = self.spending(whose).is_estimate(metric);
                 return self.ask(prompts::budget_reached(metric, (used, is_estimate), limit, &self.whose_limit(whose)));
             }
-            Some(_asks) => return Next::Want(Vec::new()),
+            Some(asks) => return Next::Wait(On::Part(asks.clone())),
             None => {}
         }
         let (role, phase, learned) = self.holder(whose);

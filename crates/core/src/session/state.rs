@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::custody::Tree;
-use super::detect::{Reading, Spoken};
+use super::detect::{self, Reading, Spoken};
 use super::hand_off::HandedOff;
 use super::past::Past;
 use super::permission::Asking;
@@ -69,8 +69,6 @@ pub(super) struct State {
     pub(super) steps_added: u32,
     /// The limit of steps was reached and not yet extended.
     pub(super) is_out_of_steps: bool,
-    pub(super) deadline_told: bool,
-    pub(super) deadline_waived: bool,
     /// The operator cancelled a turn: what now is theirs to say, whatever the mode.
     pub(super) held: bool,
     /// The operator's last word in phase 3.
@@ -456,7 +454,6 @@ impl State {
             Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
             // What else has a limit is the run's to count.
             Body::BudgetHalt { metric, .. } => self.is_out_of_steps = Metric::named(metric).is_none(),
-            Body::DeadlinePassed { .. } => self.deadline_told = true,
             Body::FolderChanged { paths, more, head_before, head_now } => {
                 let (head_before, head_now) = (head_before.clone(), head_now.clone());
                 let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
@@ -473,6 +470,7 @@ impl State {
             | Body::MemoryInherited { .. }
             | Body::LearnedProfileApplied { .. }
             | Body::AnswerIgnored { .. }
+            | Body::DeadlinePassed { .. }
             | Body::ToolCall { .. }
             | Body::ContextFolded { .. }
             | Body::BudgetWarn { .. }
@@ -718,7 +716,6 @@ impl State {
                 return;
             }
             (QuestionKind::Deadline, Choice::Continue) => {
-                self.deadline_waived = true;
                 self.asked = None;
                 return;
             }
@@ -921,12 +918,6 @@ impl Taken {
 
     /// The categories that the turn announced without being authorized.
     pub(super) fn announced(&self) -> Vec<String> {
-        let Some(payload) = self.payload("destructive") else { return Vec::new() };
-        let acts = match payload.get("actions").and_then(Value::as_array) {
-            Some(acts) => acts.iter().collect(),
-            None => vec![payload],
-        };
-        let open = acts.into_iter().filter(|act| act.get("authorized") != Some(&Value::Bool(true)));
-        open.filter_map(|act| act.get("action").and_then(Value::as_str).map(str::to_owned)).collect()
+        self.payload("destructive").map(detect::announced).unwrap_or_default()
     }
 }

@@ -857,13 +857,17 @@ pub enum Outcome {
     Stopped,
     /// Something failed for good.
     Failed,
+    /// It was not needed any more: what it worked for was settled without it.
+    Superseded,
 }
 
 impl Outcome {
+    const ALL: [Self; 5] = [Self::Completed, Self::Declined, Self::Stopped, Self::Failed, Self::Superseded];
+
     /// The outcome of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Completed, Self::Declined, Self::Stopped, Self::Failed].into_iter().find(|one| one.as_str() == name)
+        Self::ALL.into_iter().find(|one| one.as_str() == name)
     }
 
     /// Its name on the wire.
@@ -874,6 +878,7 @@ impl Outcome {
             Self::Declined => "declined",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
+            Self::Superseded => "superseded",
         }
     }
 }

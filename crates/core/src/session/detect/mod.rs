@@ -22,6 +22,18 @@ mod plain;
 mod sensitivity;
 mod words;
 
+/// Returns the categories that a recorded reading of the destructive detector says were announced without being
+/// authorized.
+#[must_use]
+pub fn announced(payload: &Value) -> Vec<String> {
+    let acts = match payload.get("actions").and_then(Value::as_array) {
+        Some(acts) => acts.iter().collect(),
+        None => vec![payload],
+    };
+    let open = acts.into_iter().filter(|act| act.get("authorized") != Some(&Value::Bool(true)));
+    open.filter_map(|act| act.get("action").and_then(Value::as_str).map(str::to_owned)).collect()
+}
+
 #[cfg(test)]
 mod tests;
 
