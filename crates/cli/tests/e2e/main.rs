@@ -15,6 +15,7 @@ mod exit_codes;
 mod first_run;
 mod folders;
 mod gemini;
+mod golden;
 mod grants;
 mod guard;
 mod help;
