@@ -218,6 +218,11 @@ impl Console {
         new
     }
 
+    /// Says something about the run that is no event.
+    pub fn note(&self, text: &str) {
+        self.with_renderer(|renderer| renderer.note(text));
+    }
+
     /// The renderer, for what a command itself has to say.
     pub fn with_renderer<T>(&self, say: impl FnOnce(&mut Renderer) -> T) -> T {
         say(&mut self.renderer.lock().unwrap_or_else(PoisonError::into_inner))

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use adjutant_core::view::visible_text;
+use adjutant_runtime::assembly::Unready;
 
 use crate::exit::Ending;
 
@@ -13,17 +14,19 @@ pub struct Failure {
     what: String,
     hint: Option<String>,
     ending: Ending,
+    /// What failed below, if its causes are said too.
+    below: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Failure {
     /// Wrong usage: the operator typed something that can't be.
     pub fn usage(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, ending: Ending::Usage }
+        Self { what: what.into(), hint: None, ending: Ending::Usage, below: None }
     }
 
     /// Something that ends with `ending`.
     pub fn ending(ending: Ending, what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, ending }
+        Self { what: what.into(), hint: None, ending, below: None }
     }
 
     /// What `error` says with its cause, and what to do about it, if that is known.
@@ -32,7 +35,14 @@ impl Failure {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         };
-        Self { what, hint, ending }
+        Self { what, hint, ending, below: None }
+    }
+
+    /// What keeps a run from being put together, with what to do about it.
+    pub fn unready(error: impl Into<Unready>) -> anyhow::Error {
+        let error = error.into();
+        let ending = if error.is_usage() { Ending::Usage } else { Ending::Failed };
+        Self { what: error.to_string(), hint: error.hint(), ending, below: Some(Box::new(error)) }.into()
     }
 
     /// The same, with what to do about it.
@@ -49,7 +59,11 @@ impl fmt::Display for Failure {
     }
 }
 
-impl Error for Failure {}
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.below.as_ref()?.source()
+    }
+}
 
 /// What failed and what to do about it, in one line: for a report that goes on.
 pub fn text(error: &anyhow::Error) -> String {

@@ -1,24 +1,22 @@
-//! The folder that a run works in, claimed before anything of the run is on record.
+//! The folder that a run works in, and its operator's word where another run is in it.
 //!
-//! Two runs that change the same files would spoil each other's work, so the second is told of the first: it waits,
-//! works on a copy, or goes on by its operator's word. Begin with [`enter`].
+//! The second run is told of the first: it waits, works on a copy, or goes on by its operator's word. Begin with
+//! [`enter`].
 
-use std::error::Error;
-use std::fmt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use adjutant_core::view::visible_line;
+use adjutant_core::id::RunId;
+use adjutant_runtime::assembly::{self, EnteredFolder, Surroundings};
 use adjutant_store::Home;
-use adjutant_store::folders::{self, Claimant, Claimed, FolderClaim, Occupant, Sharing};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use adjutant_store::folders::{Claimant, Sharing};
+use adjutant_store::runs;
 
 use crate::console::confirm;
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::sitting::shown;
+use crate::settings::remark;
 
 /// How often a run that waits looks whether the folder is free.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -45,78 +43,58 @@ pub enum Asked {
     Nobody,
 }
 
-/// The folder, with who else is in it.
-#[derive(Debug)]
-pub struct Entered {
-    claim: Option<FolderClaim>,
-    beside: Vec<Occupant>,
-}
-
-/// Another run works in the folder, and nobody is there to ask.
-#[derive(Debug)]
-pub struct HeldUp(String);
-
-impl fmt::Display for HeldUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for HeldUp {}
-
-impl Entered {
-    /// Says which run it is, once it has a name. Others are told its brief's id otherwise.
-    pub fn name(&mut self, run: &str) {
-        if let Some(Err(error)) = self.claim.as_mut().map(|claim| claim.name(run)) {
-            tell!("warning: other runs don't see which run works here: {error}");
-        }
-    }
-
-    /// What the run's journal says of those who work there too, a sentence each.
-    pub fn beside(&self) -> impl Iterator<Item = String> {
-        self.beside.iter().map(|other| format!("{}; what it changes may get in this run's way", at_work(other)))
-    }
-}
-
 /// Claims the folder for a run: at once, after waiting, or by the operator's word.
 ///
 /// # Errors
 ///
-/// [`HeldUp`] if [`Asked::Nobody`]; a failure with the ways out if the operator doesn't want to wait or is not there.
+/// [`HeldUp`](assembly::HeldUp) if [`Asked::Nobody`]; a failure with the ways out if the operator doesn't want to wait or is not there.
 pub fn enter(
     home: &Home,
+    surroundings: &Surroundings,
     run: Claimant<'_>,
     workdir: &Path,
     args: &FolderArgs,
     asked: Asked,
-) -> anyhow::Result<Entered> {
+) -> anyhow::Result<EnteredFolder> {
     let sharing = if args.share { Sharing::Beside } else { Sharing::Alone };
     let mut waits = false;
     loop {
-        let others = match folders::claim(home, run, workdir, sharing, Timestamp::now()) {
-            Ok(Claimed::Held { claim, beside }) => return Ok(Entered { claim: Some(claim), beside }),
-            Ok(Claimed::Occupied(others)) => others,
-            // That the folder is not there is told where it is opened.
-            Err(_) if !workdir.exists() => return Ok(Entered { claim: None, beside: Vec::new() }),
-            Err(error) => {
-                tell!("warning: can't tell whether another run works in the folder: {error}");
-                return Ok(Entered { claim: None, beside: Vec::new() });
-            }
+        let held_up = match assembly::enter(home, surroundings, run, workdir, sharing, &remark) {
+            Ok(entered) => return Ok(entered),
+            Err(held_up) => held_up,
         };
-        let Some(first) = others.first() else { continue };
-        let who = at_work(first);
         if asked == Asked::Nobody {
-            return Err(HeldUp(who).into());
+            return Err(held_up.into());
         }
         if !waits {
-            waits = args.wait || confirm(&format!("{who}. Wait until it leaves?"));
+            waits = args.wait || confirm(&format!("{held_up}. Wait until it leaves?"));
             if !waits {
-                return Err(taken(who, asked));
+                return Err(taken(held_up.to_string(), asked));
             }
-            tell!("waiting: {who}");
+            tell!("waiting: {held_up}");
         }
         thread::sleep(LOOK_EVERY);
     }
+}
+
+/// Claims the folder that a run works in, which is `workdir` if it is named; nothing for a run that is over, or whose
+/// folder is not on record.
+///
+/// # Errors
+///
+/// As [`enter`].
+pub fn enter_again(
+    home: &Home,
+    surroundings: &Surroundings,
+    run_id: &RunId,
+    workdir: Option<&Path>,
+    args: &FolderArgs,
+    asked: Asked,
+) -> anyhow::Result<Option<EnteredFolder>> {
+    // A journal that can't be read is told of where it is taken over.
+    let Some(recorded) = runs::workdir(home, run_id).ok().flatten() else { return Ok(None) };
+    let workdir = workdir.unwrap_or(Path::new(&recorded));
+    enter(home, surroundings, Claimant::Run(run_id.as_str()), workdir, args, asked).map(Some)
 }
 
 fn taken(who: String, asked: Asked) -> anyhow::Error {
@@ -124,12 +102,4 @@ fn taken(who: String, asked: Asked) -> anyhow::Error {
     Failure::ending(Ending::Waiting, who)
         .hint(format!("`--wait` waits until it leaves, {copy}`--share` works there all the same"))
         .into()
-}
-
-/// Who works where, as half a sentence for an operator.
-pub fn at_work(other: &Occupant) -> String {
-    let since = TimeZone::system().to_datetime(other.since).strftime("%H:%M");
-    let folder = shown(&other.workdir);
-    let who = format!("run {} is at work in {} since {since} (process {})", other.run, folder.display(), other.pid);
-    visible_line(&who).into_owned()
 }

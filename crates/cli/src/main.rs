@@ -18,16 +18,14 @@ macro_rules! tell {
 mod answers;
 mod command;
 mod console;
-mod crew;
 mod diagnostics;
-mod equipment;
 mod exit;
 mod failure;
 mod folder;
 mod keyboard;
 mod notices;
+mod order;
 mod render;
-mod sandbox;
 mod sitting;
 mod settings;
 

@@ -15,6 +15,7 @@ use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
 use adjutant_host::webhook::{self, Post};
 use adjutant_ports::CancellationToken;
+use adjutant_runtime::assembly::NOTIFY_KEY;
 use adjutant_store::config::{self, NotifyConfig};
 use adjutant_store::notices::{self, Channel};
 use adjutant_store::runs;
@@ -179,7 +180,7 @@ async fn post(home: &Home, config: &NotifyConfig, notice: &Notice) -> anyhow::Re
     let id = uuid::Uuid::now_v7().to_string();
     let format = config.format.as_ref().map(|format| format.value).unwrap_or_default();
     let body = notice::body(notice, format, &id, Timestamp::now());
-    let it = Post { url, id: &id, body: &body, secret: keys.get(settings::NOTIFY_KEY) };
+    let it = Post { url, id: &id, body: &body, secret: keys.get(NOTIFY_KEY) };
     let sent = webhook::post(&client, &it, &webhook::WAITS, || Timestamp::now().as_second()).await;
     sent.map_err(|why| anyhow!("the webhook of `notify` can't be reached: {why}"))
 }

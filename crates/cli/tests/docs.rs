@@ -291,7 +291,7 @@ fn every_tool_has_a_section_with_every_argument() {
 #[test]
 fn every_variable_of_the_environment_is_on_the_page_about_running() {
     let page = read("docs/running.md");
-    let source = read("crates/cli/src/settings.rs");
+    let source = ["crates/cli/src/settings.rs", "crates/runtime/src/assembly/settings.rs"].map(read).concat();
     let variables: BTreeSet<&str> = source.split('"').filter(|text| text.starts_with("ADJUTANT_")).collect();
     assert!(variables.len() > 4, "{variables:?}");
     for variable in variables {

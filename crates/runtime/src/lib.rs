@@ -4,9 +4,10 @@
 //! keeps what is in flight equal to what is wanted, and records what was decided, what begins and what
 //! came of it.
 //!
-//! Begin with [`Driver`]. What an operator does from elsewhere is in [`waiting`], which answers questions, and in
+//! Begin with [`Driver`], or with [`assembly`], which puts a run together for it. What an operator does from elsewhere is in [`waiting`], which answers questions, and in
 //! [`say`]; [`past`] is what past runs teach and what is applied of it; [`mail`] is how a terminal, too, uses a run's mailbox.
 
+pub mod assembly;
 mod driver;
 mod flight;
 mod known_files;

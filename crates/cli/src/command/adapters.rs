@@ -4,12 +4,11 @@ use adjutant_agents::{Adapter, NoList};
 use adjutant_core::view::adapters::{self, AdapterRow};
 use adjutant_core::view::models::{self, ModelList, ModelRow};
 use adjutant_core::view::visible_text;
-use anyhow::Context as _;
+use adjutant_runtime::assembly::{self, AgentError, Equipment, Overrides, Supplies, Unready};
 
-use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
-use crate::settings::{self, Place, Typed};
+use crate::settings::{self, Place};
 use crate::sitting;
 
 /// List the adapters, and whether they are ready
@@ -32,17 +31,19 @@ pub struct AdaptersArgs {
 /// Lists the adapters, or the models behind them.
 pub fn run(args: &AdaptersArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let settings = settings::resolve(&home, &Typed::default(), None)?;
-    let (supplies, refused) = Supplies::as_far_as(&home, settings.adapters.clone());
+    let settings = settings::resolve(&home, &Overrides::default(), None)?;
+    let surroundings = settings::surroundings()?;
+    let (supplies, refused) = Supplies::as_far_as(&home, settings.adapters.clone(), &surroundings);
+    let refused = refused.map(|refused| Failure::unready(Unready::from(refused)));
     for notice in &settings.notices {
         tell!("warning: {notice}");
     }
-    for said in refused.iter().map(failure::text).chain(settings::strangers(&supplies.keys)) {
+    for said in refused.iter().map(failure::text).chain(supplies.strangers()) {
         tell!("warning: {said}");
     }
     let equip = |adapter: Adapter| -> anyhow::Result<Equipment> {
         // A model may be configured for one adapter, so it is resolved for each of them.
-        let typed = Typed { adapter: Some(adapter.id.to_owned()), ..Typed::default() };
+        let typed = Overrides { adapter: Some(adapter.id.to_owned()), ..Overrides::default() };
         let model = settings::resolve(&home, &typed, None)?.model.filter(|_| adapter.base_url_variable.is_some());
         Ok(supplies.equip(adapter, model, None))
     };
@@ -84,7 +85,7 @@ fn asked(named: &str) -> anyhow::Result<Vec<Adapter>> {
     if named.is_empty() {
         return Ok(adjutant_agents::adapters());
     }
-    let adapter = sitting::known_adapter(named)?;
+    let adapter = assembly::known_adapter(named).map_err(Failure::unready)?;
     if adapter.base_url_variable.is_none() && adapter.base_url.is_none() {
         let what = format!("the adapter `{}` has no API to ask", adapter.id);
         return Err(Failure::usage(what).hint("`adjutant adapters` shows which have one").into());
@@ -106,9 +107,12 @@ fn list_models(asked: Vec<Equipment>, is_of_all: bool, json: bool) -> anyhow::Re
     for equipment in asked {
         let (id, chosen) = (equipment.adapter.id, equipment.model.as_ref().map(|model| model.value.clone()));
         let base_url = equipment.base_url.as_ref().map(|url| url.value.clone());
-        let agent = adjutant_agents::api_agent(id, equipment.for_questions(settings::proxies()?)?)
-            .map_err(|error| Failure::usage(error.to_string()))?
-            .with_context(|| format!("the adapter `{id}` is listed and can't be used: a fault of this program"))?;
+        let agent = adjutant_agents::api_agent(
+            id,
+            equipment.for_questions(settings::proxies()?).map_err(|lack| Failure::unready(AgentError::from(lack)))?,
+        )
+        .map_err(|error| Failure::usage(error.to_string()))?
+        .ok_or_else(|| Failure::unready(AgentError::NotMade(id)))?;
         let list = ModelList { adapter: id.to_owned(), base_url, models: None, error: None, hint: None };
         lists.push(match runtime.block_on(agent.models()) {
             Ok(models) => {

@@ -10,16 +10,17 @@ use adjutant_core::session::transcript::RESULT_BYTES_MAX_DEFAULT;
 use adjutant_core::view::visible_text;
 use adjutant_host::sandbox::Mode;
 use adjutant_host::text_file;
+use adjutant_runtime::assembly::sandbox::{self, FoundSandbox, SandboxPlan};
+use adjutant_runtime::assembly::{
+    Equipment, Overrides, RunSettings, Sourced, Supplies, Surroundings, Unready, adapter_named,
+};
 use adjutant_store::Home;
 use adjutant_store::config::{self, AdapterConfig};
 use serde::Serialize;
 
-use crate::crew;
-use crate::equipment::{Equipment, Supplies};
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
-use crate::sandbox::{self, Plan};
-use crate::settings::{self, Place, Settings, Sourced, Typed};
+use crate::settings::{self, Place, remark};
 use crate::sitting;
 
 /// Check what a run here would find, and where each setting comes from
@@ -89,7 +90,7 @@ const NOT_YET: &[&str] = &[
 /// Checks and reports.
 pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let typed = Typed { workdir: args.workdir.clone(), ..Typed::default() };
+    let typed = Overrides { workdir: args.workdir.clone(), ..Overrides::default() };
     if args.trust {
         let folder = args.workdir.clone().unwrap_or_else(|| PathBuf::from("."));
         let trusted = config::trust(&home, &folder).map_err(|error| super::config_failure(&error))?;
@@ -102,12 +103,13 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     let brief = brief.map(|(brief, path)| (brief, folder(path)));
     let settings = settings::resolve(&home, &typed, brief.as_ref().map(|(brief, folder)| (brief, folder.as_path())))?;
-    let (key_file, supplies) = key_file(&home, &settings);
+    let surroundings = settings::surroundings()?;
+    let (key_file, supplies) = key_file(&home, &settings, &surroundings);
     let equipment =
-        sitting::adapter(&settings.adapter.value).map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
+        adapter_named(&settings.adapter.value).map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
     let mut notices: Vec<String> = settings.notices.iter().map(ToString::to_string).collect();
-    notices.extend(settings::strangers(&supplies.keys));
-    let (sandbox_check, home_readable, cache) = sandboxed(&settings)?;
+    notices.extend(supplies.strangers());
+    let (sandbox_check, home_readable, cache) = sandboxed(&settings, &surroundings)?;
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         home: home.root().display().to_string(),
@@ -139,14 +141,14 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
 fn of_file(home: &Home, workdir: Option<&Path>, path: &Path) -> anyhow::Result<Brief> {
     let cant = || Failure::usage(format!("can't look at the brief `{}`", path.display()));
     let text = text_file::read(path, BRIEF_BYTES_MAX).map_err(|source| anyhow::Error::new(source).context(cant()))?;
-    let reading = crew::read_brief(home, workdir, &text)?;
+    let reading = settings::read_brief(home, workdir, &text)?;
     let is_valid = reading.is_valid();
     let brief = reading.brief.filter(|_| is_valid);
     brief.ok_or_else(|| cant().hint(format!("`adjutant validate {}` says what is wrong", path.display())).into())
 }
 
 /// Every setting, with where it came from.
-fn rows(settings: &Settings, equipment: Option<&Equipment>) -> Vec<Setting> {
+fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<Setting> {
     let mut rows = vec![
         setting("adapter", &settings.adapter.value, &settings.adapter.from),
         setting("workdir", &settings.workdir.value.display().to_string(), &settings.workdir.from),
@@ -329,11 +331,11 @@ fn writable(home: &Path) -> Check {
 }
 
 /// Whether the key file can be relied on, and what there is for adapters with or without it.
-fn key_file(home: &Home, settings: &Settings) -> (Check, Supplies) {
-    let shown = sitting::shown(&home.keys());
-    let (supplies, refused) = Supplies::as_far_as(home, settings.adapters.clone());
+fn key_file(home: &Home, settings: &RunSettings, surroundings: &Surroundings) -> (Check, Supplies) {
+    let shown = surroundings.shown(&home.keys());
+    let (supplies, refused) = Supplies::as_far_as(home, settings.adapters.clone(), surroundings);
     let (ok, detail) = match refused {
-        Some(refused) => (false, failure::text(&refused)),
+        Some(refused) => (false, failure::text(&Failure::unready(Unready::from(refused)))),
         None if supplies.keys.values().next().is_none() => (true, format!("no key is in `{}`", shown.display())),
         None => (true, format!("`{}` is its owner's alone", shown.display())),
     };
@@ -365,16 +367,21 @@ fn writable_workdir(workdir: &Path) -> Check {
 
 /// What the kernel keeps commands from, tried now, and what they can read of the home. A wall that is missing fails
 /// where it is required.
-fn sandboxed(settings: &Settings) -> anyhow::Result<(Check, Vec<String>, Option<Cache>)> {
-    let mode = sandbox::mode(settings.sandbox.mode.as_ref())?;
-    let plan = Plan {
+fn sandboxed(
+    settings: &RunSettings,
+    surroundings: &Surroundings,
+) -> anyhow::Result<(Check, Vec<String>, Option<Cache>)> {
+    let mode = sandbox::mode(settings.sandbox.mode.as_ref()).map_err(Failure::unready)?;
+    let plan = SandboxPlan {
         config: &settings.sandbox,
         workdir: &settings.workdir.value,
         home: &settings.home,
         runtime_home: Path::new(&settings.runtime_home),
         deny_read: settings.deny_read.iter().map(|entry| entry.value.clone()).collect(),
+        environment: &surroundings.environment,
     };
-    let sandbox::Found { test: found, home, caches } = sandbox::found(&plan)?;
+    let found = sitting::runtime()?.block_on(sandbox::found(&plan, &remark));
+    let FoundSandbox { test: found, home, caches } = found.map_err(Failure::unready)?;
     let detail = match mode {
         Mode::Off => "switched off: commands can do what you can".to_owned(),
         Mode::Best | Mode::Required if found.is_whole() => {

@@ -7,10 +7,10 @@ use adjutant_core::gate::Category;
 use adjutant_core::session::explain;
 use adjutant_core::trace::RunOptions;
 use adjutant_core::view::{self, visible_text};
+use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::journal;
 use adjutant_store::runs::{self, Found};
 
-use super::resume;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
@@ -47,11 +47,11 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
         }
     };
     let reading = journal::read_only(&home, &run_id)?;
-    let start = resume::start(&reading.events)?;
-    let options = resume::latest_options(&reading.events, &start.options);
+    let start = sitting::run_start(&reading.events)?;
+    let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
     let Some(call) = args.call else { return authority(&brief, options, args.json) };
-    let run = sitting::procedure(&brief, options);
+    let run = procedure(&brief, options);
     let Some(explanation) = explain::explain(&reading.events, run, call) else {
         return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))
             .hint(format!("`adjutant inspect {run_id} --tools` shows its calls in order, from 1"))

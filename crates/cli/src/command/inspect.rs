@@ -15,6 +15,7 @@ use adjutant_core::view::trace::Extent;
 use adjutant_core::view::{
     View, cost, detectors, history, learned, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
 };
+use adjutant_runtime::assembly::Overrides;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found, PeerFiles};
 use adjutant_store::scan::{self, Use};
@@ -25,7 +26,7 @@ use serde::Serialize;
 
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
-use crate::settings::{self, Place, Typed};
+use crate::settings::{self, Place};
 
 /// Show what a run did
 ///
@@ -197,7 +198,7 @@ fn whose(files: &Files, trace: &Trace<'_>) -> anyhow::Result<(String, Slug)> {
 /// The prices that are configured now, by adapter. A configuration that can't be used has none: what was spent
 /// can be looked at all the same.
 pub fn prices(home: &Home) -> BTreeMap<String, Prices> {
-    match settings::resolve(home, &Typed::default(), None) {
+    match settings::resolve(home, &Overrides::default(), None) {
         Ok(settings) => {
             let adapters = settings.adapters.into_iter().map(|(id, config)| (id, config.value.prices()));
             adapters.filter(|(_, prices)| !prices.is_empty()).collect()

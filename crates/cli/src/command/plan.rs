@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use adjutant_core::role::RoleName;
+use adjutant_runtime::assembly::{Extent, Overrides};
 
-use super::run::{self, RunArgs, parse_role_adapter};
+use super::run::parse_role_adapter;
 use crate::exit::Ending;
+use crate::order::Order;
 use crate::settings::Place;
 
 /// Have a planner divide a brief into sub-tasks, and do nothing
@@ -37,18 +39,24 @@ pub struct PlanArgs {
 
 /// Plans.
 pub fn run(args: &PlanArgs, place: &Place) -> anyhow::Result<Ending> {
-    let args = RunArgs {
-        brief: args.brief.clone(),
+    let overrides = Overrides {
         adapter: args.adapter.clone(),
         model: args.model.clone(),
         base_url: args.base_url.clone(),
-        role_adapter: args.role_adapter.clone(),
+        role_adapters: args.role_adapter.clone(),
         script: args.script.clone(),
-        json: args.json,
-        ephemeral: true,
-        new: true,
-        plans_only: true,
-        ..RunArgs::default()
+        ..Overrides::default()
     };
-    run::run(&args, place)
+    let order = Order {
+        brief: &args.brief,
+        overrides,
+        extent: Extent::PlanOnly,
+        is_ephemeral: true,
+        may_be_second: true,
+        folder: None,
+        answers: None,
+        recording: None,
+        json: args.json,
+    };
+    order.carry_out(place)
 }

@@ -12,6 +12,7 @@ use adjutant_core::trace::read;
 use adjutant_core::view::peer_session;
 use adjutant_core::view::replay as peer_replay;
 use adjutant_core::view::visible_line;
+use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Home, journal, plain_file};
@@ -19,7 +20,6 @@ use anyhow::Context;
 use jiff::Timestamp;
 
 use super::explain::authority_of;
-use super::resume;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
@@ -55,13 +55,13 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
     match runs::find(&home, &args.run).map_err(super::not_found)? {
         Found::Run(run_id) => {
             let reading = journal::read_only(&home, &run_id)?;
-            let start = resume::start(&reading.events)?;
-            let mut options = resume::latest_options(&reading.events, &start.options).clone();
+            let start = sitting::run_start(&reading.events)?;
+            let mut options = latest_options(&reading.events, &start.options).clone();
             for (detector, sensitivity) in &args.detector {
                 options.detectors.insert(detector.name().to_owned(), sensitivity.to_string());
             }
             let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
-            let procedure = sitting::procedure(&brief, &options);
+            let procedure = procedure(&brief, &options);
             let sensitivities = adjutant_runtime::sensitivities(&options);
             let report = replay::replay(&reading.events, procedure, |event, spoken| {
                 // What a role announces is read by what it may do.

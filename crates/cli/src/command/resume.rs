@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use adjutant_agents::recorded::Existing;
 use adjutant_core::budget;
 use adjutant_core::effort::Effort;
 use adjutant_core::id::RunId;
@@ -11,35 +11,33 @@ use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Entry, Event, RunOptions, RunStart, wire};
-use adjutant_core::view::visible_text;
+use adjutant_core::trace::{Body, Entry, wire};
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
-use adjutant_ports::{Answered, CancellationToken};
+use adjutant_ports::Answered;
+use adjutant_runtime::assembly::{self, Changes, TakeOver, TakenOver};
 use adjutant_runtime::mail::{self, Given, OPERATOR};
-use adjutant_runtime::{Driver, Ended, say};
-use adjutant_store::folders::Claimant;
+use adjutant_runtime::{Driver, Ended};
 use adjutant_store::runs::{self, Found};
-use adjutant_store::{Damage, FileJournal, Home, Mailbox, OpenError, Owner};
+use adjutant_store::{Damage, Home, Mailbox};
 use anyhow::Context;
-use jiff::Timestamp;
 
 use crate::answers::Answers;
 use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::folder::{self, Asked, Entered, FolderArgs};
+use crate::folder::{self, Asked, FolderArgs};
 use crate::notices;
 use crate::render::Renderer;
-use crate::settings::{self, Place, Typed};
-use crate::sitting::{self, Sitting};
+use crate::settings::{self, Place, remark};
+use crate::sitting;
 
 /// Resume a run where it stopped
 ///
 /// Folds the run's journal and goes on from there with the options it was started with. A call that was
 /// interrupted is repeated only if it merely reads or its files show that it did not happen; otherwise
 /// the agent is told that its effect is unknown. Questions that are open are asked again.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub struct ResumeArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
@@ -51,7 +49,7 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "N", value_parser = amount)]
     extend: Option<String>,
     /// From here on go this far alone: `gated` or `auto`
-    #[arg(long, value_name = "MODE", value_parser = |text: &str| settings::mode(text).ok_or("a mode is `gated` or `auto`"))]
+    #[arg(long, value_name = "MODE", value_parser = |text: &str| assembly::mode(text).ok_or("a mode is `gated` or `auto`"))]
     mode: Option<Mode>,
     /// Work in another folder than before, such as one that was moved
     #[arg(long, value_name = "DIR")]
@@ -82,134 +80,71 @@ pub struct ResumeArgs {
     /// Print every event as a line of JSON
     #[arg(long)]
     json: bool,
-    /// The worker that goes on with the run: nobody is asked then, whoever may be at the terminal
-    #[arg(skip)]
-    worker: Option<Worker>,
-}
-
-/// The worker that goes on with a run.
-#[derive(Debug, Clone)]
-pub struct Worker {
-    /// The very run: its name alone might mean a later one of its brief.
-    pub run_id: RunId,
-    /// Cancelled when it ends.
-    pub stop: CancellationToken,
-    /// Whether other runs are shown beside this one.
-    pub several: bool,
-}
-
-impl ResumeArgs {
-    /// Those of a worker, which goes on with `run` by what its mailbox says.
-    pub fn of_worker(json: bool, worker: Worker) -> Self {
-        Self { json, worker: Some(worker), ..Self::default() }
-    }
 }
 
 /// Resumes a run.
 pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let run_id = match &args.worker {
-        Some(worker) => worker.run_id.clone(),
-        None => named(&home, &args.run)?,
-    };
+    let run_id = named(&home, &args.run)?;
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
-    let entered = claim_folder(args, &home, &run_id)?;
-    let damage = if args.accept_damage { Damage::Accept } else { Damage::Refuse };
-    let (mut journal, recovered) =
-        FileJournal::take_over(&home, &run_id, &Owner::current(), Timestamp::now(), damage).map_err(cant_open)?;
-    let events = &recovered.events;
-    let start = start(events)?;
-    if let Some(outcome) = say::outcome(events) {
-        let outcome_name = format!("{outcome:?}").to_lowercase();
-        match &args.worker {
-            Some(worker) => Renderer::of_worker(args.json, &run_id, worker.several),
-            None => Renderer::on_stdout(args.json),
-        }
-        .note(&format!("run {run_id}: is over already ({outcome_name}); nothing to resume"));
-        return Ok(sitting::outcome_ending(outcome));
-    }
-    let before = latest_options(events, &start.options).clone();
-    let options = changed(args, &before)?;
-    // What is not on record, such as how long an adapter may be silent, holds as it is set now.
-    let typed = Typed { workdir: Some(PathBuf::from(&options.workdir)), ..Typed::default() };
-    let settings = settings::resolve(&home, &typed, None)?;
-    let of_run = if args.worker.is_some() { format!("run {run_id}: ") } else { String::new() };
-    for notice in &settings.notices {
-        tell!("warning: {of_run}{}", visible_text(&notice.to_string()));
-    }
-    let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
-    let brief_id = start.brief_id.clone();
-    let mut sitting = Sitting::open(&home, brief, &brief_id, options.clone(), settings.adapters, &settings.sandbox)?;
-    if let Some(path) = &args.record {
-        sitting.record(path, Existing::Append)?;
-    }
-    let path = journal.path().to_owned();
-    let accepted_damage = recovered.accepted_damage();
-
+    let surroundings = settings::surroundings()?;
+    let workdir = args.workdir.as_deref();
+    let run = TakeOver {
+        home: &home,
+        surroundings: &surroundings,
+        run_id: &run_id,
+        damage: if args.accept_damage { Damage::Accept } else { Damage::Refuse },
+        changes: args.changes(),
+        folder: folder::enter_again(&home, &surroundings, &run_id, workdir, &args.folder, Asked::WithoutCopy)?,
+        is_attended: std::io::stdin().is_terminal(),
+        recording: args.record.as_deref(),
+    };
     let runtime = sitting::runtime()?;
+    let taken_over = runtime.block_on(assembly::take_over(run, &remark)).map_err(Failure::unready)?;
+    let mut sitting = match taken_over {
+        TakenOver::Over(outcome) => {
+            Renderer::on_stdout(args.json).note(&sitting::over_already(&run_id, outcome));
+            return Ok(sitting::outcome_ending(outcome));
+        }
+        TakenOver::GoesOn(sitting) => *sitting,
+    };
+    let journal = sitting.journal_path().to_owned();
     let ended = runtime.block_on(async {
-        let doing = format!("resuming {run_id}");
-        let console = match &args.worker {
-            Some(worker) => {
-                let renderer = Renderer::of_worker(args.json, &run_id, worker.several);
-                let console = Console::unattended(renderer, worker.stop.clone(), last_sitting(&recovered.events))?;
-                sitting.unattended_console(&doing, console)
-            }
-            None => sitting.console(&doing, args.json, answers)?,
-        };
+        let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
+        console.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
         let mailbox = Mailbox::of(&home, &run_id);
         console.use_mailbox(mailbox.clone());
-        if recovered.torn_bytes > 0 {
-            let torn = format!("an unfinished last line of {} bytes was cut off the journal", recovered.torn_bytes);
-            console.with_renderer(|renderer| renderer.note(&torn));
+        if let Some(torn) = sitting::torn(&sitting) {
+            console.note(&torn);
         }
-        let loaded = sitting.grants_loaded(&recovered.events);
-        let inherited = sitting.memory_inherited(&recovered.events);
-        let mut driver = sitting.driver(recovered.events, &mut journal, &console);
+        let (mut driver, opening) = sitting.driver(console.clone(), &remark);
         let from_flags = answers_from_flags(args, &driver, &mailbox)?;
-        let resume = Body::RunResume { options: (options != before).then(|| Box::new(options)), accepted_damage };
-        driver.append(Entry { part: Part::root(), body: resume })?;
-        if let Some(report) = sitting.sandbox_report() {
-            driver.append(report)?;
-        }
-        for entry in [loaded, inherited].into_iter().flatten() {
-            driver.append(entry)?;
-        }
-        for text in entered.iter().flat_map(Entered::beside) {
-            driver.append(Entry { part: Part::root(), body: Body::Warning { text } })?;
-        }
-        for heard in console.waiting_letters() {
-            driver.hear(heard)?;
-        }
-        for entry in from_flags {
-            driver.append(entry)?;
-        }
+        opening.record(&mut driver, console.waiting_letters(), from_flags)?;
         for (_, question) in driver.open_questions() {
             console.show_question(&question);
         }
-        if args.worker.is_some() {
-            driver.let_sleep();
-        }
         driver.recover()?;
-        sitting::drive(&mut driver, &console, run_id.as_str(), Some(&path)).await
+        sitting::drive(&mut driver, &console, run_id.as_str(), Some(&journal)).await
     })?;
     runtime.shutdown_background();
-    sitting.close_recording();
-    journal.close().context("can't close the journal")?;
-    // A worker tells of all at once.
-    if args.worker.is_none() && matches!(ended, Ended::Waiting(_)) {
+    sitting::close(sitting)?;
+    if matches!(ended, Ended::Waiting(_)) {
         notices::parked(&home)?;
     }
     Ok(sitting::ending(&ended))
 }
 
-/// Claims the folder that the run works in; nothing for a run that is over, or whose folder is not on record.
-fn claim_folder(args: &ResumeArgs, home: &Home, run_id: &RunId) -> anyhow::Result<Option<Entered>> {
-    // A journal that can't be read is told of where it is taken over.
-    let Some(recorded) = runs::workdir(home, run_id).ok().flatten() else { return Ok(None) };
-    let workdir = args.workdir.clone().unwrap_or_else(|| PathBuf::from(recorded));
-    let asked = if args.worker.is_some() { Asked::Nobody } else { Asked::WithoutCopy };
-    folder::enter(home, Claimant::Run(run_id.as_str()), &workdir, &args.folder, asked).map(Some)
+impl ResumeArgs {
+    /// The options that are other ones from here on.
+    fn changes(&self) -> Changes {
+        Changes {
+            workdir: self.workdir.clone(),
+            script: self.script.clone(),
+            base_url: self.base_url.clone(),
+            effort: self.effort,
+            patience_minutes: self.patience,
+        }
+    }
 }
 
 /// The run that was typed.
@@ -222,57 +157,6 @@ fn named(home: &Home, typed: &str) -> anyhow::Result<RunId> {
                 .into())
         }
     }
-}
-
-/// The beginning of a run, as its journal has it.
-pub fn start(events: &[Event]) -> anyhow::Result<&RunStart> {
-    let start = events.iter().find_map(|event| match &event.body {
-        Body::RunStart(start) => Some(&**start),
-        _ => None,
-    });
-    start.ok_or_else(|| {
-        Failure::ending(Ending::Failed, "the run was killed before its beginning was on record")
-            .hint("start it anew with `adjutant run --new`")
-            .into()
-    })
-}
-
-/// When the last sitting of a run began; the beginning of time if none is on record.
-fn last_sitting(events: &[Event]) -> Timestamp {
-    let is_begin = |event: &&Event| matches!(event.body, Body::RunStart(_) | Body::RunResume { .. });
-    events.iter().rev().find(is_begin).map_or(Timestamp::UNIX_EPOCH, |event| event.at)
-}
-
-/// The options that held last.
-pub fn latest_options<'e>(events: &'e [Event], started: &'e RunOptions) -> &'e RunOptions {
-    let changed = events.iter().rev().find_map(|event| match &event.body {
-        Body::RunResume { options: Some(options), .. } => Some(options),
-        _ => None,
-    });
-    changed.map_or(started, AsRef::as_ref)
-}
-
-fn changed(args: &ResumeArgs, before: &RunOptions) -> anyhow::Result<RunOptions> {
-    let current = std::env::current_dir().context("can't tell the current folder")?;
-    let absolute = |path: &Path| current.join(path).display().to_string();
-    let mut options = before.clone();
-    if let Some(workdir) = &args.workdir {
-        options.workdir = absolute(workdir);
-    }
-    if let Some(script) = &args.script {
-        options.script = Some(absolute(script));
-    }
-    if let Some(base_url) = &args.base_url {
-        options.agent.base_url = Some(base_url.clone());
-    }
-    if let Some(effort) = args.effort {
-        options.agent.effort = Some(effort);
-    }
-    if let Some(minutes) = args.patience {
-        options.patience_ms = Some(minutes.saturating_mul(60_000));
-    }
-    options.unattended = args.worker.is_some() || !std::io::stdin().is_terminal();
-    Ok(options)
 }
 
 /// Flags that answer an open question are answers like any other. Found before anything is on record, so
@@ -340,8 +224,4 @@ fn context(given: &str) -> anyhow::Result<String> {
             .into());
     }
     Ok(given.to_owned())
-}
-
-fn cant_open(error: OpenError) -> anyhow::Error {
-    Failure::of(Ending::Failed, &error, error.hint()).into()
 }

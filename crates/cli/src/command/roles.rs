@@ -12,9 +12,9 @@ use adjutant_store::config;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use crate::crew::custom_roles;
 use crate::exit::Ending;
 use crate::settings::Place;
+use adjutant_runtime::assembly::custom_roles;
 
 /// List the roles that a crew can have and what each may ever do
 ///

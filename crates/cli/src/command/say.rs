@@ -17,11 +17,11 @@ use adjutant_runtime::say::{self, NotTold};
 use adjutant_store::Home;
 use adjutant_store::runs::{self, Found};
 
-use super::resume;
 use super::run::parse_dollars;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
+use crate::sitting;
 
 /// Have a run stand still, to be resumed later
 ///
@@ -118,7 +118,7 @@ pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
 pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, events) = unfinished(&home, &args.run)?;
-    let start = resume::start(&events)?;
+    let start = sitting::run_start(&events)?;
     let amendment = Amendment {
         authorize: args.authorize.iter().map(|name| named(name)).collect::<anyhow::Result<_>>()?,
         withdraw: args.withdraw.iter().map(|name| named(name)).collect::<anyhow::Result<_>>()?,

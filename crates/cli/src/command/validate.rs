@@ -10,10 +10,9 @@ use adjutant_core::view::visible_text;
 use adjutant_store::Home;
 use serde_json::{Value, json};
 
-use crate::crew;
 use crate::diagnostics::{self, Look, Source};
 use crate::exit::Ending;
-use crate::settings::Place;
+use crate::settings::{self, Place};
 
 /// Check briefs and show everything that is wrong with them
 ///
@@ -65,7 +64,7 @@ struct Output<'a> {
 
 /// Reads a brief. A configuration that can't be read is told, and the roles that it defines are not known.
 fn read(home: &Home, text: &str) -> Reading {
-    crew::read_brief(home, None, text).unwrap_or_else(|error| {
+    settings::read_brief(home, None, text).unwrap_or_else(|error| {
         tell!("warning: {}", visible_text(&format!("{error:#}")));
         brief::read(text)
     })

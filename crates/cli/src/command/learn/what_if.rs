@@ -10,12 +10,13 @@ use adjutant_core::learn::{applying, sorted_json};
 use adjutant_core::nearest::did_you_mean;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use adjutant_core::view::{peer_session, replay, visible_line, what_if};
+use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::history::{self as store, Counting};
 use adjutant_store::{Home, journal, profiles};
 use anyhow::Context;
 use serde::Serialize;
 
-use super::super::{inspect, resume, say};
+use super::super::{inspect, say};
 use super::LearnArgs;
 use crate::exit::Ending;
 use crate::failure::Failure;
@@ -94,10 +95,10 @@ fn add(whole: &mut WhatIf, home: &Home, name: &str, changes: &Changes) -> anyhow
         return Ok(());
     }
     let reading = journal::read_only(home, &name.parse()?)?;
-    let start = resume::start(&reading.events)?;
-    let options = resume::latest_options(&reading.events, &start.options);
+    let start = sitting::run_start(&reading.events)?;
+    let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
-    let before = sitting::procedure(&brief, options);
+    let before = procedure(&brief, options);
 
     let (mut changed, mut changed_brief) = (options.clone(), brief.clone());
     let sensitivities = changes.sensitivities(&adjutant_runtime::sensitivities(options), &brief.detectors);
@@ -107,7 +108,7 @@ fn add(whole: &mut WhatIf, home: &Home, name: &str, changes: &Changes) -> anyhow
         changed.learned = Some(taken.options.clone());
     }
     changed_brief.authorized_costs = changes.authorized(&brief.authorized_costs);
-    let after = sitting::procedure(&changed_brief, &changed);
+    let after = procedure(&changed_brief, &changed);
     whole.run(name, &reading.events, before, after, &changes.grants);
     Ok(())
 }

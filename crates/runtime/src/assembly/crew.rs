@@ -11,13 +11,12 @@ use adjutant_core::nearest::did_you_mean;
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::view::visible_text;
 use adjutant_store::Home;
-use adjutant_store::config::{self, Config};
-use anyhow::Context;
+use adjutant_store::config::{self, Config, ConfigError};
+use thiserror::Error;
 
-use crate::command;
-use crate::failure::Failure;
-use crate::settings::Typed;
-use crate::sitting;
+use super::agents::adapter_named;
+use super::remark::Remark;
+use super::settings::Overrides;
 
 /// What holds for a crew.
 #[derive(Debug, Default)]
@@ -40,6 +39,53 @@ pub struct CrewSettings {
     pub is_blind: bool,
 }
 
+/// Why no crew can be made of what is named.
+#[derive(Debug, Error)]
+pub enum CrewError {
+    /// An adapter that plays a role is not there.
+    #[error("there is no adapter `{adapter}` in this version (for the {role})")]
+    UnknownAdapter {
+        /// The adapter.
+        adapter: String,
+        /// The role.
+        role: RoleName,
+    },
+    /// A role is not there.
+    #[error("there is no role `{name}`")]
+    UnknownRole {
+        /// The role.
+        name: RoleName,
+        /// Those that are.
+        known: Vec<String>,
+    },
+    /// A crew needs more.
+    #[error("a crew needs a planner and an executor")]
+    Lacks,
+    /// Two have one place.
+    #[error("{0}")]
+    Two(BadCrew),
+}
+
+impl CrewError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::UnknownAdapter { .. } => {
+                let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
+                format!("the adapters are: {}", known.join(", "))
+            }
+            Self::UnknownRole { name, known } => {
+                let words: Vec<&str> = known.iter().map(String::as_str).collect();
+                let guess = did_you_mean(name.as_str(), &words).map(|guess| format!("; {guess}")).unwrap_or_default();
+                format!("a role is one of {}{guess}", known.join(", "))
+            }
+            Self::Lacks => "add them to `--roles`, or pass `--single` for one agent alone".to_owned(),
+            Self::Two(_) => "leave one of them out".to_owned(),
+        }
+    }
+}
+
 impl CrewSettings {
     /// Whether a role takes this place.
     #[must_use]
@@ -49,7 +95,7 @@ impl CrewSettings {
     }
 
     /// What flags and brief say together.
-    pub fn of(typed: &Typed, brief: Option<&Brief>, config: &Config) -> anyhow::Result<Self> {
+    pub(super) fn of(typed: &Overrides, brief: Option<&Brief>, config: &Config) -> Result<Self, CrewError> {
         let mut custom = custom_roles(config);
         let budgets = brief.map(|brief| brief.budgets).unwrap_or_default();
         let roles = match &typed.roles {
@@ -74,13 +120,8 @@ impl CrewSettings {
         for (role, entry) in &typed.role_adapters {
             adapters.insert(role.clone(), divided(entry));
         }
-        for (role, (id, _)) in &adapters {
-            if sitting::adapter(id).is_none() {
-                let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
-                return Err(Failure::usage(format!("there is no adapter `{id}` in this version (for the {role})"))
-                    .hint(format!("the adapters are: {}", known.join(", ")))
-                    .into());
-            }
+        if let Some((role, (adapter, _))) = adapters.iter().find(|(_, (id, _))| adapter_named(id).is_none()) {
+            return Err(CrewError::UnknownAdapter { adapter: adapter.clone(), role: role.clone() });
         }
         let mut efforts: BTreeMap<RoleName, Effort> =
             custom.iter().filter_map(|(role, defined)| Some((role.clone(), defined.effort?))).collect();
@@ -112,24 +153,29 @@ impl CrewSettings {
 }
 
 /// Reads a brief. Where it names a role that not every crew knows, those that are configured are known too: in the
-/// home, and in the folder to work in, which is `workdir`, else the brief's, else the current one.
+/// home, and in the folder to work in, which is `workdir`, else the brief's, else `current`.
 ///
 /// # Errors
 ///
 /// If the configuration can't be read.
-pub fn read_brief(home: &Home, workdir: Option<&Path>, text: &str) -> anyhow::Result<Reading> {
+pub fn read_brief(
+    home: &Home,
+    current: &Path,
+    workdir: Option<&Path>,
+    text: &str,
+    tell: &dyn Fn(Remark),
+) -> Result<Reading, ConfigError> {
     let reading = brief::read(text);
     let front = &reading.front_matter;
     if front.roles.iter().flatten().all(|id| Role::from_word(id).is_some()) {
         return Ok(reading);
     }
     let folder = workdir.or(front.workdir.as_deref().map(Path::new)).unwrap_or(Path::new(""));
-    let folder = std::env::current_dir().context("can't tell the current folder")?.join(folder);
-    let loaded = config::load(home, Some(&folder)).map_err(|error| command::config_failure(&error))?;
+    let loaded = config::load(home, Some(&current.join(folder)))?;
     let reading = brief::read_with(text, &custom_roles(&loaded.config));
     if !reading.is_valid() {
         for notice in loaded.notices.iter().filter(|notice| notice.wants_trust()) {
-            tell!("warning: {}", visible_text(&notice.to_string()));
+            tell(Remark::warning(visible_text(&notice.to_string())));
         }
     }
     Ok(reading)
@@ -148,26 +194,19 @@ fn divided(entry: &str) -> (String, Option<String>) {
     }
 }
 
-/// Whether there are such roles, and a crew can be made of them.
-fn check_roles(roles: &[RoleName], adapters: &[(RoleName, String)], custom: &CustomRoles) -> anyhow::Result<()> {
-    let known: Vec<&str> = Role::WORDS.into_iter().chain(custom.keys().map(RoleName::as_str)).collect();
-    for name in roles.iter().chain(adapters.iter().map(|(name, _)| name)) {
-        if Member::of(name, custom).is_none() {
-            let hint = did_you_mean(name.as_str(), &known).map(|guess| format!("; {guess}")).unwrap_or_default();
-            return Err(Failure::usage(format!("there is no role `{name}`"))
-                .hint(format!("a role is one of {}{hint}", known.join(", ")))
-                .into());
-        }
+/// Checks that there are such roles, and that a crew can be made of them.
+fn check_roles(roles: &[RoleName], adapters: &[(RoleName, String)], custom: &CustomRoles) -> Result<(), CrewError> {
+    let mut named = roles.iter().chain(adapters.iter().map(|(name, _)| name));
+    if let Some(name) = named.find(|name| Member::of(name, custom).is_none()) {
+        let known = Role::WORDS.into_iter().chain(custom.keys().map(RoleName::as_str)).map(str::to_owned).collect();
+        return Err(CrewError::UnknownRole { name: name.clone(), known });
     }
     if roles.is_empty() {
         return Ok(());
     }
     let members: Vec<Member> = roles.iter().filter_map(|name| Member::of(name, custom)).collect();
-    match check_crew(&members) {
-        Ok(()) => Ok(()),
-        Err(BadCrew::Lacks(_)) => Err(Failure::usage("a crew needs a planner and an executor")
-            .hint("add them to `--roles`, or pass `--single` for one agent alone")
-            .into()),
-        Err(two @ BadCrew::Two { .. }) => Err(Failure::usage(two.to_string()).hint("leave one of them out").into()),
-    }
+    check_crew(&members).map_err(|bad| match bad {
+        BadCrew::Lacks(_) => CrewError::Lacks,
+        two @ BadCrew::Two { .. } => CrewError::Two(two),
+    })
 }

@@ -1,5 +1,7 @@
 //! `adjutant work`: goes on with runs that wait, once they can.
 
+mod going_on;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -11,6 +13,7 @@ use adjutant_core::inbox::hours::Hours;
 use adjutant_core::inbox::worker::Outlook;
 use adjutant_core::view::visible_line;
 use adjutant_ports::CancellationToken;
+use adjutant_runtime::assembly::{HeldUp, Surroundings, at_work};
 use adjutant_runtime::say;
 use adjutant_store::folders;
 use adjutant_store::runs::{self, Asking, Idle};
@@ -22,11 +25,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::resume::{self, ResumeArgs, Worker};
+use self::going_on::GoingOn;
 use crate::exit::Ending;
 use crate::failure;
-use crate::folder::{HeldUp, at_work};
-use crate::settings::Place;
+use crate::settings::{self, Place};
 use crate::{notices, sitting};
 
 /// How long after a notice that failed it is tried again.
@@ -129,11 +131,11 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
         let stop = CancellationToken::new();
         let begin = |run_id: RunId| -> std::io::Result<()> {
             let done_in = done_in.clone();
-            let worker = Worker { run_id: run_id.clone(), stop: stop.clone(), several: args.jobs > 1 };
-            let args = ResumeArgs::of_worker(args.json, worker);
+            let going_on =
+                GoingOn { run_id: run_id.clone(), stop: stop.clone(), has_others: args.jobs > 1, json: args.json };
             thread::Builder::new().name(run_id.to_string()).spawn_scoped(scope, move || {
-                let came = match catch_unwind(AssertUnwindSafe(|| resume::run(&args, place))) {
-                    Ok(Ok(_)) => Came::Away,
+                let came = match catch_unwind(AssertUnwindSafe(|| going_on.carry_out(place))) {
+                    Ok(Ok(())) => Came::Away,
                     Ok(Err(error)) => Came::NotOn(error),
                     // What was said of it stands on stderr already.
                     Err(_) => Came::Panicked,
@@ -159,7 +161,7 @@ async fn work(
     [interrupt, terminate]: &mut [Signal; 2],
     stop: &CancellationToken,
 ) -> anyhow::Result<Ending> {
-    let mut board = Board::of(home);
+    let mut board = Board::of(home)?;
     let mut next = board.ready(args)?;
     let mut rest = Box::pin(rest(home, Instant::now()));
     loop {
@@ -207,6 +209,7 @@ async fn work(
 /// What a worker knows of the runs.
 struct Board<'h> {
     home: &'h Home,
+    surroundings: Surroundings,
     /// Those it goes on with, as they were when it took them up.
     at_work: BTreeMap<RunId, Sight>,
     /// Those it is done with, as it left them.
@@ -220,15 +223,16 @@ struct Board<'h> {
 }
 
 impl<'h> Board<'h> {
-    fn of(home: &'h Home) -> Self {
-        Self {
+    fn of(home: &'h Home) -> anyhow::Result<Self> {
+        Ok(Self {
             home,
+            surroundings: settings::surroundings()?,
             at_work: BTreeMap::new(),
             seen: BTreeMap::new(),
             held_up: Vec::new(),
             told: BTreeSet::new(),
             has_failed: false,
-        }
+        })
     }
 
     /// The runs that can go on and that nobody drives, those that waited longest first. Says of each that is left for
@@ -289,7 +293,7 @@ impl<'h> Board<'h> {
         };
         let is_ours = other.run.parse().is_ok_and(|other: RunId| self.at_work.contains_key(&other));
         if !is_ours {
-            self.tell_who(run_id, &at_work(&other));
+            self.tell_who(run_id, &at_work(&other, &self.surroundings));
         }
         true
     }

@@ -1,7 +1,7 @@
 //! What an adapter has to work with here: its key, its model, where its API is, and what the operator said
 //! of it.
 //!
-//! In: settings and the key file. Out: an [`Equipment`], which says what it lacks before anything begins.
+//! In: settings, the environment and the key file. Out: an [`Equipment`], which says what it lacks before anything begins.
 //! Begin with [`Supplies::equip`].
 
 use std::collections::BTreeMap;
@@ -15,37 +15,58 @@ use adjutant_host::http::{Hosts, Proxies, is_local};
 use adjutant_host::token_command::TokenCommand;
 use adjutant_store::Home;
 use adjutant_store::config::{AdapterConfig, Added, CacheTime, Setting, Tier};
-use adjutant_store::keys::Keys;
+use adjutant_store::keys::{self, Keys, KeysError};
 use serde_json::{Map, Value};
+use thiserror::Error;
 
-use crate::failure::Failure;
-use crate::settings::{self, ApiKey, Sourced, configured, first, set};
-use crate::sitting;
+use super::sourced::{Sourced, configured, first, set};
+use super::surroundings::{Environment, Surroundings};
+
+/// The key that signs what is sent to a webhook, by its name in the key file.
+pub const NOTIFY_KEY: &str = "notify";
 
 /// A base URL as it may be, for an adapter without one of its own.
 const BASE_URL_EXAMPLE: &str = "http://127.0.0.1:8080/v1";
 
 /// What there is for all adapters.
 pub struct Supplies {
+    /// The keys of the key file, with the secrets that configurations name.
     pub keys: Keys,
     /// What is configured for single adapters.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     home: Home,
+    surroundings: Surroundings,
+}
+
+/// The key of an adapter, and where it came from. There is no `Debug`, so that it can't be shown by accident.
+pub struct ApiKey {
+    /// The key itself.
+    pub secret: String,
+    /// Such as `ANTHROPIC_API_KEY` or `the key file ~/.adjutant/keys.toml`.
+    pub source: String,
 }
 
 /// What there is for one adapter. There is no `Debug`, because of the key.
 pub struct Equipment {
+    /// The adapter.
     pub adapter: Adapter,
+    /// Its key, if there is one.
     pub key: Option<ApiKey>,
+    /// Its model, if one is named.
     pub model: Option<Sourced<String>>,
+    /// Where its API is.
     pub base_url: Option<Sourced<String>>,
     /// How many tokens the model takes in, if anybody said so.
     pub window: Option<Sourced<u64>>,
+    /// The longest reply that is asked for.
     pub output_tokens_max: Sourced<u32>,
+    /// How long it may be silent.
     pub idle_seconds: Sourced<u64>,
     /// How hard the model thinks; nothing unless it was said for the run.
     pub thinking: Thinking,
+    /// Whether its tokens cost something.
     pub tier: Sourced<Tier>,
+    /// What they cost.
     pub prices: Prices,
     /// The day of the list that the prices are from, unless they are the operator's own.
     pub prices_listed: Option<&'static str>,
@@ -55,18 +76,15 @@ pub struct Equipment {
 }
 
 /// What an adapter lacks.
+#[derive(Debug, Error)]
+#[error("the adapter {sentence}")]
 pub struct Lack {
     /// What is missing, for a table: `OPENAI_API_KEY is not set`.
     pub what: String,
     /// The same as a sentence that begins with the adapter's id.
     pub sentence: String,
-    hint: String,
-}
-
-impl From<Lack> for Failure {
-    fn from(lack: Lack) -> Self {
-        Self::usage(format!("the adapter {}", lack.sentence)).hint(lack.hint)
-    }
+    /// What to do about it.
+    pub hint: String,
 }
 
 impl Supplies {
@@ -75,18 +93,52 @@ impl Supplies {
     /// # Errors
     ///
     /// If the key file can't be relied on.
-    pub fn new(home: &Home, adapters: BTreeMap<String, Setting<AdapterConfig>>) -> anyhow::Result<Self> {
-        let keys = settings::keys(home)?.with(secrets(&adapters));
-        Ok(Self { keys, adapters, home: home.clone() })
+    pub fn new(
+        home: &Home,
+        adapters: BTreeMap<String, Setting<AdapterConfig>>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, KeysError> {
+        let keys = keys::load(home)?.with(secrets(&adapters, &surroundings.environment));
+        Ok(Self { keys, adapters, home: home.clone(), surroundings: surroundings.clone() })
     }
 
     /// What there is, without the keys of a key file that can't be relied on; then also why not.
-    pub fn as_far_as(home: &Home, adapters: BTreeMap<String, Setting<AdapterConfig>>) -> (Self, Option<anyhow::Error>) {
-        let (keys, refused) = match settings::keys(home) {
+    pub fn as_far_as(
+        home: &Home,
+        adapters: BTreeMap<String, Setting<AdapterConfig>>,
+        surroundings: &Surroundings,
+    ) -> (Self, Option<KeysError>) {
+        let (keys, refused) = match keys::load(home) {
             Ok(keys) => (keys, None),
             Err(refused) => (Keys::default(), Some(refused)),
         };
-        (Self { keys, adapters, home: home.clone() }, refused)
+        (Self { keys, adapters, home: home.clone(), surroundings: surroundings.clone() }, refused)
+    }
+
+    /// What to say about keys in the key file that no adapter uses.
+    #[must_use]
+    pub fn strangers(&self) -> Vec<String> {
+        let adapters = adjutant_agents::adapters();
+        let takers = adapters.iter().filter(|adapter| !adapter.key_variables.is_empty()).map(|adapter| adapter.id);
+        let known: Vec<&str> = takers.chain([NOTIFY_KEY]).collect();
+        self.keys.strangers(&known)
+    }
+
+    /// The key of an adapter: from the first of its variables that is set, else from the key file.
+    fn key_of(&self, adapter: &Adapter) -> Option<ApiKey> {
+        let from_variable = adapter.key_variables.iter().find_map(|name| {
+            let secret = self.surroundings.environment.variable(name)?;
+            Some(ApiKey { secret, source: (*name).to_owned() })
+        });
+        from_variable.or_else(|| {
+            let secret = self.keys.get(adapter.id)?.to_owned();
+            Some(ApiKey { secret, source: format!("the key file {}", self.key_file()) })
+        })
+    }
+
+    /// The key file, as it is shown.
+    fn key_file(&self) -> String {
+        self.surroundings.shown(&self.home.keys()).display().to_string()
     }
 
     /// What there is for `adapter`, with the model and the base URL that were named for it, if any were.
@@ -99,8 +151,9 @@ impl Supplies {
         let none = AdapterConfig::default();
         let config = self.adapters.get(adapter.id).map_or(&none, |setting| &setting.value);
         let by_default = "the default".to_owned();
-        let key = settings::key_of(&adapter, &self.home, &self.keys);
-        let of_variable = adapter.base_url_variable.and_then(|name| Some((settings::variable(name)?, name.to_owned())));
+        let environment = &self.surroundings.environment;
+        let of_variable =
+            adapter.base_url_variable.and_then(|name| Some((environment.variable(name)?, name.to_owned())));
         let tier = if adapter.is_paid { Tier::Paid } else { Tier::Free };
         let model = model.or_else(|| {
             first([configured(config.model.as_ref()), set(adapter.model.map(str::to_owned), "the default")])
@@ -109,7 +162,7 @@ impl Supplies {
         let (prices, prices_listed) = prices(config, known.as_ref());
         let output = output_tokens_max(known.as_ref());
         Equipment {
-            key,
+            key: self.key_of(&adapter),
             model,
             base_url: base_url.or_else(|| {
                 first([
@@ -129,26 +182,26 @@ impl Supplies {
             tier: first([configured(config.tier.as_ref())]).unwrap_or(Sourced { value: tier, from: by_default }),
             prices,
             prices_listed,
-            extras: extras(config),
-            key_file: sitting::shown(&self.home.keys()).display().to_string(),
+            extras: extras(config, environment),
+            key_file: self.key_file(),
             adapter,
         }
     }
 }
 
 /// What is known of a provider's own model by its name. What others serve under that name may be another.
-pub fn known_model(adapter: &Adapter, model: Option<&str>) -> Option<Model> {
+pub(super) fn known_model(adapter: &Adapter, model: Option<&str>) -> Option<Model> {
     model.filter(|_| adapter.base_url.is_some()).and_then(models::known)
 }
 
 /// The longest reply of a model that gives less than is asked for by default.
-pub fn output_tokens_max(known: Option<&Model>) -> Option<u32> {
+pub(super) fn output_tokens_max(known: Option<&Model>) -> Option<u32> {
     known?.output_tokens_max.filter(|most| *most < api::OUTPUT_TOKENS_MAX)
 }
 
 /// The operator's prices, else those of the provider's list with its day. What is configured is not mixed with a
 /// list: an operator whose prices differ has another list.
-pub fn prices(config: &AdapterConfig, known: Option<&Model>) -> (Prices, Option<&'static str>) {
+pub(super) fn prices(config: &AdapterConfig, known: Option<&Model>) -> (Prices, Option<&'static str>) {
     let own = config.prices();
     match known.map(|known| known.prices).filter(|listed| own.is_empty() && !listed.is_empty()) {
         Some(listed) => (listed, Some(models::AS_OF)),
@@ -157,20 +210,21 @@ pub fn prices(config: &AdapterConfig, known: Option<&Model>) -> (Prices, Option<
 }
 
 /// What a configuration adds to an adapter's requests, or the first variable that isn't set.
-fn extras(config: &AdapterConfig) -> Result<Extras, String> {
+fn extras(config: &AdapterConfig, environment: &Environment) -> Result<Extras, String> {
     let mut secrets = Vec::new();
     let mut headers = BTreeMap::new();
     for (name, added) in &config.headers {
-        if let Value::String(value) = filled(&added.value, &mut secrets)? {
+        if let Value::String(value) = filled(&added.value, environment, &mut secrets)? {
             headers.insert(name.clone(), value);
         }
     }
-    let body = config.body.iter().map(|(name, added)| Ok((name.clone(), filled(&added.value, &mut secrets)?)));
+    let body =
+        config.body.iter().map(|(name, added)| Ok((name.clone(), filled(&added.value, environment, &mut secrets)?)));
     let body = body.collect::<Result<Map<String, Value>, String>>()?;
     let token_command = config
         .token_command
         .as_ref()
-        .map(|command| TokenCommand { command: command.value.clone(), environment: std::env::vars_os().collect() });
+        .map(|command| TokenCommand { command: command.value.clone(), environment: environment.all().collect() });
     let lasts = config.cache.as_ref().map(|cache| match cache.value {
         CacheTime::FiveMinutes => CacheLasts::FiveMinutes,
         CacheTime::Hour => CacheLasts::Hour,
@@ -180,31 +234,31 @@ fn extras(config: &AdapterConfig) -> Result<Extras, String> {
 }
 
 /// A value with what its variables hold, which is added to `secrets`; an error is the variable that isn't set.
-fn filled(added: &Added, secrets: &mut Vec<String>) -> Result<Value, String> {
+fn filled(added: &Added, environment: &Environment, secrets: &mut Vec<String>) -> Result<Value, String> {
     Ok(match added {
         Added::Plain(value) => value.clone(),
         Added::Variable(name) => {
-            let value = settings::variable(name).ok_or_else(|| name.clone())?;
+            let value = environment.variable(name).ok_or_else(|| name.clone())?;
             secrets.push(value.clone());
             Value::String(value)
         }
         Added::Table(values) => {
-            let values = values.iter().map(|(name, value)| Ok((name.clone(), filled(value, secrets)?)));
+            let values = values.iter().map(|(name, value)| Ok((name.clone(), filled(value, environment, secrets)?)));
             Value::Object(values.collect::<Result<_, String>>()?)
         }
         Added::List(values) => {
-            Value::Array(values.iter().map(|value| filled(value, secrets)).collect::<Result<_, String>>()?)
+            Value::Array(values.iter().map(|value| filled(value, environment, secrets)).collect::<Result<_, String>>()?)
         }
     })
 }
 
 /// What the variables hold that configurations name: masked wherever it turns up, whatever the variable is called.
-fn secrets(adapters: &BTreeMap<String, Setting<AdapterConfig>>) -> Vec<String> {
+fn secrets(adapters: &BTreeMap<String, Setting<AdapterConfig>>, environment: &Environment) -> Vec<String> {
     let mut secrets = Vec::new();
     let configs = adapters.values().map(|setting| &setting.value);
     for added in configs.flat_map(|config| config.headers.values().chain(config.body.values())) {
         // One that isn't set is said where the adapter is used.
-        filled(&added.value, &mut secrets).ok();
+        filled(&added.value, environment, &mut secrets).ok();
     }
     secrets
 }
@@ -301,9 +355,9 @@ impl Equipment {
     /// # Errors
     ///
     /// What is missing, with a way out.
-    pub fn for_api(self, proxies: Proxies) -> Result<api::Settings, Failure> {
+    pub fn for_api(self, proxies: Proxies) -> Result<api::Settings, Lack> {
         if let Some(lack) = self.lack() {
-            return Err(lack.into());
+            return Err(lack);
         }
         let model = self.model.as_ref().expect("an adapter that lacks nothing has a model").value.clone();
         self.settings(model, proxies)
@@ -314,13 +368,13 @@ impl Equipment {
     /// # Errors
     ///
     /// What is missing, with a way out.
-    pub fn for_questions(self, proxies: Proxies) -> Result<api::Settings, Failure> {
+    pub fn for_questions(self, proxies: Proxies) -> Result<api::Settings, Lack> {
         self.settings(String::new(), proxies)
     }
 
-    fn settings(self, model: String, proxies: Proxies) -> Result<api::Settings, Failure> {
+    fn settings(self, model: String, proxies: Proxies) -> Result<api::Settings, Lack> {
         if let Some(lack) = self.lack_to_ask() {
-            return Err(lack.into());
+            return Err(lack);
         }
         let extras = self.extras.expect("an adapter that lacks nothing has its variables");
         let (key, key_source) = match self.key {
@@ -360,7 +414,9 @@ mod tests {
             model: Some("m"),
             is_paid: false,
         };
-        let supplies = Supplies { keys: Keys::default(), adapters: BTreeMap::new(), home: Home::new("/h", None) };
+        let surroundings = Surroundings { environment: Environment::default(), folder: "/".into(), home_folder: None };
+        let (keys, home) = (Keys::default(), Home::new("/h", None));
+        let supplies = Supplies { keys, adapters: BTreeMap::new(), home, surroundings };
         let base_url = base_url.map(|url| Sourced { value: url.to_owned(), from: "--base-url".to_owned() });
         let shown = format!("{own:?} {:?}", base_url.as_ref().map(|url| &url.value));
         let lack = supplies.equip(adapter, None, base_url).lack().map(|lack| lack.what);

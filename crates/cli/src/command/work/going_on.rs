@@ -1,0 +1,88 @@
+//! A worker goes on with one run, by what its mailbox says: nobody is asked, whoever may be at the terminal.
+
+use std::sync::Arc;
+
+use adjutant_core::id::RunId;
+use adjutant_core::trace::{Body, Event};
+use adjutant_ports::CancellationToken;
+use adjutant_runtime::assembly::{self, Changes, Remark, TakeOver, TakenOver};
+use adjutant_store::{Damage, Mailbox};
+use jiff::Timestamp;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::folder::{self, Asked, FolderArgs};
+use crate::render::Renderer;
+use crate::settings::{self, Place};
+use crate::sitting;
+
+/// A run that a worker goes on with.
+pub(super) struct GoingOn {
+    /// The very run: its name alone might mean a later one of its brief.
+    pub(super) run_id: RunId,
+    /// Cancelled when the worker ends.
+    pub(super) stop: CancellationToken,
+    /// True if other runs are shown beside this one.
+    pub(super) has_others: bool,
+    /// True to print events as JSON.
+    pub(super) json: bool,
+}
+
+impl GoingOn {
+    /// Takes the run over, and drives it as far as it can go.
+    pub(super) fn carry_out(&self, place: &Place) -> anyhow::Result<()> {
+        let (home, run_id) = (place.home()?, &self.run_id);
+        let surroundings = settings::surroundings()?;
+        let nobody = FolderArgs::default();
+        let run = TakeOver {
+            home: &home,
+            surroundings: &surroundings,
+            run_id,
+            damage: Damage::Refuse,
+            changes: Changes::default(),
+            folder: folder::enter_again(&home, &surroundings, run_id, None, &nobody, Asked::Nobody)?,
+            is_attended: false,
+            recording: None,
+        };
+        let tell = |remark| match remark {
+            Remark::OfConfiguration(text) => tell!("warning: run {run_id}: {text}"),
+            other => settings::remark(other),
+        };
+        let runtime = sitting::runtime()?;
+        let taken_over = runtime.block_on(assembly::take_over(run, &tell)).map_err(Failure::unready)?;
+        let mut renderer = Renderer::of_worker(self.json, run_id, self.has_others);
+        let mut sitting = match taken_over {
+            TakenOver::Over(outcome) => {
+                renderer.note(&sitting::over_already(run_id, outcome));
+                return Ok(());
+            }
+            TakenOver::GoesOn(sitting) => *sitting,
+        };
+        let journal = sitting.journal_path().to_owned();
+        runtime.block_on(async {
+            let since = last_sitting(sitting.events());
+            let console = Arc::new(Console::unattended(renderer, self.stop.clone(), since)?);
+            console.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
+            console.use_mailbox(Mailbox::of(&home, run_id));
+            if let Some(torn) = sitting::torn(&sitting) {
+                console.note(&torn);
+            }
+            let (mut driver, opening) = sitting.driver(console.clone(), &tell);
+            opening.record(&mut driver, console.waiting_letters(), Vec::new())?;
+            for (_, question) in driver.open_questions() {
+                console.show_question(&question);
+            }
+            driver.let_sleep();
+            driver.recover()?;
+            sitting::drive(&mut driver, &console, run_id.as_str(), Some(&journal)).await
+        })?;
+        runtime.shutdown_background();
+        sitting::close(sitting)
+    }
+}
+
+/// When the last sitting of a run began; the beginning of time if none is on record.
+fn last_sitting(events: &[Event]) -> Timestamp {
+    let is_begin = |event: &&Event| matches!(event.body, Body::RunStart(_) | Body::RunResume { .. });
+    events.iter().rev().find(is_begin).map_or(Timestamp::UNIX_EPOCH, |event| event.at)
+}

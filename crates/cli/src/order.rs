@@ -1,0 +1,246 @@
+//! A run that an operator orders at this terminal: its brief is read, what holds is settled, and the run is begun and
+//! driven. `run` and `plan` order one.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use adjutant_core::brief::Brief;
+use adjutant_core::id::BriefId;
+use adjutant_core::session::detect::Detector;
+use adjutant_core::view::visible_text;
+use adjutant_host::text_file;
+use adjutant_runtime::Ended;
+use adjutant_runtime::assembly::{self, BeginRun, Extent, Keeping, Overrides, RunSettings};
+use adjutant_store::config::Notice;
+use adjutant_store::folders::Claimant;
+use adjutant_store::home::make_folder;
+use adjutant_store::runs::{self, Listed};
+use adjutant_store::{Home, Mailbox, Owner};
+use anyhow::Context;
+use jiff::Timestamp;
+
+use crate::answers::Answers;
+use crate::command::trust;
+use crate::console::{Console, confirm};
+use crate::diagnostics::{self, Look, Source};
+use crate::exit::Ending;
+use crate::failure::Failure;
+use crate::folder::{self, Asked, FolderArgs};
+use crate::notices;
+use crate::render::Renderer;
+use crate::settings::{self, Place, remark};
+use crate::sitting;
+
+/// A run that is to begin, as its operator orders it.
+pub struct Order<'a> {
+    /// The brief's file; `-` is standard input.
+    pub brief: &'a Path,
+    /// What was said for this run alone.
+    pub overrides: Overrides,
+    /// How far it goes.
+    pub extent: Extent,
+    /// True if nothing of the run stays.
+    pub is_ephemeral: bool,
+    /// True if another run of the brief may be unfinished.
+    pub may_be_second: bool,
+    /// How the working folder is entered; `None` for a run that changes nothing, and so is in nobody's way.
+    pub folder: Option<WorkFolder<'a>>,
+    /// A file of answers.
+    pub answers: Option<&'a Path>,
+    /// A new file in which exchanges are recorded.
+    pub recording: Option<&'a Path>,
+    /// True to print events as JSON.
+    pub json: bool,
+}
+
+/// How a run enters its working folder.
+pub struct WorkFolder<'a> {
+    /// What to do if another run is in it.
+    pub args: &'a FolderArgs,
+    /// True to work on a fresh copy.
+    pub is_copied: bool,
+}
+
+impl Order<'_> {
+    /// Begins the run and drives it to its end, or to a question that nobody is there to answer.
+    pub fn carry_out(&self, place: &Place) -> anyhow::Result<Ending> {
+        let home = place.home()?;
+        let Some((text, brief)) = read_brief(self, &home)? else { return Ok(Ending::Usage) };
+        let settings = self.settings(&home, &brief)?;
+        for field in without_effect(&brief) {
+            tell!("warning: `{field}` has no effect yet in this version");
+        }
+        let answers = self.answers.map(Answers::read).transpose()?;
+        let brief_id = assembly::brief_id(&brief)?;
+        if !self.may_be_second {
+            refuse_second(&home, &brief_id, answers.is_some())?;
+        }
+        let temporary = self.is_ephemeral.then(private_folder).transpose().context("can't make a temporary home")?;
+        // What is kept goes to a place of its own; what the operator set, such as the list of hosts, still holds.
+        let temporary_home = temporary.as_ref().map(|folder| Home::new(folder.path(), None));
+        let surroundings = settings::surroundings()?;
+        let is_copied = self.folder.as_ref().is_some_and(|folder| folder.is_copied);
+        let kept_in = temporary_home.as_ref().unwrap_or(&home);
+        let copy = is_copied.then(|| copy_workdir(kept_in, &brief_id, &settings.workdir.value)).transpose()?;
+        let workdir = copy.as_ref().unwrap_or(&settings.workdir.value);
+        let folder = self.folder.as_ref().map(|folder| {
+            let asked = if folder.is_copied { Asked::WithoutCopy } else { Asked::WithCopy };
+            folder::enter(&home, &surroundings, Claimant::New(brief_id.as_str()), workdir, folder.args, asked)
+        });
+        let taken = taken_lines(&settings);
+        let run = BeginRun {
+            home: &home,
+            keeping: temporary_home.as_ref().map_or(Keeping::InHome, Keeping::Nowhere),
+            surroundings: &surroundings,
+            brief,
+            text,
+            brief_path: Some(self.brief.display().to_string()),
+            brief_id,
+            settings,
+            extent: self.extent,
+            workdir: copy,
+            folder: folder.transpose()?,
+            is_attended: std::io::stdin().is_terminal(),
+            recording: self.recording,
+        };
+        let runtime = sitting::runtime()?;
+        let mut sitting = runtime.block_on(assembly::begin(run, &remark)).map_err(Failure::unready)?;
+        let run_id = sitting.run_id().clone();
+        let journal = temporary.is_none().then(|| sitting.journal_path().to_owned());
+        let ended = runtime.block_on(async {
+            let console = Console::new(Renderer::on_stdout(self.json), answers)?;
+            console.note(&sitting::first_line(&sitting, &format!("run {run_id}")));
+            if temporary.is_none() {
+                console.use_mailbox(Mailbox::of(&home, &run_id));
+            }
+            console.note(&format!("workdir: {}", sitting.options().workdir));
+            for line in sitting::crew(sitting.options()).iter().chain(&taken) {
+                console.note(line);
+            }
+            if let Some(journal) = &journal {
+                console.note(&format!("journal: {}", surroundings.shown(journal).display()));
+            }
+            let console = Arc::new(console);
+            let (mut driver, opening) = sitting.driver(console.clone(), &remark);
+            opening.record(&mut driver, Vec::new(), Vec::new())?;
+            sitting::drive(&mut driver, &console, run_id.as_str(), journal.as_deref()).await
+        })?;
+        // Whatever still waits for a line at the terminal must not keep the process.
+        runtime.shutdown_background();
+        sitting::close(sitting)?;
+        if temporary.is_none() && matches!(ended, Ended::Waiting(_)) {
+            notices::parked(&home)?;
+        }
+        Ok(sitting::ending(&ended))
+    }
+
+    /// What holds for the run, once the operator was asked about a configuration that wants to be trusted.
+    fn settings(&self, home: &Home, brief: &Brief) -> anyhow::Result<RunSettings> {
+        let folder = self.brief.parent().map(Path::to_owned).unwrap_or_default();
+        let resolve = || settings::resolve(home, &self.overrides, Some((brief, &folder)));
+        let mut settings = resolve()?;
+        if settings.notices.iter().any(Notice::wants_trust) && trust::offer(home, &settings.workdir.value)? {
+            settings = resolve()?;
+        }
+        for notice in &settings.notices {
+            tell!("warning: {}", visible_text(&notice.to_string()));
+        }
+        Ok(settings)
+    }
+}
+
+/// A temporary folder that nobody else can look into.
+fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir()
+}
+
+/// How many bytes of a brief are read; that one of more than 256 KiB is too long is the reader's to say.
+const TEXT_BYTES_MAX: u64 = 64 << 20;
+
+/// Reads a brief and says what is wrong with it; nothing if it can't be run.
+fn read_brief(order: &Order<'_>, home: &Home) -> anyhow::Result<Option<(String, Brief)>> {
+    let path = order.brief;
+    let text = if path == Path::new("-") {
+        text_file::read_from(std::io::stdin().lock(), TEXT_BYTES_MAX).context("can't read the brief from stdin")?
+    } else {
+        text_file::read(path, TEXT_BYTES_MAX).map_err(|source| {
+            anyhow::Error::new(source).context(
+                Failure::usage(format!("can't read the brief `{}`", path.display()))
+                    .hint("`adjutant new` writes a template to begin with"),
+            )
+        })?
+    };
+    let reading = settings::read_brief(home, order.overrides.workdir.as_deref(), &text)?;
+    if !reading.problems.is_empty() {
+        let no_color = std::env::var_os("NO_COLOR");
+        let name = path.display().to_string();
+        let look = Look::of(std::io::stderr().is_terminal(), no_color.as_deref());
+        eprint!("{}", diagnostics::render(&reading.problems, Source { name: &name, text: &text }, look));
+    }
+    let is_valid = reading.is_valid();
+    Ok(reading.brief.filter(|_| is_valid).map(|brief| (text, brief)))
+}
+
+/// The fields of a brief that are read and checked, and that nothing acts on yet.
+fn without_effect(brief: &Brief) -> Vec<&'static str> {
+    if brief.mcp_servers.is_empty() { Vec::new() } else { vec!["mcp_servers"] }
+}
+
+/// What of a learned profile is in force, a line each, with where it came from.
+fn taken_lines(settings: &RunSettings) -> Vec<String> {
+    let Some(from) = settings.learned.source() else { return Vec::new() };
+    let detectors = settings.detectors.iter().filter(|(_, set)| set.from == from);
+    let detectors = detectors.map(|(name, set)| {
+        let is_held = set.value == "disabled" && name.parse().is_ok_and(Detector::is_safety_critical);
+        let value = if is_held { "default, since nothing disables it".to_owned() } else { set.value.clone() };
+        (format!("detector {name}"), value)
+    });
+    let all = detectors.chain(settings.learned_limits());
+    all.map(|(what, value)| format!("{what}: {value} (from {from})")).collect()
+}
+
+/// An unfinished run of the same brief asks before a second starts.
+fn refuse_second(home: &Home, brief_id: &BriefId, answered: bool) -> anyhow::Result<()> {
+    let listed = runs::list(home, &Owner::current(), Timestamp::now()).context("can't read the folder of sessions")?;
+    let unfinished = listed.into_iter().find_map(|listed| match listed {
+        Listed::Run(run) if run.brief_id == brief_id.as_str() && run.outcome.is_none() => Some(run.run_id),
+        Listed::Run(_) | Listed::Peer(_) | Listed::Unreadable { .. } => None,
+    });
+    let Some(run_id) = unfinished else { return Ok(()) };
+    if !answered && confirm(&format!("The run {run_id} of this brief is unfinished. Start another?")) {
+        return Ok(());
+    }
+    Err(Failure::ending(Ending::Waiting, format!("the run `{run_id}` of this brief is unfinished"))
+        .hint(format!("`adjutant resume {run_id}` goes on with it; `--new` starts another"))
+        .into())
+}
+
+/// Copies the working folder into the home, links as links; where the copy is.
+fn copy_workdir(home: &Home, brief_id: &BriefId, from: &Path) -> anyhow::Result<PathBuf> {
+    let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%S%3f");
+    let copies = home.root().join("workdirs");
+    make_folder(&copies).with_context(|| format!("can't make `{}`", copies.display()))?;
+    let to = copies.join(format!("{brief_id}-{stamp}"));
+    copy_folder(from, &to).with_context(|| format!("can't copy `{}` to `{}`", from.display(), to.display()))?;
+    Ok(to)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! Begins a run: from a brief and its settings to a sitting, whose journal is made and empty.
+
+use std::path::{Path, PathBuf};
+
+use adjutant_agents::recorded::Existing;
+use adjutant_core::brief::{self, BadSuffix, Brief};
+use adjutant_core::crew::Member;
+use adjutant_core::id::BriefId;
+use adjutant_core::role::{Role, RoleName};
+use adjutant_core::session::standing_orders;
+use adjutant_core::trace::{Body, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_store::{FileJournal, Home, Owner};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::agents::can_hold;
+use super::folder::EnteredFolder;
+use super::remark::Remark;
+use super::settings::{Learned, RunSettings};
+use super::sitting::{Equipped, Needs, Opened, Sitting};
+use super::surroundings::Surroundings;
+use super::unready::Unready;
+
+/// A run that is to begin.
+pub struct BeginRun<'a> {
+    /// The home whose keys, hosts, grants and memory count.
+    pub home: &'a Home,
+    /// Where the run is kept.
+    pub keeping: Keeping<'a>,
+    /// The process that puts it together.
+    pub surroundings: &'a Surroundings,
+    /// The brief.
+    pub brief: Brief,
+    /// The same, as it was written.
+    pub text: String,
+    /// Where it came from, as it was given.
+    pub brief_path: Option<String>,
+    /// Its id.
+    pub brief_id: BriefId,
+    /// What holds for the run.
+    pub settings: RunSettings,
+    /// How far the run goes.
+    pub extent: Extent,
+    /// The folder that tools work in, where it isn't that of the settings, such as a copy of it.
+    pub workdir: Option<PathBuf>,
+    /// The claim on that folder; `None` for a run that changes nothing.
+    pub folder: Option<EnteredFolder>,
+    /// True if somebody sits at a terminal who can be asked.
+    pub is_attended: bool,
+    /// A new file in which every exchange with the agents is recorded.
+    pub recording: Option<&'a Path>,
+}
+
+/// Where a run is kept.
+#[derive(Debug, Clone, Copy)]
+pub enum Keeping<'a> {
+    /// In the home.
+    InHome,
+    /// In another home, which is removed once the run is over: nothing of the run stays, rescues neither.
+    Nowhere(&'a Home),
+}
+
+/// How far a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// To the end of its brief.
+    Whole,
+    /// To a planner's plan, and nothing is done.
+    PlanOnly,
+}
+
+/// Puts a run together that is to begin, and makes its journal.
+///
+/// # Errors
+///
+/// [`Unready`] if anything is missing: there is no journal then.
+pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, Unready> {
+    let BeginRun { home, surroundings, brief, brief_id, settings, .. } = run;
+    let mut options = settings.options();
+    options.unattended = !run.is_attended;
+    if run.extent == Extent::PlanOnly {
+        plan_only(&mut options);
+    }
+    if let Some(workdir) = run.workdir {
+        options.workdir = workdir.display().to_string();
+    }
+    can_hold(&options, tell)?;
+    let learned = of_learned(&settings.learned);
+    let needs = Needs { home, surroundings, brief, brief_id: &brief_id, options, settings };
+    let mut equipped = Equipped::with(needs, tell).await?;
+    let kept_in = match run.keeping {
+        Keeping::InHome => home,
+        Keeping::Nowhere(temporary) => {
+            equipped.keep_nothing();
+            temporary
+        }
+    };
+    if let Some(path) = run.recording {
+        equipped.record(path, Existing::Refuse)?;
+    }
+    let (run_id, journal) = FileJournal::create_next(kept_in, &brief_id, &Owner::current(), Timestamp::now())?;
+    let mut folder = run.folder;
+    if let Some(folder) = &mut folder {
+        folder.name(run_id.as_str(), tell);
+    }
+    let header = Body::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
+        brief_id: brief_id.to_string(),
+    };
+    let (brief, options) = (equipped.brief(), equipped.options());
+    let start = Body::RunStart(Box::new(RunStart {
+        run_id: run_id.clone(),
+        brief_id,
+        project: brief.project.to_string(),
+        brief_path: run.brief_path,
+        brief: run.text,
+        tools: crate::offered_tools(brief, options, adjutant_tools::catalog()),
+        options: options.clone(),
+        versions: Versions {
+            adjutant: env!("CARGO_PKG_VERSION").to_owned(),
+            standing_orders: standing_orders::VERSION,
+        },
+    }));
+    let first = [header, start].into_iter().chain(learned).collect();
+    let opened = Opened { run_id, journal, events: Vec::new(), torn_bytes: 0 };
+    Ok(Sitting::of(opened, equipped, folder, first))
+}
+
+/// The id of a brief: its own, else one made of the day and `random`, a text of letters and digits.
+///
+/// # Errors
+///
+/// If no id can be made of that.
+pub fn brief_id(brief: &Brief) -> Result<BriefId, BadSuffix> {
+    match &brief.brief_id {
+        Some(brief_id) => Ok(brief_id.clone()),
+        None => {
+            let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
+            let random = uuid::Uuid::now_v7().simple().to_string();
+            brief::generated_id(today, &random[random.len() - 6..])
+        }
+    }
+}
+
+/// Makes these the options of a crew that is at its end once there is a plan.
+fn plan_only(options: &mut RunOptions) {
+    options.plans_only = true;
+    let plans =
+        |name: &&RoleName| Member::of(name, &options.custom_roles).is_some_and(|member| member.base == Role::Planner);
+    let planner = options.roles.iter().find(plans).cloned().unwrap_or_else(|| Role::Planner.into());
+    options.role_agents.retain(|role, _| *role == planner);
+    options.role_budgets.retain(|role, _| *role == planner);
+    options.roles = vec![planner, Role::Executor.into()];
+}
+
+/// What is put on record of the learned profile that the brief names.
+fn of_learned(learned: &Learned) -> Vec<Body> {
+    match learned {
+        Learned::NotAsked => Vec::new(),
+        Learned::Missing(slug) => {
+            let text = format!(
+                "there is no learned profile of {slug}: nothing of it applies; `adjutant learn {slug} --apply` makes one"
+            );
+            vec![Body::Warning { text }]
+        }
+        Learned::Taken(taken) => {
+            let slug = taken.options.slug.clone();
+            let left_out = (!taken.left_out.is_empty()).then(|| Body::Warning {
+                text: format!("not applied of the learned profile {slug}: {}", taken.left_out.join("; ")),
+            });
+            let applied =
+                Body::LearnedProfileApplied { slug, schema_version: taken.schema_version, applied: taken.applied };
+            std::iter::once(applied).chain(left_out).collect()
+        }
+    }
+}

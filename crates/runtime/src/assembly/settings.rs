@@ -1,0 +1,485 @@
+//! What holds for a run, from flags, environment, brief and configuration together.
+//!
+//! First wins: what was said for this run, environment, brief, the learned profile that it names, the project's
+//! configuration (if its content is trusted), the home's configuration, defaults. Each value remembers where it came
+//! from, for `doctor`. What is put on record of it is in `run_options.rs`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::brief::Brief;
+use adjutant_core::effort::Effort;
+use adjutant_core::gate::shell::ProgramEntry;
+use adjutant_core::gate::{AfterUntrusted, GuardHook};
+use adjutant_core::id::Slug;
+use adjutant_core::learn::applying::{self, Taken};
+use adjutant_core::nearest::did_you_mean;
+use adjutant_core::price;
+use adjutant_core::role::RoleName;
+use adjutant_core::session::transcript::RESULT_BYTES_MAX_DEFAULT;
+use adjutant_core::session::{MAX_STEPS_DEFAULT, Mode};
+use adjutant_store::Home;
+use adjutant_store::config::{self, AdapterConfig, Config, ConfigError, Notice, SandboxConfig};
+use adjutant_store::profiles::{self, ProfileError};
+use jiff::Timestamp;
+use thiserror::Error;
+
+use super::agents::adapter_named;
+use super::crew::{CrewError, CrewSettings};
+use super::sourced::{Sourced, configured, first, set};
+use super::surroundings::{Environment, Surroundings};
+use super::unready::with_cause;
+
+/// The adapter that is taken where nobody names one: it needs no model and no key.
+pub const ADAPTER_DEFAULT: &str = "scripted";
+
+/// Settings that were given for one run alone, such as flags: they come before everything else. Where nothing was said
+/// of one, it is absent.
+#[derive(Debug, Default, Clone)]
+pub struct Overrides {
+    /// How far the agent goes on its own.
+    pub mode: Option<Mode>,
+    /// The folder that tools work in.
+    pub workdir: Option<PathBuf>,
+    /// True to switch `shell_exec` off.
+    pub no_shell: bool,
+    /// How many steps a session may take before a person is asked.
+    pub max_steps: Option<u32>,
+    /// Who takes the turns.
+    pub adapter: Option<String>,
+    /// The adapter's model.
+    pub model: Option<String>,
+    /// The script of a scripted agent, or the recording that is played.
+    pub script: Option<PathBuf>,
+    /// Where the adapter's API is.
+    pub base_url: Option<String>,
+    /// Who takes the turns when the adapter can't.
+    pub fallback: Option<Vec<String>>,
+    /// How many tokens the run may use.
+    pub max_tokens: Option<u64>,
+    /// How many minutes it may take.
+    pub max_minutes: Option<u64>,
+    /// What it may cost.
+    pub max_nano_dollars: Option<u64>,
+    /// How many turns it may take.
+    pub max_turns: Option<u64>,
+    /// How many minutes a provider that fails is waited for.
+    pub patience_minutes: Option<u64>,
+    /// How hard the model is asked to think.
+    pub effort: Option<Effort>,
+    /// How many tokens it may think for in one reply.
+    pub thinking_tokens: Option<u32>,
+    /// The roles of a crew.
+    pub roles: Option<Vec<RoleName>>,
+    /// True for one agent alone, whatever roles the brief names.
+    pub single: bool,
+    /// Who plays a role: `adapter` or `adapter:model`.
+    pub role_adapters: Vec<(RoleName, String)>,
+    /// True if the critic judges without the executor's account.
+    pub blind_critic: bool,
+    /// How many minutes a question waits before its default holds.
+    pub answer_within: Option<u64>,
+}
+
+/// Why it can't be said what holds for a run.
+#[derive(Debug, Error)]
+pub enum SettingsError {
+    /// A variable of the environment can't be read.
+    #[error("`{name}` must be {expected}, not `{found}`")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What it may be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// A configuration can't be read.
+    #[error("{}", with_cause(.0))]
+    Config(ConfigError),
+    /// The learned profile that the brief names can't be read.
+    #[error("{}", with_cause(.error))]
+    Profile {
+        /// Its project.
+        slug: Slug,
+        /// Why.
+        error: ProfileError,
+    },
+    /// An adapter that is configured or fallen back on is not there.
+    #[error("there is no adapter `{id}` in this version (from {from})")]
+    UnknownAdapter {
+        /// The adapter.
+        id: String,
+        /// Who names it.
+        from: String,
+    },
+    /// The crew is none.
+    #[error(transparent)]
+    Crew(#[from] CrewError),
+}
+
+// By hand: derived, the error would be its own cause, and be told twice.
+impl From<ConfigError> for SettingsError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl SettingsError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Variable { .. } => None,
+            Self::Config(error) => error.hint(),
+            Self::Profile { slug, .. } => Some(format!(
+                "`adjutant learn {slug}` says what runs teach, `--reset` removes what is there and `--apply` makes it \
+                 anew; or take `learned_profile` out of the brief"
+            )),
+            Self::UnknownAdapter { id, .. } => {
+                let known: Vec<&str> = adjutant_agents::adapters().iter().map(|adapter| adapter.id).collect();
+                Some(did_you_mean(id, &known).unwrap_or_else(|| format!("the adapters are {}", known.join(", "))))
+            }
+            Self::Crew(error) => Some(error.hint()),
+        }
+    }
+}
+
+/// What holds for a run.
+pub struct RunSettings {
+    /// How far the agent goes on its own, where it is fixed.
+    pub mode: Option<Sourced<Mode>>,
+    /// The folder that tools work in.
+    pub workdir: Sourced<PathBuf>,
+    /// The environment that it was resolved in.
+    pub(super) environment: Environment,
+    /// The operator's home folder; empty if it is not known.
+    pub home: String,
+    /// Our own home.
+    pub runtime_home: String,
+    /// Whether `shell_exec` is switched off.
+    pub no_shell: Sourced<bool>,
+    /// How many steps a session may take before a person is asked.
+    pub max_steps: Sourced<u32>,
+    /// Who takes the turns.
+    pub adapter: Sourced<String>,
+    /// The adapter's model.
+    pub model: Option<Sourced<String>>,
+    /// The script of a scripted agent, or the recording that is played.
+    pub script: Option<Sourced<PathBuf>>,
+    /// Detectors that are not at their default: name and sensitivity.
+    pub detectors: BTreeMap<String, Sourced<String>>,
+    /// The learned profile that the brief names.
+    pub learned: Learned,
+    /// Where the API of the adapter is, if it was said for this run alone.
+    pub base_url: Option<Sourced<String>>,
+    /// What takes the turns when the adapter can't: adapters, each with or without `:model`.
+    pub fallback: Option<Sourced<Vec<String>>>,
+    /// How many tokens the run may use.
+    pub max_tokens: Option<Sourced<u64>>,
+    /// How many minutes it may take.
+    pub max_minutes: Option<Sourced<u64>>,
+    /// What it may cost.
+    pub max_nano_dollars: Option<Sourced<u64>>,
+    /// How many turns it may take.
+    pub max_turns: Option<Sourced<u64>>,
+    /// How many minutes a provider that fails is waited for, if it was said.
+    pub patience_minutes: Option<Sourced<u64>>,
+    /// How hard models are asked to think, if it was said for the run.
+    pub effort: Option<Sourced<Effort>>,
+    /// The most tokens that a model may think for, if it was said for the run.
+    pub thinking_tokens: Option<Sourced<u32>>,
+    /// The same as far as it is configured for all adapters: what is configured for one goes before it.
+    pub effort_configured: Option<config::Setting<Effort>>,
+    /// The same for the tokens that a model may think for.
+    pub thinking_tokens_configured: Option<config::Setting<u32>>,
+    /// How long a question waits for its answer.
+    pub answer_within_ms: Option<u64>,
+    /// The crew, if it is one.
+    pub crew: CrewSettings,
+    /// What holds for a call that follows text from outside.
+    pub after_untrusted: Sourced<AfterUntrusted>,
+    /// Tools whose results count as text from outside.
+    pub untrusted_tools: Option<Sourced<Vec<String>>>,
+    /// Whether results are sent to agents without a fence.
+    pub plain_results: Sourced<bool>,
+    /// How many bytes of a tool's result are sent to an agent.
+    pub result_bytes_max: Sourced<u64>,
+    /// The guard hooks.
+    pub hooks: Vec<config::Setting<GuardHook>>,
+    /// What the operator says programs do.
+    pub programs: Vec<config::Setting<ProgramEntry>>,
+    /// Rules about single commands that allow what isn't known: the home's, then the project's.
+    pub shell_allow: Vec<config::Setting<String>>,
+    /// Rules about single commands that deny: the home's, then the project's.
+    pub shell_deny: Vec<config::Setting<String>>,
+    /// Paths that no agent may read: the home's, then the project's.
+    pub deny_read: Vec<config::Setting<String>>,
+    /// What is configured for single adapters.
+    pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
+    /// What is configured for the sandbox of commands.
+    pub sandbox: SandboxConfig,
+    /// What to tell the operator of the configurations.
+    pub notices: Vec<Notice>,
+}
+
+/// The learned profile that a brief names.
+#[derive(Debug)]
+pub enum Learned {
+    /// It names none.
+    NotAsked,
+    /// The project has none.
+    Missing(Slug),
+    /// What a run takes from it.
+    Taken(Box<Taken>),
+}
+
+impl Learned {
+    /// How it is named where something comes from it.
+    #[must_use]
+    pub fn source(&self) -> Option<String> {
+        match self {
+            Self::NotAsked | Self::Missing(_) => None,
+            Self::Taken(taken) => Some(format!("learned profile {}", taken.options.slug)),
+        }
+    }
+}
+
+/// Reads a variable of the environment as something; what can't be read is the operator's to mend.
+fn parsed<T>(
+    environment: &Environment,
+    name: &'static str,
+    read: impl Fn(&str) -> Option<T>,
+    expected: &'static str,
+) -> Result<Option<(T, String)>, SettingsError> {
+    let Some(found) = environment.variable(name) else { return Ok(None) };
+    match read(&found) {
+        Some(value) => Ok(Some((value, name.to_owned()))),
+        None => Err(SettingsError::Variable { name, expected, found }),
+    }
+}
+
+/// What a run that begins now takes from the learned profile of a project.
+fn learned(home: &Home, slug: &Slug) -> Result<Learned, SettingsError> {
+    let read = profiles::read(home, slug);
+    Ok(match read.map_err(|error| SettingsError::Profile { slug: slug.clone(), error })? {
+        None => Learned::Missing(slug.clone()),
+        Some(profile) => Learned::Taken(Box::new(applying::take(&profile, slug.as_str(), Timestamp::now()))),
+    })
+}
+
+/// Reads a mode's name.
+#[must_use]
+pub fn mode(text: &str) -> Option<Mode> {
+    match text {
+        "gated" => Some(Mode::Gated),
+        "auto" => Some(Mode::Auto),
+        _ => None,
+    }
+}
+
+/// Combines everything. `brief` comes with the folder that paths in it are relative to.
+///
+/// # Errors
+///
+/// If a configuration or a variable can't be read, or names what is not there.
+pub fn resolve(
+    home: &Home,
+    surroundings: &Surroundings,
+    typed: &Overrides,
+    brief: Option<(&Brief, &Path)>,
+) -> Result<RunSettings, SettingsError> {
+    let (environment, current) = (&surroundings.environment, &surroundings.folder);
+    let variable = |name: &str| environment.variable(name);
+    let of_brief = brief.map(|(brief, _)| brief);
+    let workdir = first([
+        set(typed.workdir.clone(), "--workdir"),
+        set(of_brief.and_then(|brief| brief.workdir.as_ref().map(PathBuf::from)), "the brief"),
+        Some((current.clone(), "the current folder".to_owned())),
+    ])
+    .expect("the last candidate is there");
+    let workdir = Sourced { value: current.join(workdir.value), from: workdir.from };
+    let loaded = config::load(home, Some(&workdir.value))?;
+    let config: &Config = &loaded.config;
+
+    let script = first([
+        set(typed.script.as_ref().map(|script| current.join(script)), "--script"),
+        set(
+            brief.and_then(|(brief, folder)| brief.script.as_ref().map(|script| current.join(folder).join(script))),
+            "the brief",
+        ),
+    ]);
+    let mut detectors: BTreeMap<String, Sourced<String>> = BTreeMap::new();
+    for (name, setting) in &config.detectors {
+        let value = Sourced { value: setting.value.to_string(), from: setting.from.to_string() };
+        detectors.insert(name.name().to_owned(), value);
+    }
+    let learned = match of_brief.and_then(|brief| brief.learned_profile.as_ref()) {
+        Some(slug) => learned(home, slug)?,
+        None => Learned::NotAsked,
+    };
+    if let (Learned::Taken(taken), Some(from)) = (&learned, learned.source()) {
+        for (detector, sensitivity) in &taken.detectors {
+            let value = Sourced { value: sensitivity.to_string(), from: from.clone() };
+            detectors.insert(detector.name().to_owned(), value);
+        }
+    }
+    for (detector, sensitivity) in of_brief.into_iter().flat_map(|brief| brief.detectors.set()) {
+        let value = Sourced { value: sensitivity.to_string(), from: "the brief".to_owned() };
+        detectors.insert(detector.name().to_owned(), value);
+    }
+    let whole = |text: &str| text.parse().ok().filter(|number: &u64| *number > 0);
+    let budgets = of_brief.map(|brief| brief.budgets).unwrap_or_default();
+    let fallback = first([
+        set(typed.fallback.clone(), "--fallback"),
+        parsed(environment, "ADJUTANT_FALLBACK", |text| Some(listed(text)), "a list of adapters")?,
+        set(of_brief.map(|brief| brief.fallback.clone()).filter(|list| !list.is_empty()), "the brief"),
+        configured(config.fallback.as_ref()),
+    ]);
+    let adapter = first([
+        set(typed.adapter.clone(), "--adapter"),
+        set(variable("ADJUTANT_ADAPTER"), "ADJUTANT_ADAPTER"),
+        set(of_brief.and_then(|brief| brief.adapter.clone()), "the brief"),
+        configured(config.adapter.as_ref()),
+        Some((ADAPTER_DEFAULT.to_owned(), "the default".to_owned())),
+    ])
+    .expect("the last candidate is there");
+    let of_adapter = adapter_named(&adapter.value).and_then(|adapter| config.adapters.get(adapter.id));
+    known_adapters(config, fallback.as_ref())?;
+    Ok(RunSettings {
+        answer_within_ms: typed.answer_within.map(|minutes| minutes.saturating_mul(60_000)),
+        crew: CrewSettings::of(typed, of_brief, config)?,
+        mode: first([
+            set(typed.mode, "--mode"),
+            parsed(environment, "ADJUTANT_MODE", mode, "`gated` or `auto`")?,
+            set(of_brief.and_then(|brief| brief.mode), "the brief"),
+            configured(config.mode.as_ref()),
+        ]),
+        no_shell: first([
+            typed.no_shell.then(|| (true, "--no-shell".to_owned())),
+            configured(config.no_shell.as_ref()),
+            Some((false, "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        max_steps: first([
+            set(typed.max_steps, "--max-steps"),
+            parsed(
+                environment,
+                "ADJUTANT_MAX_STEPS",
+                |text| text.parse().ok().filter(|steps| *steps > 0),
+                "a number from 1",
+            )?,
+            set(of_brief.and_then(|brief| brief.max_steps), "the brief"),
+            configured(config.max_steps.as_ref()),
+            Some((MAX_STEPS_DEFAULT, "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        model: first([
+            set(typed.model.clone(), "--model"),
+            set(variable("ADJUTANT_MODEL"), "ADJUTANT_MODEL"),
+            set(of_brief.and_then(|brief| brief.model.clone()), "the brief"),
+            configured(config.model.as_ref()),
+            configured(of_adapter.and_then(|of_adapter| of_adapter.value.model.as_ref())),
+        ]),
+        adapter,
+        script,
+        workdir,
+        environment: environment.clone(),
+        home: variable("HOME").unwrap_or_default(),
+        runtime_home: current.join(home.root()).display().to_string(),
+        detectors,
+        base_url: first([set(typed.base_url.clone(), "--base-url")]),
+        fallback,
+        max_tokens: first([
+            set(typed.max_tokens, "--max-tokens"),
+            parsed(environment, "ADJUTANT_MAX_TOKENS", whole, "a number from 1")?,
+            set(budgets.max_tokens, "the brief"),
+            configured(config.max_tokens.as_ref()),
+        ]),
+        patience_minutes: first([
+            set(typed.patience_minutes, "--patience"),
+            parsed(environment, "ADJUTANT_PATIENCE", |text| text.parse().ok(), "a number of minutes")?,
+            set(of_brief.and_then(|brief| brief.patience_minutes), "the brief"),
+            configured(config.patience_minutes.as_ref()),
+        ]),
+        effort: first([
+            set(typed.effort, "--effort"),
+            parsed(environment, "ADJUTANT_EFFORT", |text| text.parse().ok(), "`low`, `medium`, `high` or `max`")?,
+            set(of_brief.and_then(|brief| brief.effort), "the brief"),
+        ]),
+        thinking_tokens: first([
+            set(typed.thinking_tokens, "--thinking-tokens"),
+            parsed(
+                environment,
+                "ADJUTANT_THINKING_TOKENS",
+                |text| text.parse().ok().filter(|tokens| *tokens > 0),
+                "a number from 1",
+            )?,
+            set(of_brief.and_then(|brief| brief.thinking_tokens), "the brief"),
+        ]),
+        effort_configured: config.effort.clone(),
+        thinking_tokens_configured: config.thinking_tokens.clone(),
+        max_minutes: first([
+            set(typed.max_minutes, "--max-minutes"),
+            parsed(environment, "ADJUTANT_MAX_MINUTES", whole, "a number from 1")?,
+            set(budgets.max_wall_clock_minutes, "the brief"),
+            configured(config.max_minutes.as_ref()),
+        ]),
+        max_nano_dollars: first([
+            set(typed.max_nano_dollars, "--max-dollars"),
+            parsed(environment, "ADJUTANT_MAX_DOLLARS", price::sum, "dollars such as 2.50")?,
+            set(budgets.max_dollars, "the brief"),
+            configured(config.max_nano_dollars.as_ref()),
+        ]),
+        max_turns: first([
+            set(typed.max_turns, "--max-turns"),
+            parsed(environment, "ADJUTANT_MAX_TURNS", whole, "a number from 1")?,
+            set(budgets.max_turns, "the brief"),
+            configured(config.max_turns.as_ref()),
+        ]),
+        after_untrusted: first([
+            configured(config.after_untrusted.as_ref()),
+            Some((AfterUntrusted::default(), "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        untrusted_tools: first([configured(config.untrusted_tools.as_ref())]),
+        plain_results: first([configured(config.plain_results.as_ref()), Some((false, "the default".to_owned()))])
+            .expect("the last candidate is there"),
+        result_bytes_max: first([
+            configured(config.result_bytes_max.as_ref()),
+            Some((RESULT_BYTES_MAX_DEFAULT, "the default".to_owned())),
+        ])
+        .expect("the last candidate is there"),
+        hooks: config.hooks.clone(),
+        programs: config.programs.clone(),
+        shell_allow: config.shell_allow.clone(),
+        shell_deny: config.shell_deny.clone(),
+        deny_read: config.deny_read.clone(),
+        learned,
+        adapters: loaded.config.adapters,
+        sandbox: loaded.config.sandbox,
+        notices: loaded.notices,
+    })
+}
+
+/// The entries of a list with commas.
+fn listed(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+}
+
+/// Checks that every adapter that is configured or fallen back on is there.
+fn known_adapters(config: &Config, fallback: Option<&Sourced<Vec<String>>>) -> Result<(), SettingsError> {
+    // A table is for the adapter itself; elsewhere the peer's word for one will do.
+    let is_known = |id: &str| adjutant_agents::adapters().iter().any(|adapter| adapter.id == id);
+    let configured = config.adapters.iter().map(|(id, setting)| (id.as_str(), setting.from.to_string(), is_known(id)));
+    let fallen_back_on = fallback.into_iter().flat_map(|fallback| {
+        fallback.value.iter().map(|entry| {
+            let id = entry.split(':').next().unwrap_or(entry);
+            (id, fallback.from.clone(), adapter_named(id).is_some())
+        })
+    });
+    match configured.chain(fallen_back_on).find(|(_, _, is_known)| !is_known) {
+        Some((id, from, _)) => Err(SettingsError::UnknownAdapter { id: id.to_owned(), from }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,144 @@
+//! Takes over a run that was begun: from its journal to a sitting that goes on where it stands.
+
+use std::path::{Path, PathBuf};
+
+use adjutant_agents::recorded::Existing;
+use adjutant_core::effort::Effort;
+use adjutant_core::id::RunId;
+use adjutant_core::trace::{Body, Event, Outcome, RunOptions, RunStart};
+use adjutant_core::view::visible_text;
+use adjutant_store::{Damage, FileJournal, Home, Owner};
+use jiff::Timestamp;
+
+use super::folder::EnteredFolder;
+use super::remark::Remark;
+use super::settings::{self, Overrides};
+use super::sitting::{Equipped, Needs, Opened, Sitting, recorded_brief};
+use super::surroundings::Surroundings;
+use super::unready::Unready;
+use crate::say;
+
+/// A run that is to go on.
+pub struct TakeOver<'a> {
+    /// The home that it is kept in.
+    pub home: &'a Home,
+    /// The process that puts it together.
+    pub surroundings: &'a Surroundings,
+    /// The run.
+    pub run_id: &'a RunId,
+    /// What to do if its journal is damaged.
+    pub damage: Damage,
+    /// What is to be another way than before.
+    pub changes: Changes,
+    /// The claim on the folder that it works in, if it has one.
+    pub folder: Option<EnteredFolder>,
+    /// True if somebody sits at a terminal who can be asked.
+    pub is_attended: bool,
+    /// A file in which every exchange with the agents is recorded; a recording that is there goes on.
+    pub recording: Option<&'a Path>,
+}
+
+/// Options of a run that are other ones from here on; where nothing is said, they are as before.
+#[derive(Debug, Default, Clone)]
+pub struct Changes {
+    /// The folder that tools work in.
+    pub workdir: Option<PathBuf>,
+    /// The script or recording that is played.
+    pub script: Option<PathBuf>,
+    /// Where the API of the run's own adapter is.
+    pub base_url: Option<String>,
+    /// How hard the run's own model is asked to think.
+    pub effort: Option<Effort>,
+    /// How many minutes a provider that fails is waited for.
+    pub patience_minutes: Option<u64>,
+}
+
+/// A run that was taken over.
+pub enum TakenOver {
+    /// It is over already.
+    Over(Outcome),
+    /// It goes on.
+    GoesOn(Box<Sitting>),
+}
+
+/// Takes a run over, and puts it together as it was.
+///
+/// # Errors
+///
+/// [`Unready`] if its journal can't be taken over, or anything is missing: its journal is as it was then, except for an
+/// unfinished last line.
+pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<TakenOver, Unready> {
+    let TakeOver { home, surroundings, run_id, .. } = run;
+    let (journal, recovered) =
+        FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), run.damage).map_err(Unready::Open)?;
+    let events = &recovered.events;
+    let start = run_start(events)?;
+    if let Some(outcome) = say::outcome(events) {
+        return Ok(TakenOver::Over(outcome));
+    }
+    let before = latest_options(events, &start.options);
+    let options = RunOptions { unattended: !run.is_attended, ..run.changes.made_to(before, surroundings) };
+    // What is not on record, such as how long an adapter may be silent, holds as it is set now.
+    let overrides = Overrides { workdir: Some(PathBuf::from(&options.workdir)), ..Overrides::default() };
+    let settings = settings::resolve(home, surroundings, &overrides, None)?;
+    for notice in &settings.notices {
+        tell(Remark::OfConfiguration(visible_text(&notice.to_string()).into_owned()));
+    }
+    let changed = (options != *before).then(|| Box::new(options.clone()));
+    let first = vec![Body::RunResume { options: changed, accepted_damage: recovered.accepted_damage() }];
+    let brief = recorded_brief(&start.brief, &start.options.custom_roles)?;
+    let needs = Needs { home, surroundings, brief, brief_id: &start.brief_id, options, settings };
+    let mut equipped = Equipped::with(needs, tell).await?;
+    if let Some(path) = run.recording {
+        equipped.record(path, Existing::Append)?;
+    }
+    let torn_bytes = recovered.torn_bytes;
+    let opened = Opened { run_id: run_id.clone(), journal, events: recovered.events, torn_bytes };
+    Ok(TakenOver::GoesOn(Box::new(Sitting::of(opened, equipped, run.folder, first))))
+}
+
+impl Changes {
+    fn made_to(&self, before: &RunOptions, surroundings: &Surroundings) -> RunOptions {
+        let absolute = |path: &PathBuf| surroundings.folder.join(path).display().to_string();
+        let mut options = before.clone();
+        if let Some(workdir) = &self.workdir {
+            options.workdir = absolute(workdir);
+        }
+        if let Some(script) = &self.script {
+            options.script = Some(absolute(script));
+        }
+        if let Some(base_url) = &self.base_url {
+            options.agent.base_url = Some(base_url.clone());
+        }
+        if let Some(effort) = self.effort {
+            options.agent.effort = Some(effort);
+        }
+        if let Some(minutes) = self.patience_minutes {
+            options.patience_ms = Some(minutes.saturating_mul(60_000));
+        }
+        options
+    }
+}
+
+/// The beginning of a run, as its journal has it.
+///
+/// # Errors
+///
+/// [`Unready::NotBegun`] if it has none.
+pub fn run_start(events: &[Event]) -> Result<&RunStart, Unready> {
+    let start = events.iter().find_map(|event| match &event.body {
+        Body::RunStart(start) => Some(&**start),
+        _ => None,
+    });
+    start.ok_or(Unready::NotBegun)
+}
+
+/// The options that held last.
+#[must_use]
+pub fn latest_options<'e>(events: &'e [Event], started: &'e RunOptions) -> &'e RunOptions {
+    let changed = events.iter().rev().find_map(|event| match &event.body {
+        Body::RunResume { options: Some(options), .. } => Some(options),
+        _ => None,
+    });
+    changed.map_or(started, AsRef::as_ref)
+}
