@@ -9,7 +9,8 @@ use std::io;
 
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::mailbox::First;
-use adjutant_core::inbox::{OpenQuestion, QuestionKind, reply};
+use adjutant_core::inbox::reply::{self, Reply};
+use adjutant_core::inbox::{OpenQuestion, QuestionKind};
 use adjutant_core::view::inbox::{self, AnsweredRow, Asked, Row};
 use adjutant_core::view::visible_line;
 use adjutant_store::mailbox::MailboxError;
@@ -30,6 +31,15 @@ pub struct Waiting {
     pub all: AllAsking,
     /// As it is shown, the oldest question first.
     pub rows: Vec<Row>,
+}
+
+/// An answer, as it was given.
+#[derive(Debug, Clone)]
+pub enum GivenAnswer<'a> {
+    /// Words, as they would be typed at the run's terminal.
+    Typed(&'a str),
+    /// A choice that was offered.
+    Chosen(Reply),
 }
 
 /// What came of one answer.
@@ -182,13 +192,12 @@ impl Waiting {
         Some((run, open, first.as_ref()))
     }
 
-    /// Puts one answer into its run's mailbox, unless something is there. `word` is as it would be typed, `whence`
-    /// the place that it comes from.
+    /// Puts one answer into its run's mailbox, unless something is there. `whence` is the place that it comes from.
     ///
     /// # Errors
     ///
     /// [`NotAnswered`]: then nothing was put down.
-    pub fn give(&self, home: &Home, row: &Row, word: &str, whence: &str) -> Result<Came, NotAnswered> {
+    pub fn give(&self, home: &Home, row: &Row, given: GivenAnswer<'_>, whence: &str) -> Result<Came, NotAnswered> {
         let Some((run, open, first)) = self.question(row) else {
             return Err(NotAnswered::Gone { id: row.id.clone() });
         };
@@ -201,7 +210,10 @@ impl Waiting {
             return Err(NotAnswered::Unusable { id: row.id.clone(), hint: fault.hint() });
         }
         let kind = open.question.kind;
-        let reply = reply::read(kind, word).ok_or_else(|| unreadable(word, Some(row)))?;
+        let reply = match given {
+            GivenAnswer::Typed(word) => reply::read(kind, word).ok_or_else(|| unreadable(word, Some(row)))?,
+            GivenAnswer::Chosen(reply) => reply,
+        };
         if open.is_due(Timestamp::now()) {
             let what = "its deadline passed; it gets its default".to_owned();
             let at = row.deadline.clone().unwrap_or_default();

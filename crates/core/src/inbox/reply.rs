@@ -105,8 +105,6 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
     }
 }
 
-/// What a reply to a request for a permission means: whatever is not a yes in so many words is a no, an empty
-/// line too (S4).
 /// Whether `typed` is a word of its own for questions of `kind`. Where anything but a yes is a no, a word that was
 /// meant for another question would be one too.
 #[must_use]
@@ -156,6 +154,30 @@ pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool 
     }
 }
 
+/// Whether words beside a choice that is no free text may be a part of the answer: a reason, a day, what to do instead.
+/// A yes with conditions is none.
+#[must_use]
+pub fn takes_words(choice: Choice) -> bool {
+    match choice {
+        Choice::Deny | Choice::Persistent | Choice::Retry => true,
+        Choice::Accept
+        | Choice::AcceptAuto
+        | Choice::AcceptGated
+        | Choice::AsAsked
+        | Choice::Context
+        | Choice::Continue
+        | Choice::ContinueAuto
+        | Choice::Correct
+        | Choice::Decline
+        | Choice::Done
+        | Choice::Extend
+        | Choice::ForRun
+        | Choice::Once
+        | Choice::Say => false,
+    }
+}
+
+/// Reads a reply to a request for a permission: whatever is not a yes in so many words is a no, an empty line too.
 fn permission(typed: &str, word: &str) -> Reply {
     match word {
         "y" | "yes" => return Reply::plain(Choice::AsAsked),

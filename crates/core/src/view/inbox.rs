@@ -10,7 +10,8 @@ use super::visible::{visible_line, visible_text};
 use crate::id::RunId;
 use crate::inbox::mailbox::{Closing, First};
 use crate::inbox::open::{question_id, short_names};
-use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind, reply};
+use crate::inbox::reply::{self, Reply};
+use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind};
 use crate::trace::wire;
 
 /// The first line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
@@ -197,20 +198,18 @@ pub fn as_typed(choice: Choice, text: Option<&str>, options: &[Offer]) -> String
     }
 }
 
-/// The reply that means `choice` with what was written beside it, as it would be typed; `None` if nothing that can be
-/// typed to a question of `kind` means that.
+/// The reply that means `choice` with what was written beside it; `None` if the choice isn't among `options`, or the
+/// words don't go with it. Free text that is a word for another choice doesn't: it would be typed for that one.
 #[must_use]
-pub fn reply_for(kind: QuestionKind, choice: Choice, text: Option<&str>, options: &[Offer]) -> Option<String> {
+pub fn reply_for(kind: QuestionKind, choice: Choice, text: Option<&str>, options: &[Offer]) -> Option<Reply> {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
-    let offered = options.iter().find(|offer| offer.choice == choice)?;
-    let typed = match text {
-        // A day goes behind its word without a colon.
-        Some(text) if choice == Choice::Persistent => format!("{} {text}", offered.reply),
-        None if offered.reply.starts_with('<') => return None,
-        text => as_typed(choice, text, options),
+    let is_free_text = options.iter().find(|offer| offer.choice == choice)?.reply.starts_with('<');
+    let fits = match text {
+        None => !is_free_text,
+        Some(text) if is_free_text => reply::read(kind, text).is_some_and(|read| read.choice == choice),
+        Some(_) => reply::takes_words(choice),
     };
-    let read = reply::read(kind, &typed)?;
-    (read.choice == choice && read.text.is_some() == text.is_some()).then_some(typed)
+    (fits && reply::may_mean(kind, choice, text)).then(|| Reply { choice, text: text.map(str::to_owned) })
 }
 
 /// Questions that may be answered together.
@@ -432,12 +431,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_written_only_if_it_means_what_was_chosen() {
+    fn words_beside_a_choice_must_go_with_it() {
         use QuestionKind::{Blocker, Confirmation, Destructive, Escalation, Limit, Permission, Step};
         #[track_caller]
-        fn check(kind: QuestionKind, choice: Choice, reply: &str, text: Option<&str>, expected: Option<&str>) {
+        fn check(kind: QuestionKind, choice: Choice, reply: &str, text: Option<&str>, typed: Option<&str>) {
             let found = reply_for(kind, choice, text, &offers(&[(choice, reply)]));
-            assert_eq!(found.as_deref(), expected, "{kind:?} {choice:?} {text:?}");
+            assert_eq!(found.is_some(), typed.is_some(), "{kind:?} {choice:?} {text:?}");
+            // Whoever types it means the same.
+            assert_eq!(found, typed.and_then(|typed| reply::read(kind, typed)), "{kind:?} {choice:?} {text:?}");
         }
         check(Destructive, Choice::Once, "y", None, Some("y"));
         check(Destructive, Choice::ForRun, "Y", Some("  "), Some("Y"));
@@ -455,6 +456,8 @@ mod tests {
         check(Limit, Choice::Extend, "<a number>", Some("5"), Some("5"));
         check(Limit, Choice::Extend, "<a number>", Some("many"), None);
         check(Escalation, Choice::Retry, "retry", Some("with tests"), Some("retry: with tests"));
+        check(Escalation, Choice::Retry, "retry", None, Some("retry"));
+        check(Confirmation, Choice::Once, "y", None, None);
         assert_eq!(reply_for(Destructive, Choice::ForRun, None, &offers(&[(Choice::Once, "y")])), None, "not offered");
     }
 

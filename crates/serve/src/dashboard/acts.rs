@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use adjutant_core::id::{RunId, Slug};
+use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::learn::thresholds;
 use adjutant_core::view::inbox::{Row, reply_for};
 use adjutant_runtime::past::{self, NotApplied, Shown};
 use adjutant_runtime::say::{self, NotTold};
-use adjutant_runtime::waiting::{Came, NotAnswered, Waiting, check_word_for_many};
+use adjutant_runtime::waiting::{Came, GivenAnswer, NotAnswered, Waiting};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -80,19 +81,19 @@ fn give(hall: &Hall, answer: &Answer) -> Result<Vec<Said>, Fault> {
     };
     let row = |id: &String| waiting.rows.iter().find(|row| row.id == *id);
     // All of them are read before the first is answered.
-    let mut meant: Vec<(&Row, String)> = Vec::new();
+    let mut meant: Vec<(&Row, Reply)> = Vec::new();
     let mut came: Vec<Said> = Vec::new();
     for id in &answer.ids {
         match row(id) {
-            Some(row) => meant.push((row, typed(row, answer)?)),
+            Some(row) => meant.push((row, chosen(row, answer)?)),
             None => came.push(Said { id: id.clone(), is_ours: false, said: "it is not open any more".to_owned() }),
         }
     }
     if answer.ids.len() > 1 {
         check_many(&meant)?;
     }
-    for (row, word) in meant {
-        came.push(match waiting.give(&hall.look.home, row, &word, WHENCE) {
+    for (row, reply) in meant {
+        came.push(match waiting.give(&hall.look.home, row, GivenAnswer::Chosen(reply), WHENCE) {
             Ok(answered) => said(&waiting, &answered),
             Err(NotAnswered::Gone { id }) => Said { id, is_ours: false, said: "it is not open any more".to_owned() },
             Err(error) => {
@@ -110,8 +111,8 @@ fn run_of(id: &str) -> &str {
     id.split(':').next().unwrap_or_default()
 }
 
-/// The answer as it would be typed to a question.
-fn typed(row: &Row, answer: &Answer) -> Result<String, Fault> {
+/// The choice with its words, if a question offers it.
+fn chosen(row: &Row, answer: &Answer) -> Result<Reply, Fault> {
     let kind = kind_of(row)?;
     reply_for(kind, answer.choice, answer.text.as_deref(), &row.options).ok_or_else(|| {
         let replies: Vec<&str> = row.options.iter().map(|offer| offer.reply.as_str()).collect();
@@ -124,16 +125,13 @@ fn kind_of(row: &Row) -> Result<QuestionKind, Fault> {
     QuestionKind::named(&row.kind).ok_or_else(|| Fault::failed("This kind of question is not known"))
 }
 
-/// Several are of one kind, and the word is one of its own for it.
-fn check_many(meant: &[(&Row, String)]) -> Result<(), Fault> {
-    let Some((first, word)) = meant.first() else { return Ok(()) };
-    if meant.iter().any(|(row, other)| row.kind != first.kind || other != word) {
+/// Several are of one kind. That they get one answer is in the request.
+fn check_many(meant: &[(&Row, Reply)]) -> Result<(), Fault> {
+    let Some((first, _)) = meant.first() else { return Ok(()) };
+    if meant.iter().any(|(row, _)| row.kind != first.kind) {
         return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, "Only questions of one kind are answered together"));
     }
-    check_word_for_many(kind_of(first)?, word, Some(first)).map_err(|error| {
-        let hint = error.hint().unwrap_or_default();
-        Fault::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()).hint(hint)
-    })
+    Ok(())
 }
 
 fn said(waiting: &Waiting, came: &Came) -> Said {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use adjutant_core::gate::Category;
 use adjutant_core::inbox::QuestionKind;
 use adjutant_core::view::inbox::{self, Row};
-use adjutant_runtime::waiting::{self, Came, NotAnswered, Waiting};
+use adjutant_runtime::waiting::{self, Came, GivenAnswer, NotAnswered, Waiting};
 
 use crate::console::confirm;
 use crate::exit::Ending;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let mut came = Vec::new();
     for (row, word) in rows {
-        came.push(waiting.give(&home, row, &word, "inbox").map_err(not_answered)?);
+        came.push(waiting.give(&home, row, GivenAnswer::Typed(&word), "inbox").map_err(not_answered)?);
     }
     tell(args, &waiting, &came)?;
     // Of many some are won; of one, or where none was, the other answers are the result.
