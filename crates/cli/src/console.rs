@@ -5,24 +5,22 @@
 //! typed at a terminal answers a question only if that stood on the screen before it; the rest is said and ignored. The
 //! end of the input means that nobody is there: the question waits.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::gate::secrets;
-use adjutant_core::inbox::mailbox::{Answer, Closing, First, Said};
+use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::inbox::worker::WORKER;
 use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
 use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Event, wire};
+use adjutant_core::trace::{Body, Event};
+use adjutant_core::view::visible_line;
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
-use adjutant_runtime::mail::{self, Given, OPERATOR};
+use adjutant_runtime::Correspondence;
+use adjutant_runtime::mail::OPERATOR;
 use adjutant_store::Mailbox;
-use adjutant_store::mailbox::MailboxError;
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
@@ -30,8 +28,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use crate::answers::Answers;
 use crate::keyboard::{self, Asking, Entry, Keyboard};
 use crate::render::Renderer;
-use adjutant_core::view::inbox::as_typed;
-use adjutant_core::view::visible_line;
+use crate::screen::Screen;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
 const TWICE: Duration = Duration::from_secs(2);
@@ -44,23 +41,12 @@ const SHOWN_CHARS_MAX: usize = 200;
 
 /// Whoever answers here.
 pub struct Console {
-    renderer: Mutex<Renderer>,
+    screen: Arc<Screen>,
+    correspondence: Correspondence,
     answers: Mutex<Answers>,
     lines: AsyncMutex<Lines>,
     signals: AsyncMutex<Signals>,
-    asking: Mutex<bool>,
     reads_input: bool,
-    /// Whether somebody may be at it, even if they are not asked.
-    is_attended: bool,
-    /// Cancelled when whoever sees to several runs ends them all.
-    stop: CancellationToken,
-    mailbox: OnceLock<Mailbox>,
-    /// What was said before that the run should stand still is past.
-    began: Timestamp,
-    /// The messages of the mailbox that were heard here.
-    heard: Mutex<HeardLetters>,
-    /// Whether it was said that the mailbox can't be used.
-    warned: AtomicBool,
 }
 
 /// What is typed or piped for questions.
@@ -85,54 +71,25 @@ enum Asked<'l> {
     Pipe(&'l mut mpsc::UnboundedReceiver<String>),
 }
 
-/// The messages of the mailbox that were heard, and how long it was when there were no others.
-#[derive(Default)]
-struct HeardLetters {
-    ids: BTreeSet<String>,
-    bytes: u64,
-}
-
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
     last: Option<Instant>,
-    /// Whether it was heard that all runs are to end.
-    is_stopped: bool,
     commands: mpsc::UnboundedReceiver<Message>,
     commands_ended: bool,
 }
 
 impl Console {
-    /// A console that shows with `renderer` and answers from `answers` first. Must be made inside the
-    /// runtime, since it listens for signals.
+    /// A console on `screen` that answers from `answers` first, and takes answers from `mailbox` too, if there is one.
+    /// Must be made inside the runtime, since it listens for signals.
     ///
     /// # Errors
     ///
     /// If signals can't be listened for.
-    pub fn new(renderer: Renderer, answers: Option<Answers>) -> std::io::Result<Self> {
+    pub fn new(screen: Arc<Screen>, answers: Option<Answers>, mailbox: Option<Mailbox>) -> std::io::Result<Self> {
         let is_terminal = std::io::stdin().is_terminal();
         // With answers from a file and no terminal there is nobody else to ask.
         let reads_input = is_terminal || answers.is_none();
-        Self::reading(renderer, answers, is_terminal, reads_input)
-    }
-
-    /// A console with nobody at it: what it shows may be read, and answers come from the mailbox alone. `stop`
-    /// interrupts the run, signals are not its own to hear. A pause holds if it was said at `since` or later: that is
-    /// when the sitting before began.
-    ///
-    /// # Errors
-    ///
-    /// If signals can't be listened for.
-    pub fn unattended(renderer: Renderer, stop: CancellationToken, since: Timestamp) -> std::io::Result<Self> {
-        Ok(Self { is_attended: false, stop, began: since, ..Self::reading(renderer, None, false, false)? })
-    }
-
-    fn reading(
-        renderer: Renderer,
-        answers: Option<Answers>,
-        is_terminal: bool,
-        reads_input: bool,
-    ) -> std::io::Result<Self> {
         let (commands_in, commands) = mpsc::unbounded_channel();
         let source = match (reads_input, is_terminal) {
             (false, _) => Source::Nobody,
@@ -149,124 +106,24 @@ impl Console {
             }
         };
         Ok(Self {
-            renderer: Mutex::new(renderer),
+            correspondence: Correspondence::new(mailbox, Timestamp::now(), screen.show()),
+            screen,
             answers: Mutex::new(answers.unwrap_or_default()),
             lines: AsyncMutex::new(Lines { source, ended: false }),
             signals: AsyncMutex::new(Signals {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
                 last: None,
-                is_stopped: false,
                 commands,
                 commands_ended: false,
             }),
-            asking: Mutex::new(false),
             reads_input,
-            is_attended: true,
-            stop: CancellationToken::new(),
-            mailbox: OnceLock::new(),
-            began: Timestamp::now(),
-            heard: Mutex::default(),
-            warned: AtomicBool::new(false),
         })
     }
 
-    /// Takes answers from the run's mailbox too, and puts every answer there first. To be said once.
-    pub fn use_mailbox(&self, mailbox: Mailbox) {
-        if let Ok(letters) = mailbox.read() {
-            for (line, why) in letters.skipped.iter().take(mail::SKIPPED_TOLD_MAX) {
-                let text = format!("warning: {}:{line} is skipped: {why}", mailbox.path().display());
-                self.with_renderer(|renderer| renderer.note(&text));
-            }
-        }
-        // A second mailbox would be a mistake of this program, and the first one holds.
-        self.mailbox.set(mailbox).ok();
-    }
-
-    /// Waits for a message in the mailbox that was not heard here yet.
-    async fn letter(&self) -> Said {
-        let mut every = tokio::time::interval(mail::LOOK_EVERY);
-        loop {
-            every.tick().await;
-            if let Some(said) = self.new_letter() {
-                return said;
-            }
-        }
-    }
-
-    /// What was said to the run while nobody drove it: to be heard before anything is done.
-    pub fn waiting_letters(&self) -> Vec<Heard> {
-        let waiting = std::iter::from_fn(|| self.new_letter());
-        waiting.map(|said| Heard { message: said.message, id: Some(said.id), by: Some(said.by) }).collect()
-    }
-
-    fn new_letter(&self) -> Option<Said> {
-        let mailbox = self.mailbox.get()?;
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = mailbox.bytes();
-        if heard.bytes == bytes {
-            return None;
-        }
-        // Whoever had a run stand still before somebody went on with it has got what they wanted.
-        let is_past = |said: &Said| said.message == Message::Interrupt && said.at < self.began;
-        let letters = mailbox.read().ok()?;
-        let new =
-            letters.messages.into_iter().filter(|said| !is_past(said)).find(|said| heard.ids.insert(said.id.clone()));
-        if new.is_none() {
-            heard.bytes = bytes;
-        }
-        new
-    }
-
-    /// Says something about the run that is no event.
-    pub fn note(&self, text: &str) {
-        self.with_renderer(|renderer| renderer.note(text));
-    }
-
-    /// The renderer, for what a command itself has to say.
-    pub fn with_renderer<T>(&self, say: impl FnOnce(&mut Renderer) -> T) -> T {
-        say(&mut self.renderer.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Keeps the line that says what is in flight up to date, for ever.
-    pub async fn keep_status(&self) -> std::convert::Infallible {
-        let mut every_second = tokio::time::interval(Duration::from_secs(1));
-        loop {
-            every_second.tick().await;
-            if !self.is_asking() {
-                self.with_renderer(Renderer::tick);
-            }
-        }
-    }
-
-    fn is_asking(&self) -> bool {
-        *self.asking.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_asking(&self, asking: bool) {
-        *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = asking;
-    }
-
-    /// Makes an answer that was given here the one, unless somebody else was first.
-    fn give(&self, key: &Key, question: &Question, reply: Reply, whence: &str) -> Answered {
-        let ours = mail::answer(key, question.kind, reply, whence);
-        let Some(mailbox) = self.mailbox.get() else { return mail::answered(ours) };
-        match mail::give(mailbox, ours.clone()) {
-            Ok(Given::Ours(answered)) => answered,
-            Ok(Given::Theirs(theirs)) => self.theirs(question, theirs),
-            Err(error) => {
-                self.warn(&error);
-                mail::answered(ours)
-            }
-        }
-    }
-
-    /// Shows what was answered elsewhere.
-    fn theirs(&self, question: &Question, theirs: Answer) -> Answered {
-        let from = format!("answered by {}, {}, at {}", theirs.by, theirs.whence, wire::timestamp(theirs.at));
-        let typed = as_typed(theirs.choice, theirs.text.as_deref(), &question.options);
-        self.with_renderer(|renderer| renderer.echo(&typed, &from));
-        mail::answered(theirs)
+    /// What comes by the run's mailbox.
+    pub fn correspondence(&self) -> &Correspondence {
+        &self.correspondence
     }
 
     /// Takes what was begun or typed at the terminal for a question that was answered elsewhere, so that it answers no
@@ -287,45 +144,12 @@ impl Console {
     /// Shows a question that was put before and still waits.
     pub fn show_question(&self, question: &Question) {
         self.ignore_typed(BEFORE);
-        self.with_renderer(|renderer| renderer.question(question));
+        self.screen.with_renderer(|renderer| renderer.question(question));
     }
 
     fn say_ignored(&self, why: &str, typed: &[String]) {
         for text in typed {
-            self.with_renderer(|renderer| renderer.note(&ignored(why, text)));
-        }
-    }
-
-    /// What was answered elsewhere while nobody drove the run.
-    fn found(&self, key: &Key, question: &Question) -> Option<Answered> {
-        match self.mailbox.get()?.first(key, question.kind) {
-            Ok(Some(First::Answer(theirs))) => Some(self.theirs(question, theirs)),
-            // Whether a question is open is for the run to say, not for its mailbox.
-            Ok(Some(First::Closed { .. }) | None) => None,
-            Err(error) => {
-                self.warn(&error);
-                None
-            }
-        }
-    }
-
-    /// Waits for an answer from elsewhere; for ever where there is no mailbox.
-    async fn elsewhere(&self, key: &Key, question: &Question) -> Answered {
-        match self.mailbox.get() {
-            Some(mailbox) => {
-                let theirs = mail::answered_elsewhere(mailbox, key, question.kind, |error| self.warn(error)).await;
-                self.theirs(question, theirs)
-            }
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Says once that the mailbox can't be used.
-    fn warn(&self, error: &MailboxError) {
-        if !self.warned.swap(true, Ordering::Relaxed) {
-            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let text = format!("warning: no answer from elsewhere counts: {error}{hint}");
-            self.with_renderer(|renderer| renderer.note(&text));
+            self.screen.note(&ignored(why, text));
         }
     }
 
@@ -334,7 +158,7 @@ impl Console {
         loop {
             let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(kind)?;
             if let Some(reply) = reply::read(kind, &typed) {
-                self.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
+                self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
                 return Some(reply);
             }
         }
@@ -377,7 +201,7 @@ impl Console {
                 }
                 Entry::End => {
                     *ended = true;
-                    self.with_renderer(|renderer| renderer.echo("", "end of input"));
+                    self.screen.with_renderer(|renderer| renderer.echo("", "end of input"));
                     return None;
                 }
             };
@@ -401,14 +225,14 @@ impl Console {
         if let Asked::Terminal { keyboard, .. } = asked {
             self.say_ignored(BEFORE, &keyboard.drain());
         }
-        self.with_renderer(|renderer| renderer.note(why));
+        self.screen.note(why);
     }
 
     /// The next thing that is typed or piped.
     async fn entry(&self, asked: &mut Asked<'_>) -> Entry {
         match asked {
             Asked::Terminal { keyboard, continued, asking } => {
-                self.with_renderer(Renderer::prompt);
+                self.screen.with_renderer(Renderer::prompt);
                 loop {
                     tokio::select! {
                         entry = keyboard.next() => return entry,
@@ -418,7 +242,7 @@ impl Console {
             }
             Asked::Pipe(lines) => {
                 let Some(line) = lines.recv().await else { return Entry::End };
-                self.with_renderer(|renderer| renderer.echo(&line, "from the input"));
+                self.screen.with_renderer(|renderer| renderer.echo(&line, "from the input"));
                 Entry::Line(line)
             }
         }
@@ -430,7 +254,7 @@ impl Operator for Console {
         if let Progress::Event(Event { body: Body::Question { .. }, .. }) = progress {
             self.ignore_typed(BEFORE);
         }
-        self.with_renderer(|renderer| renderer.show(&progress));
+        self.screen.with_renderer(|renderer| renderer.show(&progress));
     }
 
     fn ask<'a>(
@@ -440,24 +264,24 @@ impl Operator for Console {
         cancel: CancellationToken,
     ) -> Pending<'a, Option<Answered>> {
         Box::pin(async move {
-            if let Some(found) = self.found(key, question) {
+            if let Some(found) = self.correspondence.found(key, question) {
                 return Some(found);
             }
             if let Some(reply) = self.prepared(question.kind) {
-                return Some(self.give(key, question, reply, "answers"));
+                return Some(self.correspondence.give(key, question, reply, "answers"));
             }
             if !self.reads_input {
                 return None;
             }
-            self.set_asking(true);
+            self.screen.set_asking(true);
             let typed = tokio::select! {
                 reply = self.typed(question.kind) => reply.map(Typed::Here),
-                answered = self.elsewhere(key, question) => Some(Typed::Elsewhere(answered)),
+                answered = self.correspondence.elsewhere(key, question) => Some(Typed::Elsewhere(answered)),
                 () = cancel.cancelled() => None,
             };
-            self.set_asking(false);
+            self.screen.set_asking(false);
             Some(match typed? {
-                Typed::Here(reply) => self.give(key, question, reply, "terminal"),
+                Typed::Here(reply) => self.correspondence.give(key, question, reply, "terminal"),
                 Typed::Elsewhere(answered) => {
                     self.forget_typed();
                     answered
@@ -467,40 +291,28 @@ impl Operator for Console {
     }
 
     fn close(&self, key: &Key, kind: QuestionKind, why: Closing) -> Option<Answered> {
-        let mailbox = self.mailbox.get()?;
-        mail::close(mailbox, key, kind, why).unwrap_or_else(|error| {
-            self.warn(&error);
-            None
-        })
+        self.correspondence.close(key, kind, why)
     }
 
     fn message(&self) -> Pending<'_, Heard> {
         Box::pin(async move {
             let mut signals = self.signals.lock().await;
-            let Signals { interrupt, terminate, last, is_stopped, commands, commands_ended } = &mut *signals;
+            let Signals { interrupt, terminate, last, commands, commands_ended } = &mut *signals;
             loop {
                 tokio::select! {
-                    () = self.stop.cancelled(), if !*is_stopped => {
-                        *is_stopped = true;
-                        return Message::Interrupt.into();
-                    }
-                    _ = interrupt.recv(), if self.is_attended => {
+                    _ = interrupt.recv() => {
                         let twice = last.is_some_and(|last| last.elapsed() < TWICE);
                         *last = Some(Instant::now());
-                        if twice || self.is_asking() {
-                            self.with_renderer(|renderer| renderer.note("stopping; the run can be resumed"));
+                        if twice || self.screen.is_asking() {
+                            self.screen.note("stopping; the run can be resumed");
                             return Message::Interrupt.into();
                         }
                         let note = "cancelling what is in flight (once more to stop the run)";
-                        self.with_renderer(|renderer| renderer.note(note));
+                        self.screen.note(note);
                         return Message::Cancel.into();
                     }
-                    _ = terminate.recv(), if self.is_attended => return Message::Interrupt.into(),
-                    said = self.letter() => {
-                        let said_by = format!("{} says ({}): {}", said.by, said.whence, said.message.said());
-                        self.with_renderer(|renderer| renderer.note(&visible_line(&said_by)));
-                        return Heard { message: said.message, id: Some(said.id), by: Some(said.by) };
-                    }
+                    _ = terminate.recv() => return Message::Interrupt.into(),
+                    heard = self.correspondence.letter() => return heard,
                     command = commands.recv(), if !*commands_ended => match command {
                         Some(message) => return message.into(),
                         None => *commands_ended = true,
@@ -511,7 +323,7 @@ impl Operator for Console {
     }
 
     fn name(&self) -> String {
-        if self.is_attended { OPERATOR.to_owned() } else { WORKER.to_owned() }
+        OPERATOR.to_owned()
     }
 }
 

@@ -26,6 +26,7 @@ mod keyboard;
 mod notices;
 mod order;
 mod render;
+mod screen;
 mod sitting;
 mod settings;
 

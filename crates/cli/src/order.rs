@@ -31,6 +31,7 @@ use crate::failure::Failure;
 use crate::folder::{self, Asked, FolderArgs};
 use crate::notices;
 use crate::render::Renderer;
+use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
 use crate::sitting;
 
@@ -111,22 +112,21 @@ impl Order<'_> {
         let run_id = sitting.run_id().clone();
         let journal = temporary.is_none().then(|| sitting.journal_path().to_owned());
         let ended = runtime.block_on(async {
-            let console = Console::new(Renderer::on_stdout(self.json), answers)?;
-            console.note(&sitting::first_line(&sitting, &format!("run {run_id}")));
-            if temporary.is_none() {
-                console.use_mailbox(Mailbox::of(&home, &run_id));
-            }
-            console.note(&format!("workdir: {}", sitting.options().workdir));
+            let screen = Screen::new(Renderer::on_stdout(self.json));
+            let mailbox = temporary.is_none().then(|| Mailbox::of(&home, &run_id));
+            let console = Arc::new(Console::new(screen.clone(), answers, mailbox)?);
+            screen.note(&sitting::first_line(&sitting, &format!("run {run_id}")));
+            console.correspondence().show_skipped();
+            screen.note(&format!("workdir: {}", sitting.options().workdir));
             for line in sitting::crew(sitting.options()).iter().chain(&taken) {
-                console.note(line);
+                screen.note(line);
             }
             if let Some(journal) = &journal {
-                console.note(&format!("journal: {}", surroundings.shown(journal).display()));
+                screen.note(&format!("journal: {}", surroundings.shown(journal).display()));
             }
-            let console = Arc::new(console);
-            let (mut driver, opening) = sitting.driver(console.clone(), &remark);
+            let (mut driver, opening) = sitting.driver(console, &remark);
             opening.record(&mut driver, Vec::new(), Vec::new())?;
-            sitting::drive(&mut driver, &console, run_id.as_str(), journal.as_deref()).await
+            sitting::drive(&mut driver, &screen, run_id.as_str(), journal.as_deref()).await
         })?;
         // Whatever still waits for a line at the terminal must not keep the process.
         runtime.shutdown_background();

@@ -8,7 +8,6 @@ use adjutant_core::crew::{CustomRoles, Member};
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::{Question, QuestionKind};
 use adjutant_core::procedure::Key;
-use adjutant_core::procedure::run::Run;
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::trace::{Event, Outcome, RunOptions, RunStart, wire};
 use adjutant_core::work::Work;
@@ -16,9 +15,9 @@ use adjutant_runtime::assembly::{self, Sitting};
 use adjutant_runtime::{Driver, Ended};
 use anyhow::Context;
 
-use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::screen::Screen;
 
 /// The first line of a sitting: the version, what is about to happen (such as `run 2024-05-06-A1`), and who takes the
 /// turns.
@@ -82,15 +81,15 @@ pub fn recorded_brief(text: &str, roles: &CustomRoles) -> anyhow::Result<Brief> 
 /// If the journal can't be written any more, or another driver has the run.
 pub async fn drive(
     driver: &mut Driver<'_, Work>,
-    console: &Console,
+    screen: &Screen,
     run_id: &str,
     journal: Option<&Path>,
 ) -> anyhow::Result<Ended> {
     let ended = tokio::select! {
         ended = driver.run() => ended?,
-        never = console.keep_status() => match never {},
+        never = screen.keep_status() => match never {},
     };
-    console.with_renderer(|renderer| {
+    screen.with_renderer(|renderer| {
         renderer.note("");
         for line in closing(&ended, run_id, journal) {
             renderer.note(&line);

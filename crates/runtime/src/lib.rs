@@ -5,9 +5,12 @@
 //! came of it.
 //!
 //! Begin with [`Driver`], or with [`assembly`], which puts a run together for it. What an operator does from elsewhere is in [`waiting`], which answers questions, and in
-//! [`say`]; [`past`] is what past runs teach and what is applied of it; [`mail`] is how a terminal, too, uses a run's mailbox.
+//! [`say`]; [`past`] is what past runs teach and what is applied of it; [`Correspondence`] is what comes
+//! by a run's mailbox to whoever sits at its terminal, and [`Unattended`] an operator that has nothing else; [`mail`] is how
+//! both use it.
 
 pub mod assembly;
+mod correspondence;
 mod driver;
 mod flight;
 mod known_files;
@@ -18,8 +21,11 @@ mod request;
 mod rescue;
 pub mod say;
 mod setup;
+mod unattended;
 pub mod waiting;
 
+pub use correspondence::{Correspondence, Show, Shown};
 pub use driver::{DriveError, Driver, Ended, Ports, Results};
 pub use masking::Masks;
 pub use setup::{crew_setup, offered_tools, sensitivities, session_setup, work};
+pub use unattended::Unattended;

@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::folder::{self, Asked, FolderArgs};
 use crate::notices;
 use crate::render::Renderer;
+use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
 use crate::sitting;
 
@@ -110,21 +111,22 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let journal = sitting.journal_path().to_owned();
     let ended = runtime.block_on(async {
-        let console = Arc::new(Console::new(Renderer::on_stdout(args.json), answers)?);
-        console.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
+        let screen = Screen::new(Renderer::on_stdout(args.json));
         let mailbox = Mailbox::of(&home, &run_id);
-        console.use_mailbox(mailbox.clone());
+        let console = Arc::new(Console::new(screen.clone(), answers, Some(mailbox.clone()))?);
+        screen.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
+        console.correspondence().show_skipped();
         if let Some(torn) = sitting::torn(&sitting) {
-            console.note(&torn);
+            screen.note(&torn);
         }
         let (mut driver, opening) = sitting.driver(console.clone(), &remark);
         let from_flags = answers_from_flags(args, &driver, &mailbox)?;
-        opening.record(&mut driver, console.waiting_letters(), from_flags)?;
+        opening.record(&mut driver, console.correspondence().waiting_letters(), from_flags)?;
         for (_, question) in driver.open_questions() {
             console.show_question(&question);
         }
         driver.recover()?;
-        sitting::drive(&mut driver, &console, run_id.as_str(), Some(&journal)).await
+        sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await
     })?;
     runtime.shutdown_background();
     sitting::close(sitting)?;

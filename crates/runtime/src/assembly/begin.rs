@@ -127,11 +127,11 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
     Ok(Sitting::of(opened, equipped, folder, first))
 }
 
-/// The id of a brief: its own, else one made of the day and `random`, a text of letters and digits.
+/// The id of a brief: its own, else one made of the day and a few letters and digits.
 ///
 /// # Errors
 ///
-/// If no id can be made of that.
+/// If no id can be made of the day.
 pub fn brief_id(brief: &Brief) -> Result<BriefId, BadSuffix> {
     match &brief.brief_id {
         Some(brief_id) => Ok(brief_id.clone()),

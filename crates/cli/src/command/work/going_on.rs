@@ -5,14 +5,15 @@ use std::sync::Arc;
 use adjutant_core::id::RunId;
 use adjutant_core::trace::{Body, Event};
 use adjutant_ports::CancellationToken;
+use adjutant_runtime::Unattended;
 use adjutant_runtime::assembly::{self, Changes, Remark, TakeOver, TakenOver};
 use adjutant_store::{Damage, Mailbox};
 use jiff::Timestamp;
 
-use crate::console::Console;
 use crate::failure::Failure;
 use crate::folder::{self, Asked, FolderArgs};
 use crate::render::Renderer;
+use crate::screen::Screen;
 use crate::settings::{self, Place};
 use crate::sitting;
 
@@ -60,21 +61,22 @@ impl GoingOn {
         };
         let journal = sitting.journal_path().to_owned();
         runtime.block_on(async {
-            let since = last_sitting(sitting.events());
-            let console = Arc::new(Console::unattended(renderer, self.stop.clone(), since)?);
-            console.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
-            console.use_mailbox(Mailbox::of(&home, run_id));
+            let screen = Screen::new(renderer);
+            let (mailbox, since) = (Mailbox::of(&home, run_id), last_sitting(sitting.events()));
+            let operator = Arc::new(Unattended::new(mailbox, self.stop.clone(), since, screen.show()));
+            screen.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
+            operator.correspondence().show_skipped();
             if let Some(torn) = sitting::torn(&sitting) {
-                console.note(&torn);
+                screen.note(&torn);
             }
-            let (mut driver, opening) = sitting.driver(console.clone(), &tell);
-            opening.record(&mut driver, console.waiting_letters(), Vec::new())?;
+            let (mut driver, opening) = sitting.driver(operator.clone(), &tell);
+            opening.record(&mut driver, operator.correspondence().waiting_letters(), Vec::new())?;
             for (_, question) in driver.open_questions() {
-                console.show_question(&question);
+                screen.with_renderer(|renderer| renderer.question(&question));
             }
             driver.let_sleep();
             driver.recover()?;
-            sitting::drive(&mut driver, &console, run_id.as_str(), Some(&journal)).await
+            sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await
         })?;
         runtime.shutdown_background();
         sitting::close(sitting)
