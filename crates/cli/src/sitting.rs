@@ -46,10 +46,11 @@ pub fn torn(sitting: &Sitting) -> Option<String> {
 
 /// Who plays which role, a line each; nothing for one agent alone.
 pub fn crew(options: &RunOptions) -> Vec<String> {
-    let base = |role: &RoleName| Member::of(role, &options.custom_roles).map(|member| member.base);
-    let played = options.roles.iter().filter(|role| !options.plans_only || base(role) == Some(Role::Planner));
+    let Some(crew) = options.work.crew() else { return Vec::new() };
+    let base = |role: &RoleName| Member::of(role, &crew.custom_roles).map(|member| member.base);
+    let played = crew.roles.iter().filter(|role| !crew.plans_only || base(role) == Some(Role::Planner));
     let line = |role: &RoleName| {
-        let agent = options.role_agents.get(role).unwrap_or(&options.agent);
+        let agent = crew.role_agents.get(role).unwrap_or(&options.agent);
         let place = base(role).filter(|base| *role != *base).map(|base| format!(" (as {base})")).unwrap_or_default();
         format!("{role}{place}: {}", agent.name())
     };

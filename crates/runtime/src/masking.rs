@@ -2,7 +2,7 @@
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
 use adjutant_core::tool::{ResolvedPath, ToolCall, ToolOutput};
-use adjutant_core::trace::{Body, Entry, RunOptions};
+use adjutant_core::trace::{Body, Entry, RunOptions, WorkOptions};
 use serde_json::Value;
 
 /// What is masked in one run: known shapes, and the values of the runtime's own keys.
@@ -73,8 +73,12 @@ impl Masks {
     }
 
     fn mask_options(&self, options: &mut RunOptions) {
-        let RunOptions { agent, fallback, role_agents, custom_roles, hooks: _, programs: _, .. } = options;
-        for agent in std::iter::once(agent).chain(fallback).chain(role_agents.values_mut()) {
+        let RunOptions { agent, fallback, work, hooks: _, programs: _, .. } = options;
+        let (custom_roles, role_agents) = match work {
+            WorkOptions::Session { defined } => (defined, None),
+            WorkOptions::Crew(crew) => (&mut crew.custom_roles, Some(crew.role_agents.values_mut())),
+        };
+        for agent in std::iter::once(agent).chain(fallback).chain(role_agents.into_iter().flatten()) {
             agent.base_url = agent.base_url.as_deref().map(|url| self.mask(url));
         }
         let Ok(value) = serde_json::to_value(&*custom_roles) else { return };

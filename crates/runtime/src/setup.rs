@@ -16,7 +16,7 @@ use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, LearnedLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
 use adjutant_core::session::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS};
 use adjutant_core::tool::ToolSpecs;
-use adjutant_core::trace::{AgentOptions, RunOptions};
+use adjutant_core::trace::{AgentOptions, CrewOptions, RunOptions, WorkOptions};
 use adjutant_core::work::Work;
 
 /// The setup of a session that works alone on `brief`.
@@ -76,10 +76,9 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
 /// The names of the tools that the agents of a run are offered, in order.
 #[must_use]
 pub fn offered_tools(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Vec<String> {
-    let offered: BTreeSet<String> = if options.roles.is_empty() {
-        tools.iter().map(|tool| tool.name.clone()).collect()
-    } else {
-        crew_setup(brief, options, tools).offered()
+    let offered: BTreeSet<String> = match &options.work {
+        WorkOptions::Session { .. } => tools.iter().map(|tool| tool.name.clone()).collect(),
+        WorkOptions::Crew(crew) => crew_setup(brief, options, crew, tools).offered(),
     };
     offered.into_iter().collect()
 }
@@ -99,7 +98,7 @@ pub fn sensitivities(options: &RunOptions) -> Sensitivities {
 
 /// The setup of the crew that works on `brief`. A role that nobody defined is not played.
 #[must_use]
-pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> CrewSetup {
+pub fn crew_setup(brief: &Brief, options: &RunOptions, crew: &CrewOptions, tools: ToolSpecs) -> CrewSetup {
     let all = options.agents();
     let own = |role: &RoleName| {
         let place = options.place_of(role)?;
@@ -112,32 +111,36 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Crew
     };
     CrewSetup {
         base: session_setup(brief, options, tools),
-        roles: options.roles.iter().filter_map(|role| Member::of(role, &options.custom_roles)).collect(),
-        custom_roles: options.custom_roles.clone(),
+        roles: crew.roles.iter().filter_map(|role| Member::of(role, &crew.custom_roles)).collect(),
+        custom_roles: crew.custom_roles.clone(),
         role_grants: brief.role_grants.iter().map(|(role, grant)| (role.clone(), grant.clone())).collect(),
-        agents: options.role_agents.keys().filter_map(own).collect(),
-        role_budgets: options.role_budgets.clone(),
+        agents: crew.role_agents.keys().filter_map(own).collect(),
+        role_budgets: crew.role_budgets.clone(),
         checks: Checks::new(brief.checks.clone()),
-        retries_max: options.retries_max.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
-        is_blind: options.blind_critic,
-        plans_only: options.plans_only,
+        retries_max: crew.retries_max.unwrap_or(BUDGET_MAX_RETRIES_PER_SUBTASK),
+        is_blind: crew.blind_critic,
+        plans_only: crew.plans_only,
         learned: options.learned.clone(),
         limits_calls: brief.budgets.max_tool_calls_per_subtask.is_some(),
     }
 }
 
-/// The work of a run: a crew's if the options name roles, else one session's.
+/// The work of a run, as its options say what it is.
 #[must_use]
 pub fn work(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Run<Work> {
     let root = Part::root();
-    if options.roles.is_empty() {
-        let part = root.child("session");
-        let session = Session::new(Arc::new(session_setup(brief, options, tools)), part.clone());
-        return Run::new(Work::Alone(Box::new(session)), part);
+    match &options.work {
+        WorkOptions::Session { .. } => {
+            let part = root.child("session");
+            let session = Session::new(Arc::new(session_setup(brief, options, tools)), part.clone());
+            Run::new(Work::Alone(Box::new(session)), part)
+        }
+        WorkOptions::Crew(crew) => {
+            let part = root.child("crew");
+            let crew = Crew::new(Arc::new(crew_setup(brief, options, crew, tools)), part.clone());
+            Run::new(Work::Crew(Box::new(crew)), part)
+        }
     }
-    let part = root.child("crew");
-    let crew = Crew::new(Arc::new(crew_setup(brief, options, tools)), part.clone());
-    Run::new(Work::Crew(Box::new(crew)), part)
 }
 
 /// What an agent can take, as the options have it.

@@ -49,7 +49,7 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let reading = journal::read_only(&home, &run_id)?;
     let start = sitting::run_start(&reading.events)?;
     let options = latest_options(&reading.events, &start.options);
-    let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
+    let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
     let Some(call) = args.call else { return authority(&brief, options, args.json) };
     let run = procedure(&brief, options);
     let Some(explanation) = explain::explain(&reading.events, run, call) else {
@@ -68,12 +68,17 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
 /// What a role of the run may do, and by what.
 pub(super) fn authority_of(member: &Member, brief: &Brief, options: &RunOptions) -> Authority {
     let grant = brief.role_grants.get(&member.name).map(Vec::as_slice);
-    Authority::of(member, &options.custom_roles, &brief.authorized_costs, grant)
+    Authority::of(member, options.work.custom_roles(), &brief.authorized_costs, grant)
 }
 
 /// What each role of the run may do; of a run by one agent, what the brief authorizes.
 fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<Ending> {
-    let members = options.roles.iter().filter_map(|role| Member::of(role, &options.custom_roles));
+    let members = options
+        .work
+        .crew()
+        .into_iter()
+        .flat_map(|crew| &crew.roles)
+        .filter_map(|role| Member::of(role, options.work.custom_roles()));
     let roles: Vec<Authority> = members.map(|member| authority_of(&member, brief, options)).collect();
     if json {
         super::print_json(

@@ -60,13 +60,13 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
             for (detector, sensitivity) in &args.detector {
                 options.detectors.insert(detector.name().to_owned(), sensitivity.to_string());
             }
-            let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
+            let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
             let procedure = procedure(&brief, &options);
             let sensitivities = adjutant_runtime::sensitivities(&options);
             let report = replay::replay(&reading.events, procedure, |event, spoken| {
                 // What a role announces is read by what it may do.
                 let role = RoleName::of_part(event.part.as_str());
-                let authorized = match role.and_then(|role| Member::of(&role, &options.custom_roles)) {
+                let authorized = match role.and_then(|role| Member::of(&role, options.work.custom_roles())) {
                     Some(role) => authority_of(&role, &brief, &options).effective,
                     None => brief.authorized_costs.clone(),
                 };

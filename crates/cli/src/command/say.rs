@@ -150,7 +150,7 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
 
 /// A scope that names no paths restrains nothing, and adding one to it would not either.
 fn check_scope(start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
-    let Some(brief) = brief::read_with(&start.brief, &start.options.custom_roles).brief else { return Ok(()) };
+    let Some(brief) = brief::read_with(&start.brief, start.options.work.custom_roles()).brief else { return Ok(()) };
     let words = brief.scope.words();
     let names_paths = [&words.paths, &words.files, &words.folders].into_iter().any(Option::is_some);
     let changes = !amendment.scope.is_empty() || !amendment.unscope.is_empty();
@@ -165,7 +165,7 @@ fn check_scope(start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
 
 /// What is withdrawn must stand somewhere: a wider entry would go on covering it, and nobody would notice.
 fn check_withdrawn(events: &[Event], start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
-    let Some(brief) = brief::read_with(&start.brief, &start.options.custom_roles).brief else { return Ok(()) };
+    let Some(brief) = brief::read_with(&start.brief, start.options.work.custom_roles()).brief else { return Ok(()) };
     let held = authorized_by(brief.authorized_costs, events);
     match amendment.withdraw.iter().find(|category| !held.contains(category)) {
         None => Ok(()),

@@ -25,4 +25,4 @@ pub use event::{
     Body, Bound, Call, Effect, Entry, Event, FailureKind, LimitSource, Line, MessageKind, MessageRole, Outcome,
     PhaseName, Rejection, RescueKind, Stop, TRACE_VERSION, Usage,
 };
-pub use options::{AgentOptions, LearnedOptions, RunOptions, RunStart, Versions};
+pub use options::{AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions};

@@ -63,27 +63,9 @@ pub struct RunOptions {
     /// Who takes the turns if the adapter can't, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<AgentOptions>,
-    /// The roles of a crew; none for one agent alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<RoleName>,
-    /// What the operator defined of them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub custom_roles: CustomRoles,
-    /// Who plays a role, where that is not whoever plays the others.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub role_agents: BTreeMap<RoleName, AgentOptions>,
-    /// What single roles may use.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub role_budgets: BTreeMap<RoleName, Budget>,
-    /// How often a sub-task is done again before a person is asked, where that is not the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retries_max: Option<u64>,
-    /// Whether the critic judges without the executor's account of its work.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub blind_critic: bool,
-    /// Whether a crew is at its end once there is a plan.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub plans_only: bool,
+    /// What the run is.
+    #[serde(flatten)]
+    pub work: WorkOptions,
     /// How long a question waits for its answer, in milliseconds; for ever if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_ms: Option<u64>,
@@ -132,6 +114,119 @@ pub struct RunOptions {
     /// What the run takes from a learned profile, besides the sensitivities, which are among those above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<LearnedOptions>,
+}
+
+/// What a run is, decided at its beginning for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WorkFields", into = "WorkFields")]
+pub enum WorkOptions {
+    /// One agent on the whole brief.
+    Session {
+        /// Roles that the operator defined and nobody plays: the brief on record names them, and is read with them.
+        defined: CustomRoles,
+    },
+    /// Several agents, by role.
+    Crew(CrewOptions),
+}
+
+/// The options that only a crew has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CrewOptions {
+    /// Its roles, one at least.
+    pub roles: Vec<RoleName>,
+    /// What the operator defined of roles.
+    pub custom_roles: CustomRoles,
+    /// Who plays a role, where that is not whoever plays the others.
+    pub role_agents: BTreeMap<RoleName, AgentOptions>,
+    /// What single roles may use.
+    pub role_budgets: BTreeMap<RoleName, Budget>,
+    /// How often a sub-task is done again before a person is asked, where that is not the default.
+    pub retries_max: Option<u64>,
+    /// Whether the critic judges without the executor's account of its work.
+    pub blind_critic: bool,
+    /// Whether it is at its end once there is a plan.
+    pub plans_only: bool,
+}
+
+/// What a run is, as it is written: a run with roles is a crew.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct WorkFields {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<RoleName>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    custom_roles: CustomRoles,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    role_agents: BTreeMap<RoleName, AgentOptions>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    role_budgets: BTreeMap<RoleName, Budget>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retries_max: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    blind_critic: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    plans_only: bool,
+}
+
+impl Default for WorkOptions {
+    fn default() -> Self {
+        Self::Session { defined: CustomRoles::default() }
+    }
+}
+
+impl WorkOptions {
+    /// The crew, if it is one.
+    #[must_use]
+    pub fn crew(&self) -> Option<&CrewOptions> {
+        match self {
+            Self::Session { .. } => None,
+            Self::Crew(crew) => Some(crew),
+        }
+    }
+
+    /// What the operator defined of roles, whether they are played or only named by the brief.
+    #[must_use]
+    pub fn custom_roles(&self) -> &CustomRoles {
+        match self {
+            Self::Session { defined } => defined,
+            Self::Crew(crew) => &crew.custom_roles,
+        }
+    }
+}
+
+impl From<WorkFields> for WorkOptions {
+    fn from(fields: WorkFields) -> Self {
+        let WorkFields { roles, custom_roles, role_agents, role_budgets, retries_max, blind_critic, plans_only } =
+            fields;
+        if roles.is_empty() {
+            return Self::Session { defined: custom_roles };
+        }
+        Self::Crew(CrewOptions {
+            roles,
+            custom_roles,
+            role_agents,
+            role_budgets,
+            retries_max,
+            blind_critic,
+            plans_only,
+        })
+    }
+}
+
+impl From<WorkOptions> for WorkFields {
+    fn from(work: WorkOptions) -> Self {
+        match work {
+            WorkOptions::Session { defined } => Self { custom_roles: defined, ..Self::default() },
+            WorkOptions::Crew(crew) => Self {
+                roles: crew.roles,
+                custom_roles: crew.custom_roles,
+                role_agents: crew.role_agents,
+                role_budgets: crew.role_budgets,
+                retries_max: crew.retries_max,
+                blind_critic: crew.blind_critic,
+                plans_only: crew.plans_only,
+            },
+        }
+    }
 }
 
 /// What a run takes from a learned profile. It is on record once and for all: a profile that changes later changes
@@ -211,14 +306,57 @@ impl RunOptions {
     /// what a request names.
     #[must_use]
     pub fn agents(&self) -> Vec<AgentOptions> {
-        let roles = self.role_agents.values().cloned();
+        let roles = self.work.crew().into_iter().flat_map(|crew| crew.role_agents.values().cloned());
         std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).chain(roles).collect()
     }
 
     /// The place of a role's own agent; none if whoever plays the others plays it.
     #[must_use]
     pub fn place_of(&self, role: &RoleName) -> Option<usize> {
-        let among = self.role_agents.keys().position(|other| other == role)?;
+        let among = self.work.crew()?.role_agents.keys().position(|other| other == role)?;
         Some(1 + self.fallback.len() + among)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads options, and checks that they are written as they were: the same keys in the same order.
+    #[track_caller]
+    fn read(rest: &str) -> WorkOptions {
+        let text = format!(
+            r#"{{"workdir":"/w","no_shell":false,"max_steps":30,"adapter":"scripted",{rest}"answer_within_ms":1}}"#
+        );
+        let options: RunOptions = serde_json::from_str(&text).expect(&text);
+        assert_eq!(serde_json::to_string(&options).expect("written"), text);
+        options.work
+    }
+
+    const MINE: &str = r#""custom_roles":{"mine":{"base":"reviewer","instruction":"look","from":"here"}},"#;
+
+    #[test]
+    fn a_run_with_roles_is_a_crew_and_is_written_as_it_always_was() {
+        let roles = r#""roles":["planner","executor"],"#;
+        let rest = concat!(
+            r#""role_agents":{"executor":{"adapter":"gemini"}},"role_budgets":{"planner":{"max_tokens":1}},"#,
+            r#""retries_max":2,"blind_critic":true,"plans_only":true,"#
+        );
+        let work = read(&format!("{roles}{MINE}{rest}"));
+        let WorkOptions::Crew(crew) = &work else { panic!("{work:?}") };
+        assert_eq!((crew.roles.len(), crew.retries_max, crew.plans_only), (2, Some(2), true));
+        assert_eq!(work.custom_roles().len(), 1);
+    }
+
+    #[test]
+    fn a_run_without_roles_is_one_session() {
+        assert_eq!(read(""), WorkOptions::default());
+    }
+
+    #[test]
+    fn roles_that_nobody_plays_are_kept_for_the_brief_that_names_them() {
+        let work = read(MINE);
+        assert!(work.crew().is_none());
+        assert_eq!(work.custom_roles().len(), 1);
     }
 }

@@ -9,6 +9,7 @@ use adjutant_agents::api::{ApiAgent, Thinking, Unusable};
 use adjutant_agents::recorded::{self, ReadError};
 use adjutant_agents::scripted::{self, Script, ScriptError};
 use adjutant_agents::{Adapter, RecordedAgent, ScriptedAgent};
+use adjutant_core::budget::Budget;
 use adjutant_core::gate::secrets;
 use adjutant_core::trace::{AgentOptions, RunOptions};
 use adjutant_host::http::{BadProxy, Proxies};
@@ -134,12 +135,14 @@ pub(super) fn can_hold(options: &RunOptions, tell: &dyn Fn(Remark)) -> Result<()
         |agent: &AgentOptions| agent.prices.is_some_and(|prices| prices.input.is_some() && prices.output.is_some());
     let lacks = |agent: &&AgentOptions| costs(agent) && !has_prices(agent);
     let agents = options.agents();
-    let of_run = agents.iter().find(lacks).filter(|_| options.budget.max_nano_dollars.is_some());
+    let has_limit = |budget: &Budget| budget.max_nano_dollars.is_some();
+    let of_run = agents.iter().find(lacks).filter(|_| has_limit(&options.budget));
     // Where only a role has such a limit, only those who may play it count.
     let of_role = || {
-        let limited = options.role_budgets.iter().filter(|(_, budget)| budget.max_nano_dollars.is_some());
-        limited.into_iter().find_map(|(role, _)| {
-            let agent = match options.role_agents.get(role) {
+        let crew = options.work.crew()?;
+        let mut limited = crew.role_budgets.iter().filter(|(_, budget)| has_limit(budget));
+        limited.find_map(|(role, _)| {
+            let agent = match crew.role_agents.get(role) {
                 Some(own) => Some(own).filter(lacks),
                 None => std::iter::once(&options.agent).chain(&options.fallback).find(lacks),
             };
@@ -149,8 +152,8 @@ pub(super) fn can_hold(options: &RunOptions, tell: &dyn Fn(Remark)) -> Result<()
     if let Some((agent, whose)) = of_run.map(|agent| (agent, String::new())).or_else(of_role) {
         return Err(Unpriced { whose, agent: agent.name(), adapter: agent.adapter.clone() });
     }
-    let is_limited = options.budget.max_nano_dollars.is_some()
-        || options.role_budgets.values().any(|budget| budget.max_nano_dollars.is_some());
+    let is_limited =
+        has_limit(&options.budget) || options.work.crew().is_some_and(|crew| crew.role_budgets.values().any(has_limit));
     if let Some(day) = agents.iter().filter_map(|agent| agent.prices_listed.as_deref()).max().filter(|_| is_limited) {
         tell(Remark::Note(format!(
             "dollars are estimated by list prices of {day}; `price_input` and `price_output` make them yours"

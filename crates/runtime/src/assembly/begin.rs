@@ -8,7 +8,7 @@ use adjutant_core::crew::Member;
 use adjutant_core::id::BriefId;
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::session::standing_orders;
-use adjutant_core::trace::{Body, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{Body, CrewOptions, RunStart, TRACE_VERSION, Versions, WorkOptions};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -79,7 +79,7 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
     let mut options = settings.options();
     options.unattended = !run.is_attended;
     if run.extent == Extent::PlanOnly {
-        plan_only(&mut options);
+        options.work = plan_only(options.work);
     }
     if let Some(workdir) = run.workdir {
         options.workdir = workdir.display().to_string();
@@ -143,15 +143,18 @@ pub fn brief_id(brief: &Brief) -> Result<BriefId, BadSuffix> {
     }
 }
 
-/// Makes these the options of a crew that is at its end once there is a plan.
-fn plan_only(options: &mut RunOptions) {
-    options.plans_only = true;
+/// Makes of a run a crew that is at its end once there is a plan.
+fn plan_only(work: WorkOptions) -> WorkOptions {
+    let mut crew = match work {
+        WorkOptions::Session { defined } => CrewOptions { custom_roles: defined, ..CrewOptions::default() },
+        WorkOptions::Crew(crew) => crew,
+    };
     let plans =
-        |name: &&RoleName| Member::of(name, &options.custom_roles).is_some_and(|member| member.base == Role::Planner);
-    let planner = options.roles.iter().find(plans).cloned().unwrap_or_else(|| Role::Planner.into());
-    options.role_agents.retain(|role, _| *role == planner);
-    options.role_budgets.retain(|role, _| *role == planner);
-    options.roles = vec![planner, Role::Executor.into()];
+        |name: &&RoleName| Member::of(name, &crew.custom_roles).is_some_and(|member| member.base == Role::Planner);
+    let planner = crew.roles.iter().find(plans).cloned().unwrap_or_else(|| Role::Planner.into());
+    crew.role_agents.retain(|role, _| *role == planner);
+    crew.role_budgets.retain(|role, _| *role == planner);
+    WorkOptions::Crew(CrewOptions { roles: vec![planner, Role::Executor.into()], plans_only: true, ..crew })
 }
 
 /// What is put on record of the learned profile that the brief names.

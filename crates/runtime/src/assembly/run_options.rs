@@ -9,7 +9,7 @@ use adjutant_core::crew::Member;
 use adjutant_core::effort::Effort;
 use adjutant_core::gate::AfterUntrusted;
 use adjutant_core::role::{Role, RoleName};
-use adjutant_core::trace::{AgentOptions, RunOptions};
+use adjutant_core::trace::{AgentOptions, CrewOptions, RunOptions, WorkOptions};
 use adjutant_store::config::AdapterConfig;
 
 use super::agents::adapter_named;
@@ -54,19 +54,7 @@ impl RunSettings {
             patience_ms: value(&self.patience_minutes).map(|minutes| minutes.saturating_mul(60_000)),
             // Whoever begins the run knows.
             unattended: false,
-            roles: self.crew.roles.clone(),
-            custom_roles: self.crew.custom.clone(),
-            role_agents: self.role_agents(&own),
-            role_budgets: self
-                .crew
-                .role_budgets
-                .iter()
-                .filter(|(role, _)| self.crew.roles.contains(role))
-                .map(|(role, budget)| (role.clone(), *budget))
-                .collect(),
-            retries_max: self.crew.retries_max.filter(|_| !self.crew.roles.is_empty()),
-            blind_critic: self.crew.is_blind && self.crew.has(Role::Critic),
-            plans_only: false,
+            work: self.work(&own),
             script: self.script.as_ref().map(|script| path(&script.value)),
             after_untrusted: Some(self.after_untrusted.value).filter(|after| *after != AfterUntrusted::default()),
             untrusted_tools: self.untrusted_tools.as_ref().map(|tools| tools.value.clone()).unwrap_or_default(),
@@ -83,6 +71,24 @@ impl RunSettings {
             },
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         }
+    }
+
+    /// What the run is; `own` plays the roles that nobody else does.
+    fn work(&self, own: &AgentOptions) -> WorkOptions {
+        let crew = &self.crew;
+        if crew.roles.is_empty() {
+            return WorkOptions::Session { defined: crew.custom.clone() };
+        }
+        let budgets = crew.role_budgets.iter().filter(|(role, _)| crew.roles.contains(role));
+        WorkOptions::Crew(CrewOptions {
+            roles: crew.roles.clone(),
+            custom_roles: crew.custom.clone(),
+            role_agents: self.role_agents(own),
+            role_budgets: budgets.map(|(role, budget)| (role.clone(), *budget)).collect(),
+            retries_max: crew.retries_max,
+            blind_critic: crew.is_blind && crew.has(Role::Critic),
+            plans_only: false,
+        })
     }
 
     /// The limits of the learned profile that are in force: what is limited, and to what.

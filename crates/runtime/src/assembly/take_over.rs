@@ -86,7 +86,7 @@ pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<Taken
     }
     let changed = (options != *before).then(|| Box::new(options.clone()));
     let first = vec![Body::RunResume { options: changed, accepted_damage: recovered.accepted_damage() }];
-    let brief = recorded_brief(&start.brief, &start.options.custom_roles)?;
+    let brief = recorded_brief(&start.brief, start.options.work.custom_roles())?;
     let needs = Needs { home, surroundings, brief, brief_id: &start.brief_id, options, settings };
     let mut equipped = Equipped::with(needs, tell).await?;
     if let Some(path) = run.recording {

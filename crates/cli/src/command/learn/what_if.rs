@@ -97,7 +97,7 @@ fn add(whole: &mut WhatIf, home: &Home, name: &str, changes: &Changes) -> anyhow
     let reading = journal::read_only(home, &name.parse()?)?;
     let start = sitting::run_start(&reading.events)?;
     let options = latest_options(&reading.events, &start.options);
-    let brief = sitting::recorded_brief(&start.brief, &start.options.custom_roles)?;
+    let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
     let before = procedure(&brief, options);
 
     let (mut changed, mut changed_brief) = (options.clone(), brief.clone());

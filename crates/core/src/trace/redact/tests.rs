@@ -40,8 +40,9 @@ fn vocabulary() -> BTreeMap<String, Vec<String>> {
         fields.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
     };
     events.insert("run_start".to_owned(), fields("pub struct RunStart {"));
-    // Fields of the options stand among those of the run.
-    events.insert("options".to_owned(), fields("pub struct RunOptions {"));
+    // Fields of a crew stand among those of the options.
+    let options = ["pub struct RunOptions {", "pub struct CrewOptions {"].map(fields).concat();
+    events.insert("options".to_owned(), options);
     events
 }
 
@@ -77,8 +78,8 @@ fn every_event_and_every_field_is_decided_about() {
         } else {
             rules_of(event).unwrap_or_else(|| panic!("what of `{event}` is content? say so in rules.rs"))
         };
-        // Who takes the turns stands among the options on the wire.
-        for field in fields.iter().filter(|field| *field != "agent" || event != "options") {
+        // Who takes the turns, and what the run is, stand among the options on the wire.
+        for field in fields.iter().filter(|field| event != "options" || !["agent", "work"].contains(&field.as_str())) {
             assert!(rule_in(rules, field).is_some(), "is `{field}` of `{event}` content? say so in rules.rs");
         }
     }
