@@ -148,6 +148,9 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use adjutant_runtime::assembly::option_table::RUN_OPTIONS;
     use clap::CommandFactory;
 
     use super::Cli;
@@ -163,5 +166,20 @@ mod tests {
                 assert!(flag.get_help().is_some(), "{} {}", command.get_name(), flag.get_id());
             }
         }
+    }
+    /// Flags of `run` that say how it is carried out, and set no option.
+    const NO_OPTIONS: [&str; 9] = ["answers", "copy", "ephemeral", "help", "json", "new", "record", "share", "wait"];
+
+    #[test]
+    fn every_flag_of_a_run_that_sets_an_option_is_in_the_table_of_options() {
+        let cli = Cli::command();
+        let run = cli.find_subcommand("run").expect("a command");
+        let flags: BTreeSet<&str> =
+            run.get_arguments().filter_map(clap::Arg::get_long).filter(|flag| !NO_OPTIONS.contains(flag)).collect();
+        let mut rows: BTreeSet<&str> =
+            RUN_OPTIONS.iter().filter_map(|row| row.flag).map(|flag| flag.trim_start_matches('-')).collect();
+        // The other side of `--roles`.
+        rows.insert("single");
+        assert_eq!(flags, rows);
     }
 }

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use adjutant_core::gate::category;
 use adjutant_core::session::detect::{Detector, Sensitivity};
 use adjutant_host::sandbox::{Layer, Wall};
+use adjutant_runtime::assembly::option_table::RUN_OPTIONS;
 use adjutant_store::config;
 
 /// What a reader of the README types to build the program, which a test has already.
@@ -291,11 +292,36 @@ fn every_tool_has_a_section_with_every_argument() {
 #[test]
 fn every_variable_of_the_environment_is_on_the_page_about_running() {
     let page = read("docs/running.md");
-    let source = ["crates/cli/src/settings.rs", "crates/runtime/src/assembly/settings.rs"].map(read).concat();
-    let variables: BTreeSet<&str> = source.split('"').filter(|text| text.starts_with("ADJUTANT_")).collect();
+    let of_options = RUN_OPTIONS.iter().filter_map(|row| Some(row.variable?.name));
+    let source = read("crates/cli/src/settings.rs");
+    let of_places = source.split('"').filter(|text| text.starts_with("ADJUTANT_"));
+    let variables: BTreeSet<&str> = of_options.chain(of_places).collect();
     assert!(variables.len() > 4, "{variables:?}");
     for variable in variables {
         assert!(page.contains(variable), "docs/running.md lacks {variable}");
+    }
+}
+
+#[test]
+fn the_table_of_options_names_what_is_there() {
+    let fields = strings("crates/core/src/brief/fields.rs", "const FIELDS: ");
+    let budgets = strings("crates/core/src/brief/values.rs", "const BUDGET_FIELDS: ");
+    let source = read("crates/core/src/trace/options.rs");
+    let structs = ["pub struct RunOptions {", "pub struct AgentOptions {", "pub struct CrewOptions {"];
+    let recorded: BTreeSet<&str> =
+        structs.iter().flat_map(|head| block(&source, head).filter_map(|line| field(line, "    "))).collect();
+    for row in RUN_OPTIONS {
+        let name = row.name;
+        assert!(recorded.contains(row.recorded), "{name}: a journal has no option `{}`", row.recorded);
+        let in_brief = |field: &&str| fields.iter().chain(&budgets).any(|other| other == field);
+        assert!(row.field.iter().all(in_brief), "{name}: a brief has no field {:?}", row.field);
+        assert!(row.key.is_none_or(|key| config::KEYS.contains(&key)), "{name}: no key {:?}", row.key);
+    }
+    let known: Vec<&str> = RUN_OPTIONS.iter().filter_map(|row| row.key).collect();
+    // Tables of their own: what they set has rows of `doctor`, and is no option of a run.
+    let of_tables = ["adapters", "sandbox", "roles", "notify"];
+    for key in config::KEYS.iter().filter(|key| !of_tables.contains(key)) {
+        assert!(known.contains(key), "the key `{key}` of a configuration has no row in the table of options");
     }
 }
 

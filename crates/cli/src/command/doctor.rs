@@ -10,6 +10,7 @@ use adjutant_core::session::transcript::RESULT_BYTES_MAX_DEFAULT;
 use adjutant_core::view::visible_text;
 use adjutant_host::sandbox::Mode;
 use adjutant_host::text_file;
+use adjutant_runtime::assembly::option_table::{self, OptionRow};
 use adjutant_runtime::assembly::sandbox::{self, FoundSandbox, SandboxPlan};
 use adjutant_runtime::assembly::{
     Equipment, Overrides, RunSettings, Sourced, Supplies, Surroundings, Unready, adapter_named,
@@ -150,65 +151,74 @@ fn of_file(home: &Home, workdir: Option<&Path>, path: &Path) -> anyhow::Result<B
 /// Every setting, with where it came from.
 fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<Setting> {
     let mut rows = vec![
-        setting("adapter", &settings.adapter.value, &settings.adapter.from),
-        setting("workdir", &settings.workdir.value.display().to_string(), &settings.workdir.from),
-        setting("max_steps", &settings.max_steps.value.to_string(), &settings.max_steps.from),
-        setting("no_shell", &settings.no_shell.value.to_string(), &settings.no_shell.from),
+        setting(option_table::ADAPTER.name, &settings.adapter.value, &settings.adapter.from),
+        setting(option_table::WORKDIR.name, &settings.workdir.value.display().to_string(), &settings.workdir.from),
+        setting(option_table::MAX_STEPS.name, &settings.max_steps.value.to_string(), &settings.max_steps.from),
+        setting(option_table::NO_SHELL.name, &settings.no_shell.value.to_string(), &settings.no_shell.from),
     ];
     if let Some(mode) = &settings.sandbox.mode {
         rows.push(setting("sandbox.mode", &mode.value, &mode.from.to_string()));
     }
     rows.push(match &settings.mode {
-        Some(mode) => setting("mode", mode.value.as_str(), &mode.from),
-        None => setting("mode", "asked for", "the default"),
+        Some(mode) => setting(option_table::MODE.name, mode.value.as_str(), &mode.from),
+        None => setting(option_table::MODE.name, "asked for", "the default"),
     });
     if let Some(model) = equipment.and_then(|equipment| equipment.model.as_ref()).or(settings.model.as_ref()) {
-        rows.push(setting("model", &model.value, &model.from));
+        rows.push(setting(option_table::MODEL.name, &model.value, &model.from));
     }
     if let Some(fallback) = &settings.fallback {
-        rows.push(setting("fallback", &fallback.value.join(", "), &fallback.from));
+        rows.push(setting(option_table::FALLBACK.name, &fallback.value.join(", "), &fallback.from));
     }
-    let whole =
-        |name, set: &Option<Sourced<u64>>| set.as_ref().map(|set| setting(name, &set.value.to_string(), &set.from));
-    rows.extend(whole("max_tokens", &settings.max_tokens));
-    rows.extend(whole("max_minutes", &settings.max_minutes));
-    rows.extend(whole("patience", &settings.patience_minutes));
+    let whole = |row: &OptionRow, set: &Option<Sourced<u64>>| {
+        set.as_ref().map(|set| setting(row.name, &set.value.to_string(), &set.from))
+    };
+    rows.extend(whole(&option_table::MAX_TOKENS, &settings.max_tokens));
+    rows.extend(whole(&option_table::MAX_MINUTES, &settings.max_minutes));
+    rows.extend(whole(&option_table::PATIENCE, &settings.patience_minutes));
     let none = AdapterConfig::default();
     let config = equipment.and_then(|equipment| settings.adapters.get(equipment.adapter.id));
     let config = config.map_or(&none, |config| &config.value);
     if let Some(effort) = settings.effort_of(config) {
-        rows.push(setting("effort", effort.value.as_str(), &effort.from));
+        rows.push(setting(option_table::EFFORT.name, effort.value.as_str(), &effort.from));
     }
     if let Some(tokens) = settings.thinking_tokens_of(config) {
-        rows.push(setting("thinking_tokens", &tokens.value.to_string(), &tokens.from));
+        rows.push(setting(option_table::THINKING_TOKENS.name, &tokens.value.to_string(), &tokens.from));
     }
-    rows.extend(whole("max_turns", &settings.max_turns));
+    rows.extend(whole(&option_table::MAX_TURNS, &settings.max_turns));
     if let Some(most) = &settings.max_nano_dollars {
-        rows.push(setting("max_dollars", &price::sum_text(most.value), &most.from));
+        rows.push(setting(option_table::MAX_DOLLARS.name, &price::sum_text(most.value), &most.from));
     }
     let after = &settings.after_untrusted;
-    rows.push(setting("after_untrusted", after.value.as_str(), &after.from));
+    rows.push(setting(option_table::AFTER_UNTRUSTED.name, after.value.as_str(), &after.from));
     if let Some(tools) = &settings.untrusted_tools {
-        rows.push(setting("untrusted_tools", &tools.value.join(", "), &tools.from));
+        rows.push(setting(option_table::UNTRUSTED_TOOLS.name, &tools.value.join(", "), &tools.from));
     }
     if settings.plain_results.value {
-        rows.push(setting("plain_results", "true", &settings.plain_results.from));
+        rows.push(setting(option_table::PLAIN_RESULTS.name, "true", &settings.plain_results.from));
     }
     let bytes = &settings.result_bytes_max;
     if bytes.value != RESULT_BYTES_MAX_DEFAULT {
-        rows.push(setting("result_bytes_max", &bytes.value.to_string(), &bytes.from));
+        rows.push(setting(option_table::RESULT_BYTES_MAX.name, &bytes.value.to_string(), &bytes.from));
     }
     for (number, hook) in (1..).zip(&settings.hooks) {
-        rows.push(setting(&format!("hooks.{number}"), &hook.value.command.join(" "), &hook.from.to_string()));
+        rows.push(setting(
+            &format!("{}.{number}", option_table::HOOKS.name),
+            &hook.value.command.join(" "),
+            &hook.from.to_string(),
+        ));
     }
     for (number, program) in (1..).zip(&settings.programs) {
         let names: Vec<&str> = program.value.names.iter().collect();
-        rows.push(setting(&format!("programs.{number}"), &names.join(" "), &program.from.to_string()));
+        rows.push(setting(
+            &format!("{}.{number}", option_table::PROGRAMS.name),
+            &names.join(" "),
+            &program.from.to_string(),
+        ));
     }
     let rules = [
-        ("shell_allow", &settings.shell_allow),
-        ("shell_deny", &settings.shell_deny),
-        ("deny_read", &settings.deny_read),
+        (option_table::SHELL_ALLOW.name, &settings.shell_allow),
+        (option_table::SHELL_DENY.name, &settings.shell_deny),
+        (option_table::DENY_READ.name, &settings.deny_read),
     ];
     for (key, rules) in rules {
         let numbered = (1..).zip(rules);
@@ -217,7 +227,7 @@ fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<Setting> {
         );
     }
     for (name, value) in &settings.detectors {
-        rows.push(setting(&format!("detectors.{name}"), &value.value, &value.from));
+        rows.push(setting(&format!("{}.{name}", option_table::DETECTORS.name), &value.value, &value.from));
     }
     let from = settings.learned.source().unwrap_or_default();
     rows.extend(settings.learned_limits().iter().map(|(what, value)| setting(what, value, &from)));

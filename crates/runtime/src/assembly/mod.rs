@@ -5,7 +5,8 @@
 //! value, [`Surroundings`]. Out: a [`Sitting`], which gives a driver as soon as an operator is there. Asks nobody: what an
 //! operator is to know is a [`Remark`], and what keeps a run from going on is [`Unready`], before anything is on record.
 //!
-//! Begin with `begin.rs`. What holds for a run is worked out in `settings.rs`, what its adapters have to work with in
+//! Begin with `begin.rs`. What can be set for a run is a table, `option_table.rs`; what holds is worked
+//! out in `settings.rs`, what its adapters have to work with in
 //! `equipment.rs`; `agents.rs` makes the agents, `sandbox.rs` what commands are kept from, and `folder.rs` claims the
 //! folder.
 
@@ -14,6 +15,7 @@ mod take_over;
 mod sitting;
 mod folder;
 mod settings;
+pub mod option_table;
 mod run_options;
 mod crew;
 mod agents;

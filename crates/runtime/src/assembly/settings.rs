@@ -26,6 +26,7 @@ use thiserror::Error;
 
 use super::agents::adapter_named;
 use super::crew::{CrewError, CrewSettings};
+use super::option_table;
 use super::sourced::{Sourced, configured, first, set};
 use super::surroundings::{Environment, Surroundings};
 use super::unready::with_cause;
@@ -245,20 +246,6 @@ impl Learned {
     }
 }
 
-/// Reads a variable of the environment as something; what can't be read is the operator's to mend.
-fn parsed<T>(
-    environment: &Environment,
-    name: &'static str,
-    read: impl Fn(&str) -> Option<T>,
-    expected: &'static str,
-) -> Result<Option<(T, String)>, SettingsError> {
-    let Some(found) = environment.variable(name) else { return Ok(None) };
-    match read(&found) {
-        Some(value) => Ok(Some((value, name.to_owned()))),
-        None => Err(SettingsError::Variable { name, expected, found }),
-    }
-}
-
 /// What a run that begins now takes from the learned profile of a project.
 fn learned(home: &Home, slug: &Slug) -> Result<Learned, SettingsError> {
     let read = profiles::read(home, slug);
@@ -293,7 +280,7 @@ pub fn resolve(
     let variable = |name: &str| environment.variable(name);
     let of_brief = brief.map(|(brief, _)| brief);
     let workdir = first([
-        set(typed.workdir.clone(), "--workdir"),
+        option_table::WORKDIR.of_flag(typed.workdir.clone()),
         set(of_brief.and_then(|brief| brief.workdir.as_ref().map(PathBuf::from)), "the brief"),
         Some((current.clone(), "the current folder".to_owned())),
     ])
@@ -303,7 +290,7 @@ pub fn resolve(
     let config: &Config = &loaded.config;
 
     let script = first([
-        set(typed.script.as_ref().map(|script| current.join(script)), "--script"),
+        option_table::SCRIPT.of_flag(typed.script.as_ref().map(|script| current.join(script))),
         set(
             brief.and_then(|(brief, folder)| brief.script.as_ref().map(|script| current.join(folder).join(script))),
             "the brief",
@@ -328,17 +315,18 @@ pub fn resolve(
         let value = Sourced { value: sensitivity.to_string(), from: "the brief".to_owned() };
         detectors.insert(detector.name().to_owned(), value);
     }
+    let text = |text: &str| Some(text.to_owned());
     let whole = |text: &str| text.parse().ok().filter(|number: &u64| *number > 0);
     let budgets = of_brief.map(|brief| brief.budgets).unwrap_or_default();
     let fallback = first([
-        set(typed.fallback.clone(), "--fallback"),
-        parsed(environment, "ADJUTANT_FALLBACK", |text| Some(listed(text)), "a list of adapters")?,
+        option_table::FALLBACK.of_flag(typed.fallback.clone()),
+        option_table::FALLBACK.of_variable(environment, |text| Some(listed(text)))?,
         set(of_brief.map(|brief| brief.fallback.clone()).filter(|list| !list.is_empty()), "the brief"),
         configured(config.fallback.as_ref()),
     ]);
     let adapter = first([
-        set(typed.adapter.clone(), "--adapter"),
-        set(variable("ADJUTANT_ADAPTER"), "ADJUTANT_ADAPTER"),
+        option_table::ADAPTER.of_flag(typed.adapter.clone()),
+        option_table::ADAPTER.of_variable(environment, text)?,
         set(of_brief.and_then(|brief| brief.adapter.clone()), "the brief"),
         configured(config.adapter.as_ref()),
         Some((ADAPTER_DEFAULT.to_owned(), "the default".to_owned())),
@@ -350,33 +338,28 @@ pub fn resolve(
         answer_within_ms: typed.answer_within.map(|minutes| minutes.saturating_mul(60_000)),
         crew: CrewSettings::of(typed, of_brief, config)?,
         mode: first([
-            set(typed.mode, "--mode"),
-            parsed(environment, "ADJUTANT_MODE", mode, "`gated` or `auto`")?,
+            option_table::MODE.of_flag(typed.mode),
+            option_table::MODE.of_variable(environment, mode)?,
             set(of_brief.and_then(|brief| brief.mode), "the brief"),
             configured(config.mode.as_ref()),
         ]),
         no_shell: first([
-            typed.no_shell.then(|| (true, "--no-shell".to_owned())),
+            option_table::NO_SHELL.of_flag(typed.no_shell.then_some(true)),
             configured(config.no_shell.as_ref()),
             Some((false, "the default".to_owned())),
         ])
         .expect("the last candidate is there"),
         max_steps: first([
-            set(typed.max_steps, "--max-steps"),
-            parsed(
-                environment,
-                "ADJUTANT_MAX_STEPS",
-                |text| text.parse().ok().filter(|steps| *steps > 0),
-                "a number from 1",
-            )?,
+            option_table::MAX_STEPS.of_flag(typed.max_steps),
+            option_table::MAX_STEPS.of_variable(environment, |text| text.parse().ok().filter(|steps| *steps > 0))?,
             set(of_brief.and_then(|brief| brief.max_steps), "the brief"),
             configured(config.max_steps.as_ref()),
             Some((MAX_STEPS_DEFAULT, "the default".to_owned())),
         ])
         .expect("the last candidate is there"),
         model: first([
-            set(typed.model.clone(), "--model"),
-            set(variable("ADJUTANT_MODEL"), "ADJUTANT_MODEL"),
+            option_table::MODEL.of_flag(typed.model.clone()),
+            option_table::MODEL.of_variable(environment, text)?,
             set(of_brief.and_then(|brief| brief.model.clone()), "the brief"),
             configured(config.model.as_ref()),
             configured(of_adapter.and_then(|of_adapter| of_adapter.value.model.as_ref())),
@@ -388,52 +371,48 @@ pub fn resolve(
         home: variable("HOME").unwrap_or_default(),
         runtime_home: current.join(home.root()).display().to_string(),
         detectors,
-        base_url: first([set(typed.base_url.clone(), "--base-url")]),
+        base_url: first([option_table::BASE_URL.of_flag(typed.base_url.clone())]),
         fallback,
         max_tokens: first([
-            set(typed.max_tokens, "--max-tokens"),
-            parsed(environment, "ADJUTANT_MAX_TOKENS", whole, "a number from 1")?,
+            option_table::MAX_TOKENS.of_flag(typed.max_tokens),
+            option_table::MAX_TOKENS.of_variable(environment, whole)?,
             set(budgets.max_tokens, "the brief"),
             configured(config.max_tokens.as_ref()),
         ]),
         patience_minutes: first([
-            set(typed.patience_minutes, "--patience"),
-            parsed(environment, "ADJUTANT_PATIENCE", |text| text.parse().ok(), "a number of minutes")?,
+            option_table::PATIENCE.of_flag(typed.patience_minutes),
+            option_table::PATIENCE.of_variable(environment, |text| text.parse().ok())?,
             set(of_brief.and_then(|brief| brief.patience_minutes), "the brief"),
             configured(config.patience_minutes.as_ref()),
         ]),
         effort: first([
-            set(typed.effort, "--effort"),
-            parsed(environment, "ADJUTANT_EFFORT", |text| text.parse().ok(), "`low`, `medium`, `high` or `max`")?,
+            option_table::EFFORT.of_flag(typed.effort),
+            option_table::EFFORT.of_variable(environment, |text| text.parse().ok())?,
             set(of_brief.and_then(|brief| brief.effort), "the brief"),
         ]),
         thinking_tokens: first([
-            set(typed.thinking_tokens, "--thinking-tokens"),
-            parsed(
-                environment,
-                "ADJUTANT_THINKING_TOKENS",
-                |text| text.parse().ok().filter(|tokens| *tokens > 0),
-                "a number from 1",
-            )?,
+            option_table::THINKING_TOKENS.of_flag(typed.thinking_tokens),
+            option_table::THINKING_TOKENS
+                .of_variable(environment, |text| text.parse().ok().filter(|tokens| *tokens > 0))?,
             set(of_brief.and_then(|brief| brief.thinking_tokens), "the brief"),
         ]),
         effort_configured: config.effort.clone(),
         thinking_tokens_configured: config.thinking_tokens.clone(),
         max_minutes: first([
-            set(typed.max_minutes, "--max-minutes"),
-            parsed(environment, "ADJUTANT_MAX_MINUTES", whole, "a number from 1")?,
+            option_table::MAX_MINUTES.of_flag(typed.max_minutes),
+            option_table::MAX_MINUTES.of_variable(environment, whole)?,
             set(budgets.max_wall_clock_minutes, "the brief"),
             configured(config.max_minutes.as_ref()),
         ]),
         max_nano_dollars: first([
-            set(typed.max_nano_dollars, "--max-dollars"),
-            parsed(environment, "ADJUTANT_MAX_DOLLARS", price::sum, "dollars such as 2.50")?,
+            option_table::MAX_DOLLARS.of_flag(typed.max_nano_dollars),
+            option_table::MAX_DOLLARS.of_variable(environment, price::sum)?,
             set(budgets.max_dollars, "the brief"),
             configured(config.max_nano_dollars.as_ref()),
         ]),
         max_turns: first([
-            set(typed.max_turns, "--max-turns"),
-            parsed(environment, "ADJUTANT_MAX_TURNS", whole, "a number from 1")?,
+            option_table::MAX_TURNS.of_flag(typed.max_turns),
+            option_table::MAX_TURNS.of_variable(environment, whole)?,
             set(budgets.max_turns, "the brief"),
             configured(config.max_turns.as_ref()),
         ]),
