@@ -121,7 +121,7 @@ impl Console {
         })
     }
 
-    /// What comes by the run's mailbox.
+    /// Returns what comes by the run's mailbox.
     pub fn correspondence(&self) -> &Correspondence {
         &self.correspondence
     }

@@ -14,7 +14,7 @@ pub struct Failure {
     what: String,
     hint: Option<String>,
     ending: Ending,
-    /// What failed below, if its causes are said too.
+    /// The failure below, if its causes are said too.
     below: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -38,7 +38,7 @@ impl Failure {
         Self { what, hint, ending, below: None }
     }
 
-    /// What keeps a run from being put together, with what to do about it.
+    /// Makes a failure of a reason why a run can't be put together.
     pub fn unready(error: impl Into<Unready>) -> anyhow::Error {
         let error = error.into();
         let ending = if error.is_usage() { Ending::Usage } else { Ending::Failed };

@@ -39,15 +39,15 @@ use crate::sitting;
 pub struct Order<'a> {
     /// The brief's file; `-` is standard input.
     pub brief: &'a Path,
-    /// What was said for this run alone.
+    /// The settings that were given for this run alone.
     pub overrides: Overrides,
-    /// How far it goes.
+    /// Its extent.
     pub extent: Extent,
     /// True if nothing of the run stays.
     pub is_ephemeral: bool,
     /// True if another run of the brief may be unfinished.
     pub may_be_second: bool,
-    /// How the working folder is entered; `None` for a run that changes nothing, and so is in nobody's way.
+    /// The way into its working folder; `None` for a run that changes nothing, and so is in nobody's way.
     pub folder: Option<WorkFolder<'a>>,
     /// A file of answers.
     pub answers: Option<&'a Path>,
@@ -57,9 +57,9 @@ pub struct Order<'a> {
     pub json: bool,
 }
 
-/// How a run enters its working folder.
+/// A way into the working folder.
 pub struct WorkFolder<'a> {
-    /// What to do if another run is in it.
+    /// The flags for a folder that another run is in.
     pub args: &'a FolderArgs,
     /// True to work on a fresh copy.
     pub is_copied: bool,
@@ -137,7 +137,7 @@ impl Order<'_> {
         Ok(sitting::ending(&ended))
     }
 
-    /// What holds for the run, once the operator was asked about a configuration that wants to be trusted.
+    /// Resolves the run's settings. Asks the operator about a configuration that wants to be trusted.
     fn settings(&self, home: &Home, brief: &Brief) -> anyhow::Result<RunSettings> {
         let folder = self.brief.parent().map(Path::to_owned).unwrap_or_default();
         let resolve = || settings::resolve(home, &self.overrides, Some((brief, &folder)));
@@ -189,7 +189,7 @@ fn without_effect(brief: &Brief) -> Vec<&'static str> {
     if brief.mcp_servers.is_empty() { Vec::new() } else { vec!["mcp_servers"] }
 }
 
-/// What of a learned profile is in force, a line each, with where it came from.
+/// Lists what of a learned profile is in force, a line each, with where it came from.
 fn taken_lines(settings: &RunSettings) -> Vec<String> {
     let Some(from) = settings.learned.source() else { return Vec::new() };
     let detectors = settings.detectors.iter().filter(|(_, set)| set.from == from);

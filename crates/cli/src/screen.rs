@@ -57,7 +57,7 @@ impl Screen {
         self.with_renderer(|renderer| renderer.echo(&typed, &from));
     }
 
-    /// Whether something is asked here.
+    /// True if something is asked here.
     pub fn is_asking(&self) -> bool {
         self.is_asking.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Where things are, and the environment: read here, and given to everything below as values.
+//! The places of things, and the environment: read here, and given to everything below as values.
 //!
 //! What holds for a run is worked out in the runtime's `assembly`; the functions here say it with a [`Failure`].
 

@@ -44,7 +44,7 @@ pub fn torn(sitting: &Sitting) -> Option<String> {
     (bytes > 0).then(|| format!("an unfinished last line of {bytes} bytes was cut off the journal"))
 }
 
-/// Who plays which role, a line each; nothing for one agent alone.
+/// Says who plays which role, a line each; nothing for one agent alone.
 pub fn crew(options: &RunOptions) -> Vec<String> {
     let Some(crew) = options.work.crew() else { return Vec::new() };
     let base = |role: &RoleName| Member::of(role, &crew.custom_roles).map(|member| member.base);

@@ -20,7 +20,7 @@ use crate::mail::{self, Given};
 
 /// Something that is to be seen where a run is shown.
 pub enum Shown<'a> {
-    /// What happened.
+    /// Something happened.
     Progress(&'a Progress<'a>),
     /// A line about the run that is no event.
     Note(&'a str),
@@ -67,7 +67,7 @@ impl Correspondence {
         }
     }
 
-    /// What was said to the run while nobody drove it: to be heard before anything is done.
+    /// Takes the messages that came while nobody drove the run: to be heard before anything is done.
     #[must_use]
     pub fn waiting_letters(&self) -> Vec<Heard> {
         std::iter::from_fn(|| self.new_letter()).map(heard).collect()

@@ -63,7 +63,7 @@ pub struct RunOptions {
     /// Who takes the turns if the adapter can't, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<AgentOptions>,
-    /// What the run is.
+    /// The kind of the run, with what only that kind has.
     #[serde(flatten)]
     pub work: WorkOptions,
     /// How long a question waits for its answer, in milliseconds; for ever if absent.
@@ -116,7 +116,7 @@ pub struct RunOptions {
     pub learned: Option<LearnedOptions>,
 }
 
-/// What a run is, decided at its beginning for good.
+/// The kind of a run, decided at its beginning for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "WorkFields", into = "WorkFields")]
 pub enum WorkOptions {
@@ -134,21 +134,21 @@ pub enum WorkOptions {
 pub struct CrewOptions {
     /// Its roles, one at least.
     pub roles: Vec<RoleName>,
-    /// What the operator defined of roles.
+    /// The operator's definitions of roles.
     pub custom_roles: CustomRoles,
-    /// Who plays a role, where that is not whoever plays the others.
+    /// The agents of single roles, where they are not the run's own.
     pub role_agents: BTreeMap<RoleName, AgentOptions>,
-    /// What single roles may use.
+    /// The limits of single roles.
     pub role_budgets: BTreeMap<RoleName, Budget>,
-    /// How often a sub-task is done again before a person is asked, where that is not the default.
+    /// The number of times a sub-task is done again before a person is asked, where that is not the default.
     pub retries_max: Option<u64>,
-    /// Whether the critic judges without the executor's account of its work.
+    /// True if the critic judges without the executor's account of its work.
     pub blind_critic: bool,
-    /// Whether it is at its end once there is a plan.
+    /// True if it is at its end once there is a plan.
     pub plans_only: bool,
 }
 
-/// What a run is, as it is written: a run with roles is a crew.
+/// The kind of a run, as it is written: a run with roles is a crew.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct WorkFields {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -183,7 +183,7 @@ impl WorkOptions {
         }
     }
 
-    /// What the operator defined of roles, whether they are played or only named by the brief.
+    /// Returns the operator's definitions of roles, whether they are played or only named by the brief.
     #[must_use]
     pub fn custom_roles(&self) -> &CustomRoles {
         match self {

@@ -22,7 +22,7 @@ use super::sourced::Sourced;
 use super::surroundings::Environment;
 use super::unready::with_cause;
 
-/// Why an agent can't be asked for turns.
+/// A reason why an agent can't be asked for turns.
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// There is no such adapter.
@@ -39,7 +39,7 @@ pub enum AgentError {
     Unplayable {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault that was found in it.
         error: ReadError,
     },
     /// Its adapter lacks something.
@@ -60,7 +60,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// What to do about it.
+    /// Returns the hint for the operator, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -100,7 +100,7 @@ pub struct Unpriced {
 }
 
 impl Unpriced {
-    /// What to do about it.
+    /// Returns the hint for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         let adapter = &self.adapter;

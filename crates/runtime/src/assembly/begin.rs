@@ -25,7 +25,7 @@ use super::unready::Unready;
 pub struct BeginRun<'a> {
     /// The home whose keys, hosts, grants and memory count.
     pub home: &'a Home,
-    /// Where the run is kept.
+    /// The place where the run is kept.
     pub keeping: Keeping<'a>,
     /// The process that puts it together.
     pub surroundings: &'a Surroundings,
@@ -33,13 +33,13 @@ pub struct BeginRun<'a> {
     pub brief: Brief,
     /// The same, as it was written.
     pub text: String,
-    /// Where it came from, as it was given.
+    /// The path that it came from, as it was given.
     pub brief_path: Option<String>,
     /// Its id.
     pub brief_id: BriefId,
-    /// What holds for the run.
+    /// The settings of the run.
     pub settings: RunSettings,
-    /// How far the run goes.
+    /// The extent of the run.
     pub extent: Extent,
     /// The folder that tools work in, where it isn't that of the settings, such as a copy of it.
     pub workdir: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub struct BeginRun<'a> {
     pub recording: Option<&'a Path>,
 }
 
-/// Where a run is kept.
+/// A place where a run is kept.
 #[derive(Debug, Clone, Copy)]
 pub enum Keeping<'a> {
     /// In the home.
@@ -60,7 +60,7 @@ pub enum Keeping<'a> {
     Nowhere(&'a Home),
 }
 
-/// How far a run goes.
+/// The extent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// To the end of its brief.
@@ -157,7 +157,7 @@ fn plan_only(work: WorkOptions) -> WorkOptions {
     WorkOptions::Crew(CrewOptions { roles: vec![planner, Role::Executor.into()], plans_only: true, ..crew })
 }
 
-/// What is put on record of the learned profile that the brief names.
+/// Returns the events about the learned profile that the brief names.
 fn of_learned(learned: &Learned) -> Vec<Body> {
     match learned {
         Learned::NotAsked => Vec::new(),

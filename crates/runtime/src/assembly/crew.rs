@@ -1,4 +1,4 @@
-//! What holds for a crew, from flags and brief together.
+//! The settings of a crew, from flags and brief together.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,28 +18,28 @@ use super::agents::adapter_named;
 use super::remark::Remark;
 use super::settings::Overrides;
 
-/// What holds for a crew.
+/// The settings of a crew.
 #[derive(Debug, Default)]
 pub struct CrewSettings {
     /// The roles; none for one agent alone.
     pub roles: Vec<RoleName>,
-    /// What was defined of them.
+    /// The definitions of those that are the operator's own.
     pub custom: CustomRoles,
-    /// Who plays a role of its own: adapter and model.
+    /// The adapters of single roles, each with its model.
     pub adapters: BTreeMap<RoleName, (String, Option<String>)>,
-    /// How hard single roles are asked to think.
+    /// The effort that single roles are asked for.
     pub efforts: BTreeMap<RoleName, Effort>,
-    /// What single roles may use.
+    /// The limits of single roles.
     pub role_budgets: BTreeMap<RoleName, Budget>,
-    /// How often a sub-task is done again, where that is not the default.
+    /// The number of times a sub-task is done again, where that is not the default.
     pub retries_max: Option<u64>,
-    /// How many calls of tools a sub-task may take, where the brief says it.
+    /// The most tool calls of a sub-task, where the brief says it.
     pub tool_calls_max: Option<u64>,
-    /// Whether the critic judges without the executor's account.
+    /// True if the critic judges without the executor's account.
     pub is_blind: bool,
 }
 
-/// Why no crew can be made of what is named.
+/// A reason why no crew can be made of the roles that are named.
 #[derive(Debug, Error)]
 pub enum CrewError {
     /// An adapter that plays a role is not there.
@@ -67,7 +67,7 @@ pub enum CrewError {
 }
 
 impl CrewError {
-    /// What to do about it.
+    /// Returns the hint for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -87,14 +87,14 @@ impl CrewError {
 }
 
 impl CrewSettings {
-    /// Whether a role takes this place.
+    /// True if a role takes this place.
     #[must_use]
     pub fn has(&self, base: Role) -> bool {
         let members = self.roles.iter().filter_map(|name| Member::of(name, &self.custom));
         members.into_iter().any(|member| member.base == base)
     }
 
-    /// What flags and brief say together.
+    /// Combines flags and brief.
     pub(super) fn of(typed: &Overrides, brief: Option<&Brief>, config: &Config) -> Result<Self, CrewError> {
         let mut custom = custom_roles(config);
         let budgets = brief.map(|brief| brief.budgets).unwrap_or_default();

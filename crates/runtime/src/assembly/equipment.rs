@@ -28,11 +28,11 @@ pub const NOTIFY_KEY: &str = "notify";
 /// A base URL as it may be, for an adapter without one of its own.
 const BASE_URL_EXAMPLE: &str = "http://127.0.0.1:8080/v1";
 
-/// What there is for all adapters.
+/// The keys and configurations of all adapters.
 pub struct Supplies {
     /// The keys of the key file, with the secrets that configurations name.
     pub keys: Keys,
-    /// What is configured for single adapters.
+    /// The configurations of single adapters.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
     home: Home,
     surroundings: Surroundings,
@@ -46,7 +46,7 @@ pub struct ApiKey {
     pub source: String,
 }
 
-/// What there is for one adapter. There is no `Debug`, because of the key.
+/// The equipment of one adapter. There is no `Debug`, because of the key.
 pub struct Equipment {
     /// The adapter.
     pub adapter: Adapter,
@@ -54,41 +54,41 @@ pub struct Equipment {
     pub key: Option<ApiKey>,
     /// Its model, if one is named.
     pub model: Option<Sourced<String>>,
-    /// Where its API is.
+    /// The address of its API.
     pub base_url: Option<Sourced<String>>,
-    /// How many tokens the model takes in, if anybody said so.
+    /// The tokens that the model takes in, if anybody said so.
     pub window: Option<Sourced<u64>>,
     /// The longest reply that is asked for.
     pub output_tokens_max: Sourced<u32>,
-    /// How long it may be silent.
+    /// The seconds that it may be silent.
     pub idle_seconds: Sourced<u64>,
-    /// How hard the model thinks; nothing unless it was said for the run.
+    /// The thinking that is asked for; nothing unless it was said for the run.
     pub thinking: Thinking,
-    /// Whether its tokens cost something.
+    /// The tier: whether its tokens cost something.
     pub tier: Sourced<Tier>,
-    /// What they cost.
+    /// The prices of its tokens.
     pub prices: Prices,
     /// The day of the list that the prices are from, unless they are the operator's own.
     pub prices_listed: Option<&'static str>,
-    /// What the operator adds to requests, or the variable that it lacks.
+    /// The operator's additions to requests, or the variable that they lack.
     extras: Result<Extras, String>,
     key_file: String,
 }
 
-/// What an adapter lacks.
+/// Something that an adapter lacks.
 #[derive(Debug, Error)]
 #[error("the adapter {sentence}")]
 pub struct Lack {
-    /// What is missing, for a table: `OPENAI_API_KEY is not set`.
+    /// The part that is missing, for a table: `OPENAI_API_KEY is not set`.
     pub what: String,
     /// The same as a sentence that begins with the adapter's id.
     pub sentence: String,
-    /// What to do about it.
+    /// The hint for the operator.
     pub hint: String,
 }
 
 impl Supplies {
-    /// What there is, with the keys of the key file.
+    /// Collects what there is, with the keys of the key file.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Supplies {
         Ok(Self { keys, adapters, home: home.clone(), surroundings: surroundings.clone() })
     }
 
-    /// What there is, without the keys of a key file that can't be relied on; then also why not.
+    /// Collects what there is, without the keys of a key file that can't be relied on; then also why not.
     pub fn as_far_as(
         home: &Home,
         adapters: BTreeMap<String, Setting<AdapterConfig>>,
@@ -115,7 +115,7 @@ impl Supplies {
         (Self { keys, adapters, home: home.clone(), surroundings: surroundings.clone() }, refused)
     }
 
-    /// What to say about keys in the key file that no adapter uses.
+    /// Lists the keys of the key file that no adapter uses, in a sentence each.
     #[must_use]
     pub fn strangers(&self) -> Vec<String> {
         let adapters = adjutant_agents::adapters();
@@ -141,7 +141,7 @@ impl Supplies {
         self.surroundings.shown(&self.home.keys()).display().to_string()
     }
 
-    /// What there is for `adapter`, with the model and the base URL that were named for it, if any were.
+    /// Equips `adapter`, with the model and the base URL that were named for it, if any were.
     pub fn equip(
         &self,
         adapter: Adapter,
@@ -189,7 +189,8 @@ impl Supplies {
     }
 }
 
-/// What is known of a provider's own model by its name. What others serve under that name may be another.
+/// Returns the facts about a provider's own model, by its name. A model that others serve under that name may be
+/// another.
 pub(super) fn known_model(adapter: &Adapter, model: Option<&str>) -> Option<Model> {
     model.filter(|_| adapter.base_url.is_some()).and_then(models::known)
 }
@@ -209,7 +210,7 @@ pub(super) fn prices(config: &AdapterConfig, known: Option<&Model>) -> (Prices, 
     }
 }
 
-/// What a configuration adds to an adapter's requests, or the first variable that isn't set.
+/// Collects what a configuration adds to an adapter's requests; an error is the first variable that isn't set.
 fn extras(config: &AdapterConfig, environment: &Environment) -> Result<Extras, String> {
     let mut secrets = Vec::new();
     let mut headers = BTreeMap::new();
@@ -252,7 +253,8 @@ fn filled(added: &Added, environment: &Environment, secrets: &mut Vec<String>) -
     })
 }
 
-/// What the variables hold that configurations name: masked wherever it turns up, whatever the variable is called.
+/// Returns the values of the variables that configurations name: masked wherever they turn up, whatever the variable is
+/// called.
 fn secrets(adapters: &BTreeMap<String, Setting<AdapterConfig>>, environment: &Environment) -> Vec<String> {
     let mut secrets = Vec::new();
     let configs = adapters.values().map(|setting| &setting.value);
@@ -277,12 +279,12 @@ impl Equipment {
         !self.adapter.key_variables.is_empty() && (is_of_provider || !is_here) && !has_own
     }
 
-    /// Whether the base URL is another than the adapter's own.
+    /// True if the base URL is another than the adapter's own.
     pub fn has_other_base_url(&self) -> bool {
         self.base_url.as_ref().is_some_and(|url| Some(url.value.as_str()) != self.adapter.base_url)
     }
 
-    /// Whether there is an API behind it.
+    /// True if there is an API behind it.
     pub fn speaks_to_an_api(&self) -> bool {
         self.adapter.base_url_variable.is_some() || self.adapter.base_url.is_some()
     }
@@ -350,11 +352,11 @@ impl Equipment {
         None
     }
 
-    /// How the adapter's API is reached, through these proxies.
+    /// Makes the settings by which the adapter's API is reached, through these proxies.
     ///
     /// # Errors
     ///
-    /// What is missing, with a way out.
+    /// [`Lack`] if something is missing.
     pub fn for_api(self, proxies: Proxies) -> Result<api::Settings, Lack> {
         if let Some(lack) = self.lack() {
             return Err(lack);
@@ -363,11 +365,11 @@ impl Equipment {
         self.settings(model, proxies)
     }
 
-    /// How its API is reached for something that needs no model.
+    /// Makes the settings by which its API is reached for something that needs no model.
     ///
     /// # Errors
     ///
-    /// What is missing, with a way out.
+    /// [`Lack`] if something is missing.
     pub fn for_questions(self, proxies: Proxies) -> Result<api::Settings, Lack> {
         self.settings(String::new(), proxies)
     }

@@ -43,7 +43,7 @@ impl EnteredFolder {
         }
     }
 
-    /// What the run's journal says of those who work there too, a sentence each.
+    /// Describes those who work there too, for the run's journal, in a sentence each.
     pub(super) fn beside(&self) -> impl Iterator<Item = String> {
         self.beside.iter().map(|other| format!("{other}; what it changes may get in this run's way"))
     }
@@ -82,7 +82,7 @@ pub fn enter(
     }
 }
 
-/// Who works where, as half a sentence for an operator.
+/// Says which run works where, as half a sentence for an operator.
 #[must_use]
 pub fn at_work(other: &Occupant, surroundings: &Surroundings) -> String {
     let since = TimeZone::system().to_datetime(other.since).strftime("%H:%M");

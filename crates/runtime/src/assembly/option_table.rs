@@ -2,7 +2,7 @@
 //!
 //! [`resolve`](super::resolve) names the sources of a value by these rows and `doctor` its lines. Tests hold them against
 //! the flags of `adjutant run`, the pages, the keys of a configuration, the fields of a brief and those of the journal.
-//! What of them is content is said in core's rules for redaction, which name every field.
+//! Which of them are content is said in core's rules for redaction, which name every field.
 
 use super::settings::SettingsError;
 use super::sourced::{Candidate, set};
@@ -30,7 +30,7 @@ pub struct OptionRow {
 pub struct VariableRow {
     /// The variable.
     pub name: &'static str,
-    /// What it may be, for an operator whose value is none.
+    /// The values that it may have, for an operator whose value is none of them.
     pub expected: &'static str,
 }
 
@@ -53,7 +53,7 @@ const fn variable(name: &'static str, expected: &'static str) -> Option<Variable
     Some(VariableRow { name, expected })
 }
 
-/// How far the agent goes on its own.
+/// The mode: how far the agent goes on its own.
 pub const MODE: OptionRow = OptionRow {
     flag: Some("--mode"),
     variable: variable("ADJUTANT_MODE", "`gated` or `auto`"),
@@ -65,10 +65,10 @@ pub const MODE: OptionRow = OptionRow {
 /// The folder that tools work in.
 pub const WORKDIR: OptionRow = OptionRow { flag: Some("--workdir"), field: Some("workdir"), ..row("workdir") };
 
-/// Whether `shell_exec` is switched off.
+/// True if `shell_exec` is switched off.
 pub const NO_SHELL: OptionRow = OptionRow { flag: Some("--no-shell"), key: Some("no_shell"), ..row("no_shell") };
 
-/// How many steps a session may take before a person is asked.
+/// The steps that a session may take before a person is asked.
 pub const MAX_STEPS: OptionRow = OptionRow {
     flag: Some("--max-steps"),
     variable: variable("ADJUTANT_MAX_STEPS", NUMBER),
@@ -77,7 +77,7 @@ pub const MAX_STEPS: OptionRow = OptionRow {
     ..row("max_steps")
 };
 
-/// Who takes the turns.
+/// The adapter that takes the turns.
 pub const ADAPTER: OptionRow = OptionRow {
     flag: Some("--adapter"),
     variable: variable("ADJUTANT_ADAPTER", "an adapter"),
@@ -101,10 +101,10 @@ pub const SCRIPT: OptionRow = OptionRow { flag: Some("--script"), field: Some("s
 /// Detectors that are not at their default.
 pub const DETECTORS: OptionRow = OptionRow { field: Some("detectors"), key: Some("detectors"), ..row("detectors") };
 
-/// Where the adapter's API is. What is configured of it is configured for an adapter.
+/// The address of the adapter's API. A configuration has it for each adapter.
 pub const BASE_URL: OptionRow = OptionRow { flag: Some("--base-url"), ..row("base_url") };
 
-/// Who takes the turns when the adapter can't.
+/// The adapters that take the turns when the first can't.
 pub const FALLBACK: OptionRow = OptionRow {
     flag: Some("--fallback"),
     variable: variable("ADJUTANT_FALLBACK", "a list of adapters"),
@@ -113,7 +113,7 @@ pub const FALLBACK: OptionRow = OptionRow {
     ..row("fallback")
 };
 
-/// How many tokens the run may use.
+/// The most tokens of the run.
 pub const MAX_TOKENS: OptionRow = OptionRow {
     flag: Some("--max-tokens"),
     variable: variable("ADJUTANT_MAX_TOKENS", NUMBER),
@@ -123,7 +123,7 @@ pub const MAX_TOKENS: OptionRow = OptionRow {
     ..row("max_tokens")
 };
 
-/// How many minutes it may take.
+/// The most minutes of the run.
 pub const MAX_MINUTES: OptionRow = OptionRow {
     flag: Some("--max-minutes"),
     variable: variable("ADJUTANT_MAX_MINUTES", NUMBER),
@@ -133,7 +133,7 @@ pub const MAX_MINUTES: OptionRow = OptionRow {
     ..row("max_minutes")
 };
 
-/// What it may cost.
+/// The most that the run may cost.
 pub const MAX_DOLLARS: OptionRow = OptionRow {
     flag: Some("--max-dollars"),
     variable: variable("ADJUTANT_MAX_DOLLARS", "dollars such as 2.50"),
@@ -143,7 +143,7 @@ pub const MAX_DOLLARS: OptionRow = OptionRow {
     ..row("max_dollars")
 };
 
-/// How many turns it may take.
+/// The most turns of the run.
 pub const MAX_TURNS: OptionRow = OptionRow {
     flag: Some("--max-turns"),
     variable: variable("ADJUTANT_MAX_TURNS", NUMBER),
@@ -153,7 +153,7 @@ pub const MAX_TURNS: OptionRow = OptionRow {
     ..row("max_turns")
 };
 
-/// How many minutes a provider that fails is waited for.
+/// The minutes that a provider that fails is waited for.
 pub const PATIENCE: OptionRow = OptionRow {
     flag: Some("--patience"),
     variable: variable("ADJUTANT_PATIENCE", "a number of minutes"),
@@ -163,7 +163,7 @@ pub const PATIENCE: OptionRow = OptionRow {
     ..row("patience")
 };
 
-/// How hard the model is asked to think.
+/// The effort that the model is asked for.
 pub const EFFORT: OptionRow = OptionRow {
     flag: Some("--effort"),
     variable: variable("ADJUTANT_EFFORT", "`low`, `medium`, `high` or `max`"),
@@ -172,7 +172,7 @@ pub const EFFORT: OptionRow = OptionRow {
     ..row("effort")
 };
 
-/// How many tokens it may think for in one reply.
+/// The tokens that it may think for in one reply.
 pub const THINKING_TOKENS: OptionRow = OptionRow {
     flag: Some("--thinking-tokens"),
     variable: variable("ADJUTANT_THINKING_TOKENS", NUMBER),
@@ -181,14 +181,14 @@ pub const THINKING_TOKENS: OptionRow = OptionRow {
     ..row("thinking_tokens")
 };
 
-/// How many minutes a question waits before its default holds.
+/// The minutes that a question waits before its default holds.
 pub const ANSWER_WITHIN: OptionRow =
     OptionRow { flag: Some("--answer-within"), recorded: "answer_within_ms", ..row("answer_within") };
 
 /// The roles of a crew.
 pub const ROLES: OptionRow = OptionRow { flag: Some("--roles"), field: Some("roles"), ..row("roles") };
 
-/// Who plays a role.
+/// The adapters that play single roles.
 pub const ROLE_ADAPTERS: OptionRow = OptionRow {
     flag: Some("--role-adapter"),
     field: Some("role_adapters"),
@@ -196,25 +196,25 @@ pub const ROLE_ADAPTERS: OptionRow = OptionRow {
     ..row("role_adapters")
 };
 
-/// Whether the critic judges without the executor's account.
+/// True if the critic judges without the executor's account.
 pub const BLIND_CRITIC: OptionRow = OptionRow { flag: Some("--blind-critic"), ..row("blind_critic") };
 
-/// What holds for a call that follows text from outside.
+/// The rule for a call that follows text from outside.
 pub const AFTER_UNTRUSTED: OptionRow = OptionRow { key: Some("after_untrusted"), ..row("after_untrusted") };
 
 /// Tools whose results count as text from outside.
 pub const UNTRUSTED_TOOLS: OptionRow = OptionRow { key: Some("untrusted_tools"), ..row("untrusted_tools") };
 
-/// Whether results are sent to agents without a fence.
+/// True if results are sent to agents without a fence.
 pub const PLAIN_RESULTS: OptionRow = OptionRow { key: Some("plain_results"), ..row("plain_results") };
 
-/// How many bytes of a tool's result are sent to an agent.
+/// The bytes of a tool's result that are sent to an agent.
 pub const RESULT_BYTES_MAX: OptionRow = OptionRow { key: Some("result_bytes_max"), ..row("result_bytes_max") };
 
 /// The guard hooks.
 pub const HOOKS: OptionRow = OptionRow { key: Some("hooks"), ..row("hooks") };
 
-/// What the operator says programs do.
+/// The operator's entries about programs and what they do.
 pub const PROGRAMS: OptionRow = OptionRow { key: Some("programs"), ..row("programs") };
 
 /// Rules about single commands that allow what isn't known.

@@ -1,4 +1,4 @@
-//! What the operator is told while a run is put together.
+//! Remarks to the operator while a run is put together.
 
 use std::fmt;
 

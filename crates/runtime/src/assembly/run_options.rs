@@ -1,4 +1,4 @@
-//! What of a run's settings is put on record: its options, so that a resume has the same.
+//! The part of a run's settings that is put on record: its options, so that a resume has the same.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::settings::{Learned, RunSettings};
 use super::sourced::{Sourced, configured, first};
 
 impl RunSettings {
-    /// What is put on record, so that a resume has the same.
+    /// Makes the options that are put on record, so that a resume has the same.
     #[must_use]
     pub fn options(&self) -> RunOptions {
         let path = |path: &Path| path.display().to_string();
@@ -73,7 +73,7 @@ impl RunSettings {
         }
     }
 
-    /// What the run is; `own` plays the roles that nobody else does.
+    /// Says what the run is; `own` plays the roles that nobody else does.
     fn work(&self, own: &AgentOptions) -> WorkOptions {
         let crew = &self.crew;
         if crew.roles.is_empty() {
@@ -122,7 +122,7 @@ impl RunSettings {
         Some(Budget { max_tool_calls, ..learned }).filter(|budget| *budget != Budget::default())
     }
 
-    /// Who plays a role of its own, or thinks harder or less for it than the others; `own` plays the others.
+    /// Returns the agents of single roles: those with an adapter or an effort of their own. `own` plays the others.
     fn role_agents(&self, own: &AgentOptions) -> BTreeMap<RoleName, AgentOptions> {
         let mut agents = BTreeMap::new();
         for role in &self.crew.roles {
@@ -136,7 +136,7 @@ impl RunSettings {
         agents
     }
 
-    /// How hard the model of an adapter is asked to think.
+    /// Returns the effort that the model of an adapter is asked for.
     #[must_use]
     pub fn effort_of(&self, config: &AdapterConfig) -> Option<Sourced<Effort>> {
         let of_run = self.effort.clone();
@@ -158,7 +158,7 @@ impl RunSettings {
         }
     }
 
-    /// What is recorded of an agent: what was named for it, else what is configured for its adapter.
+    /// Makes the options of an agent: what was named for it, else what is configured for its adapter.
     fn agent_options(&self, named: &str, model: Option<String>, base_url: Option<String>) -> AgentOptions {
         let adapter = adapter_named(named);
         let none = AdapterConfig::default();

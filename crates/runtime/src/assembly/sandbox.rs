@@ -18,9 +18,9 @@ use super::surroundings::Environment;
 /// Our own program, also where its file was replaced meanwhile.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// What a sandbox is set up with: the configuration, and where things are.
+/// The plan of a sandbox: its configuration, and where things are.
 pub struct SandboxPlan<'a> {
-    /// What is configured of it.
+    /// Its configuration.
     pub config: &'a SandboxConfig,
     /// The folder that commands work in.
     pub workdir: &'a Path,
@@ -34,7 +34,7 @@ pub struct SandboxPlan<'a> {
     pub environment: &'a Environment,
 }
 
-/// Why a run has no sandbox that it may use.
+/// A reason why a run has no sandbox that it may use.
 #[derive(Debug, Error)]
 pub enum SandboxError {
     /// Less is there than is required.
@@ -54,7 +54,7 @@ pub enum SandboxError {
     /// The mode is none.
     #[error("`sandbox.mode` in {from} must be `off`, `best` or `required`, not `{found}`")]
     UnknownMode {
-        /// What is there.
+        /// The word that is there.
         found: String,
         /// The configuration that has it.
         from: Origin,
@@ -62,7 +62,7 @@ pub enum SandboxError {
     /// A layer that is left out is none.
     #[error("`sandbox.without` in {from} has no layer `{name}`")]
     UnknownLayer {
-        /// What is there.
+        /// The word that is there.
         name: String,
         /// The configuration that has it.
         from: Origin,
@@ -72,7 +72,7 @@ pub enum SandboxError {
     BadPath {
         /// The key of the configuration.
         key: &'static str,
-        /// What is there.
+        /// The word that is there.
         text: String,
         /// The configuration that has it.
         from: Origin,
@@ -86,7 +86,7 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// What to do about it.
+    /// Returns the hint for the operator, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -151,13 +151,13 @@ pub(super) async fn tried(
     Ok(TriedSandbox { sandbox: Arc::new(sandbox.without(missing)), found: Some(found) })
 }
 
-/// What there is of a sandbox here.
+/// The sandbox as it was found here.
 pub struct FoundSandbox {
-    /// What the self-test says.
+    /// The result of the self-test.
     pub test: SelfTest,
-    /// What commands see of the operator's home.
+    /// The paths of the operator's home that commands see.
     pub home: Vec<PathBuf>,
-    /// Where the caches of commands are kept for this working folder; the folder may not be there yet.
+    /// The folder of commands' caches for this working folder; it may not be there yet.
     pub caches: Option<PathBuf>,
 }
 
@@ -172,7 +172,7 @@ pub async fn found(plan: &SandboxPlan<'_>, tell: &dyn Fn(Remark)) -> Result<Foun
     Ok(FoundSandbox { test, home: sandbox.shown_in_home(), caches: sandbox.caches_folder() })
 }
 
-/// What is missing, in a line.
+/// Lists what is missing, in a line.
 #[must_use]
 pub fn lacks(found: &SelfTest) -> String {
     let layers = found.layers.absent.iter().map(|absent| format!("layer `{}` ({})", absent.layer, absent.why));
@@ -180,7 +180,7 @@ pub fn lacks(found: &SelfTest) -> String {
     layers.chain(walls).collect::<Vec<_>>().join(", ")
 }
 
-/// What was found, as it is put on record.
+/// Makes the event of what was found.
 pub(super) fn report(found: &SelfTest) -> Body {
     let words = |walls: &[adjutant_host::sandbox::Wall]| walls.iter().map(|wall| wall.as_str().to_owned()).collect();
     Body::SandboxReport {
@@ -237,7 +237,7 @@ fn sandbox(plan: &SandboxPlan<'_>, tell: &dyn Fn(Remark)) -> Result<Sandbox, San
     Ok(sandbox)
 }
 
-/// How much of the sandbox must be there, as it is configured.
+/// Reads how much of the sandbox must be there, as it is configured.
 ///
 /// # Errors
 ///

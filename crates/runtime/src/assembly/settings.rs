@@ -1,4 +1,4 @@
-//! What holds for a run, from flags, environment, brief and configuration together.
+//! The settings of a run, from flags, environment, brief and configuration together.
 //!
 //! First wins: what was said for this run, environment, brief, the learned profile that it names, the project's
 //! configuration (if its content is trusted), the home's configuration, defaults. Each value remembers where it came
@@ -38,51 +38,51 @@ pub const ADAPTER_DEFAULT: &str = "scripted";
 /// of one, it is absent.
 #[derive(Debug, Default, Clone)]
 pub struct Overrides {
-    /// How far the agent goes on its own.
+    /// The mode: how far the agent goes on its own.
     pub mode: Option<Mode>,
     /// The folder that tools work in.
     pub workdir: Option<PathBuf>,
     /// True to switch `shell_exec` off.
     pub no_shell: bool,
-    /// How many steps a session may take before a person is asked.
+    /// The steps that a session may take before a person is asked.
     pub max_steps: Option<u32>,
-    /// Who takes the turns.
+    /// The adapter that takes the turns.
     pub adapter: Option<String>,
     /// The adapter's model.
     pub model: Option<String>,
     /// The script of a scripted agent, or the recording that is played.
     pub script: Option<PathBuf>,
-    /// Where the adapter's API is.
+    /// The address of the adapter's API.
     pub base_url: Option<String>,
-    /// Who takes the turns when the adapter can't.
+    /// The adapters that take the turns when the first can't.
     pub fallback: Option<Vec<String>>,
-    /// How many tokens the run may use.
+    /// The most tokens of the run.
     pub max_tokens: Option<u64>,
-    /// How many minutes it may take.
+    /// The most minutes of the run.
     pub max_minutes: Option<u64>,
-    /// What it may cost.
+    /// The most that the run may cost.
     pub max_nano_dollars: Option<u64>,
-    /// How many turns it may take.
+    /// The most turns of the run.
     pub max_turns: Option<u64>,
-    /// How many minutes a provider that fails is waited for.
+    /// The minutes that a provider that fails is waited for.
     pub patience_minutes: Option<u64>,
-    /// How hard the model is asked to think.
+    /// The effort that the model is asked for.
     pub effort: Option<Effort>,
-    /// How many tokens it may think for in one reply.
+    /// The tokens that it may think for in one reply.
     pub thinking_tokens: Option<u32>,
     /// The roles of a crew.
     pub roles: Option<Vec<RoleName>>,
     /// True for one agent alone, whatever roles the brief names.
     pub single: bool,
-    /// Who plays a role: `adapter` or `adapter:model`.
+    /// The adapters that play single roles: `adapter` or `adapter:model`.
     pub role_adapters: Vec<(RoleName, String)>,
     /// True if the critic judges without the executor's account.
     pub blind_critic: bool,
-    /// How many minutes a question waits before its default holds.
+    /// The minutes that a question waits before its default holds.
     pub answer_within: Option<u64>,
 }
 
-/// Why it can't be said what holds for a run.
+/// A reason why the settings of a run can't be told.
 #[derive(Debug, Error)]
 pub enum SettingsError {
     /// A variable of the environment can't be read.
@@ -90,9 +90,9 @@ pub enum SettingsError {
     Variable {
         /// The variable.
         name: &'static str,
-        /// What it may be.
+        /// The values that it may have.
         expected: &'static str,
-        /// What it is.
+        /// The value that it has.
         found: String,
     },
     /// A configuration can't be read.
@@ -103,7 +103,7 @@ pub enum SettingsError {
     Profile {
         /// Its project.
         slug: Slug,
-        /// Why.
+        /// The cause.
         error: ProfileError,
     },
     /// An adapter that is configured or fallen back on is not there.
@@ -111,7 +111,7 @@ pub enum SettingsError {
     UnknownAdapter {
         /// The adapter.
         id: String,
-        /// Who names it.
+        /// The place that names it.
         from: String,
     },
     /// The crew is none.
@@ -127,7 +127,7 @@ impl From<ConfigError> for SettingsError {
 }
 
 impl SettingsError {
-    /// What to do about it.
+    /// Returns the hint for the operator, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -146,9 +146,9 @@ impl SettingsError {
     }
 }
 
-/// What holds for a run.
+/// The settings of a run.
 pub struct RunSettings {
-    /// How far the agent goes on its own, where it is fixed.
+    /// The mode, where it is fixed: how far the agent goes on its own.
     pub mode: Option<Sourced<Mode>>,
     /// The folder that tools work in.
     pub workdir: Sourced<PathBuf>,
@@ -158,11 +158,11 @@ pub struct RunSettings {
     pub home: String,
     /// Our own home.
     pub runtime_home: String,
-    /// Whether `shell_exec` is switched off.
+    /// True if `shell_exec` is switched off.
     pub no_shell: Sourced<bool>,
-    /// How many steps a session may take before a person is asked.
+    /// The steps that a session may take before a person is asked.
     pub max_steps: Sourced<u32>,
-    /// Who takes the turns.
+    /// The adapter that takes the turns.
     pub adapter: Sourced<String>,
     /// The adapter's model.
     pub model: Option<Sourced<String>>,
@@ -172,21 +172,21 @@ pub struct RunSettings {
     pub detectors: BTreeMap<String, Sourced<String>>,
     /// The learned profile that the brief names.
     pub learned: Learned,
-    /// Where the API of the adapter is, if it was said for this run alone.
+    /// The address of the adapter's API, if it was said for this run alone.
     pub base_url: Option<Sourced<String>>,
-    /// What takes the turns when the adapter can't: adapters, each with or without `:model`.
+    /// The adapters that take the turns when the first can't, each with or without `:model`.
     pub fallback: Option<Sourced<Vec<String>>>,
-    /// How many tokens the run may use.
+    /// The most tokens of the run.
     pub max_tokens: Option<Sourced<u64>>,
-    /// How many minutes it may take.
+    /// The most minutes of the run.
     pub max_minutes: Option<Sourced<u64>>,
-    /// What it may cost.
+    /// The most that the run may cost.
     pub max_nano_dollars: Option<Sourced<u64>>,
-    /// How many turns it may take.
+    /// The most turns of the run.
     pub max_turns: Option<Sourced<u64>>,
-    /// How many minutes a provider that fails is waited for, if it was said.
+    /// The minutes that a provider that fails is waited for, if it was said.
     pub patience_minutes: Option<Sourced<u64>>,
-    /// How hard models are asked to think, if it was said for the run.
+    /// The effort that models are asked for, if it was said for the run.
     pub effort: Option<Sourced<Effort>>,
     /// The most tokens that a model may think for, if it was said for the run.
     pub thinking_tokens: Option<Sourced<u32>>,
@@ -194,21 +194,21 @@ pub struct RunSettings {
     pub effort_configured: Option<config::Setting<Effort>>,
     /// The same for the tokens that a model may think for.
     pub thinking_tokens_configured: Option<config::Setting<u32>>,
-    /// How long a question waits for its answer.
+    /// The time that a question waits for its answer.
     pub answer_within_ms: Option<u64>,
     /// The crew, if it is one.
     pub crew: CrewSettings,
-    /// What holds for a call that follows text from outside.
+    /// The rule for a call that follows text from outside.
     pub after_untrusted: Sourced<AfterUntrusted>,
     /// Tools whose results count as text from outside.
     pub untrusted_tools: Option<Sourced<Vec<String>>>,
-    /// Whether results are sent to agents without a fence.
+    /// True if results are sent to agents without a fence.
     pub plain_results: Sourced<bool>,
-    /// How many bytes of a tool's result are sent to an agent.
+    /// The bytes of a tool's result that are sent to an agent.
     pub result_bytes_max: Sourced<u64>,
     /// The guard hooks.
     pub hooks: Vec<config::Setting<GuardHook>>,
-    /// What the operator says programs do.
+    /// The operator's entries about programs and what they do.
     pub programs: Vec<config::Setting<ProgramEntry>>,
     /// Rules about single commands that allow what isn't known: the home's, then the project's.
     pub shell_allow: Vec<config::Setting<String>>,
@@ -216,11 +216,11 @@ pub struct RunSettings {
     pub shell_deny: Vec<config::Setting<String>>,
     /// Paths that no agent may read: the home's, then the project's.
     pub deny_read: Vec<config::Setting<String>>,
-    /// What is configured for single adapters.
+    /// The configurations of single adapters.
     pub adapters: BTreeMap<String, config::Setting<AdapterConfig>>,
-    /// What is configured for the sandbox of commands.
+    /// The configuration of the sandbox of commands.
     pub sandbox: SandboxConfig,
-    /// What to tell the operator of the configurations.
+    /// Notices about the configurations, for the operator.
     pub notices: Vec<Notice>,
 }
 
@@ -231,12 +231,12 @@ pub enum Learned {
     NotAsked,
     /// The project has none.
     Missing(Slug),
-    /// What a run takes from it.
+    /// The part that a run takes.
     Taken(Box<Taken>),
 }
 
 impl Learned {
-    /// How it is named where something comes from it.
+    /// Returns its name, for settings that come from it.
     #[must_use]
     pub fn source(&self) -> Option<String> {
         match self {
@@ -246,7 +246,7 @@ impl Learned {
     }
 }
 
-/// What a run that begins now takes from the learned profile of a project.
+/// Reads what a run that begins now takes from the learned profile of a project.
 fn learned(home: &Home, slug: &Slug) -> Result<Learned, SettingsError> {
     let read = profiles::read(home, slug);
     Ok(match read.map_err(|error| SettingsError::Profile { slug: slug.clone(), error })? {

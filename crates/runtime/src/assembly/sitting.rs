@@ -57,12 +57,12 @@ pub struct Sitting {
     equipped: Equipped,
     /// Held until the sitting ends.
     folder: Option<EnteredFolder>,
-    /// What is recorded before what is found of sandbox, grants, memory and folder.
+    /// The events that come before those about sandbox, grants, memory and folder.
     first: Vec<Body>,
 }
 
-/// What goes on record before anything is decided: the beginning of a run, or that it was taken over, and what was
-/// found of sandbox, grants, memory and folder.
+/// The entries that go on record before anything is decided: the beginning of a run, or that it was taken over, and what
+/// was found of sandbox, grants, memory and folder.
 #[must_use = "a run goes on only after its opening is on record"]
 pub struct Opening(Vec<Entry>);
 
@@ -106,7 +106,7 @@ pub(super) struct Equipped {
     memory: MemoryStore,
 }
 
-/// What agents and tools of a run are made from.
+/// The things that agents and tools of a run are made from.
 pub(super) struct Needs<'a> {
     pub(super) home: &'a Home,
     pub(super) surroundings: &'a Surroundings,
@@ -220,12 +220,12 @@ impl Equipped {
         &self.options
     }
 
-    /// What was found of the sandbox; nothing where commands are switched off.
+    /// Makes the event of what was found of the sandbox; `None` where commands are switched off.
     fn sandbox_report(&self) -> Option<Body> {
         Some(sandbox::report(self.sandbox.as_ref()?))
     }
 
-    /// What the project keeps of grants; nothing if there is none and never was.
+    /// Makes the event of the grants that the project keeps; `None` if there is none and never was.
     ///
     /// `events` is what the journal of the run says so far: a grant that was given there and did not reach the file
     /// is kept now. A file that can't be read grants nothing.
@@ -257,8 +257,8 @@ impl Equipped {
         (is_known || !grants.is_empty()).then_some(Body::GrantsLoaded { grants })
     }
 
-    /// What the run takes from its project's memory; nothing if its brief does not say so, if there is nothing, or if
-    /// the agent has heard its orders already.
+    /// Makes the event of what the run takes from its project's memory; `None` if its brief does not say so, if there is
+    /// nothing, or if the agent has heard its orders already.
     ///
     /// `events` is what the journal of the run says so far. What can't be read of the memory is named and left out.
     fn memory_inherited(&self, events: &[Event], tell: &dyn Fn(Remark)) -> Option<Body> {
@@ -309,9 +309,9 @@ impl Equipped {
 pub(super) struct Opened {
     pub(super) run_id: RunId,
     pub(super) journal: FileJournal,
-    /// What it says so far, until a driver takes it.
+    /// The events in it, until a driver takes them.
     pub(super) events: Vec<Event>,
-    /// How many bytes of an unfinished last line were cut off it.
+    /// The bytes of an unfinished last line that were cut off it.
     pub(super) torn_bytes: u64,
 }
 
@@ -345,13 +345,13 @@ impl Sitting {
         self.opened.journal.path()
     }
 
-    /// What the journal says so far. Empty once there is a driver.
+    /// The events in the journal. Empty once there is a driver.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.opened.events
     }
 
-    /// How many bytes of an unfinished last line were cut off the journal.
+    /// The bytes of an unfinished last line that were cut off the journal.
     #[must_use]
     pub fn torn_bytes(&self) -> u64 {
         self.opened.torn_bytes
@@ -393,14 +393,14 @@ impl Sitting {
         self.opened.journal.close()
     }
 
-    /// Why the recording of the exchanges is not whole, if it isn't.
+    /// Says why the recording of the exchanges is not whole, if it isn't.
     #[must_use]
     pub fn recording_fault(&self) -> Option<String> {
         self.equipped.recording.as_ref().and_then(Recording::fault)
     }
 }
 
-/// Where things are for this sitting: rescues go to the home that it has, whatever home the run began with.
+/// Returns the places of this sitting: rescues go to the home that it has, whatever home the run began with.
 fn places(home: &Home, options: &RunOptions) -> Places {
     let runtime_home = std::path::absolute(home.root()).unwrap_or_else(|_| home.root().to_owned());
     Places {

@@ -26,9 +26,9 @@ pub struct TakeOver<'a> {
     pub surroundings: &'a Surroundings,
     /// The run.
     pub run_id: &'a RunId,
-    /// What to do if its journal is damaged.
+    /// The reaction to a damaged journal.
     pub damage: Damage,
-    /// What is to be another way than before.
+    /// The options that change.
     pub changes: Changes,
     /// The claim on the folder that it works in, if it has one.
     pub folder: Option<EnteredFolder>,
@@ -45,11 +45,11 @@ pub struct Changes {
     pub workdir: Option<PathBuf>,
     /// The script or recording that is played.
     pub script: Option<PathBuf>,
-    /// Where the API of the run's own adapter is.
+    /// The address of the API of the run's own adapter.
     pub base_url: Option<String>,
-    /// How hard the run's own model is asked to think.
+    /// The effort that the run's own model is asked for.
     pub effort: Option<Effort>,
-    /// How many minutes a provider that fails is waited for.
+    /// The minutes that a provider that fails is waited for.
     pub patience_minutes: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Why a run can't be put together.
+//! Reasons why a run can't be put together.
 
 use std::error::Error as StdError;
 use std::io;
@@ -12,7 +12,7 @@ use super::agents::{AgentError, Unpriced};
 use super::sandbox::SandboxError;
 use super::settings::SettingsError;
 
-/// Why a run can't be put together. Nothing of it was recorded, and what was there is as it was.
+/// A reason why a run can't be put together. Nothing of it was recorded, and everything is as it was.
 #[derive(Debug, Error)]
 pub enum Unready {
     /// It can't be said what holds for it.
@@ -35,7 +35,7 @@ pub enum Unready {
     Workdir {
         /// The folder.
         workdir: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Its exchanges can't be recorded.
@@ -56,7 +56,7 @@ pub enum Unready {
 }
 
 impl Unready {
-    /// What to do about it.
+    /// Returns the hint for the operator, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
