@@ -54,7 +54,16 @@ pub struct Accounts {
 impl Accounts {
     pub(super) fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::RunStart(_) | Body::RunResume { .. } => self.all().for_each(|spending| spending.apply(event)),
+            Body::RunStart(_) | Body::RunResume { .. } => {
+                let last = self.last;
+                for spending in self.all() {
+                    // The journal knows best until when the last driver lived.
+                    if let Some(last) = last {
+                        spending.note_last(last);
+                    }
+                    spending.apply(event);
+                }
+            }
             _ => self.count(event),
         }
         match &event.body {
@@ -95,16 +104,10 @@ impl Accounts {
         self.phases.entry(event.part.clone()).or_default().apply(event);
     }
 
-    /// Every account, told when the run's last event was: nobody knows better until when its driver lived.
+    /// Returns every account.
     fn all(&mut self) -> impl Iterator<Item = &mut Spending> {
-        let last = self.last;
         let scopes = self.parts.values_mut().chain(self.roles.values_mut());
-        [&mut self.unused, &mut self.run].into_iter().chain(scopes).map(move |spending| {
-            if let Some(last) = last {
-                spending.note_last(last);
-            }
-            spending
-        })
+        [&mut self.unused, &mut self.run].into_iter().chain(scopes)
     }
 
     fn at_mut(&mut self, whose: Whose, part: &Part) -> Option<&mut Spending> {
