@@ -125,7 +125,8 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
     match outcome {
         Outcome::Completed => Ending::Done,
         Outcome::Declined | Outcome::Stopped => Ending::Declined,
-        Outcome::Failed => Ending::Failed,
+        // Only a part of a run is ever superseded; what it was to bring is not there.
+        Outcome::Failed | Outcome::Superseded => Ending::Failed,
     }
 }
 
@@ -136,6 +137,7 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
         Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),
         Ended::Finished(Outcome::Stopped) => format!("run {run_id}: stopped"),
         Ended::Finished(Outcome::Failed) => format!("run {run_id}: failed"),
+        Ended::Finished(Outcome::Superseded) => format!("run {run_id}: not needed any more"),
         Ended::Interrupted => format!("run {run_id}: interrupted"),
         Ended::Waiting(open) => format!("run {run_id}: waiting ({})", kinds(open)),
         Ended::Sleeping(until) => format!("run {run_id}: sleeps until {}", wire::timestamp(*until)),
