@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::budget::{Budget, Metric};
+use adjutant_core::inbox::Message;
 use adjutant_core::price::Prices;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Children, Next, Part, Procedure};
@@ -261,11 +262,33 @@ fn a_part_that_asked_for_all_and_is_ended_leaves_the_question_to_a_sibling() {
     let world = world(3, &talk(1), &[("confirmation", "go")]);
     for seed in 0..4 {
         for length in 1..60 {
-            let world = World { messages: vec![(length, adjutant_core::inbox::Message::Cancel)], ..world.clone() };
+            let world = World { messages: vec![(length, Message::Cancel)], ..world.clone() };
             let plan = Plan { seed, ..Plan::default() };
             let ended = simulate(&|| council(&setup, 3, false), &world, &plan)
                 .unwrap_or_else(|violation| panic!("{length} {seed}: {violation:?}"));
             assert!(!ended.open.is_empty(), "{length} {seed}: it waits, and somebody knows for what");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_to_one_part_reaches_no_sibling() {
+    let setup = setup(Budget::default());
+    for message in [Message::Steer("mind the gap".to_owned()), Message::Cancel] {
+        for length in (1..60).step_by(3) {
+            let messages = vec![(length, message.clone())];
+            let world = world(3, &talk(3), &[("confirmation", "go"), ("step", "ok")]);
+            let world = World { to: Some("council/2"), messages, ..world };
+            let ended = simulate(&|| council(&setup, 3, false), &world, &Plan::default()).expect("no rule is broken");
+            let reached = |event: &&Event| match &event.body {
+                Body::Message { text, .. } => text.contains("mind the gap"),
+                Body::AgentFailed { .. } => true,
+                _ => false,
+            };
+            let reached: BTreeSet<&str> =
+                ended.journal.iter().filter(reached).map(|event| event.part.as_str()).collect();
+            assert!(reached.iter().all(|part| *part == "council/2"), "{message:?} after {length}: {reached:?}");
+            assert_eq!(ended.outcome, Some(Outcome::Completed), "{message:?} after {length}");
         }
     }
 }

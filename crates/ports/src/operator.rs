@@ -39,6 +39,8 @@ pub trait Operator: Send + Sync {
 pub struct Heard {
     /// What.
     pub message: Message,
+    /// The part that it is for; the root stands for the whole run.
+    pub to: Part,
     /// Its own id, if it came with one: a second delivery changes nothing.
     pub id: Option<String>,
     /// Who said it; whoever is at the terminal if nobody is named.
@@ -47,7 +49,7 @@ pub struct Heard {
 
 impl From<Message> for Heard {
     fn from(message: Message) -> Self {
-        Self { message, id: None, by: None }
+        Self { message, to: Part::root(), id: None, by: None }
     }
 }
 

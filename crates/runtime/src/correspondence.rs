@@ -168,5 +168,5 @@ impl Correspondence {
 }
 
 fn heard(said: Said) -> Heard {
-    Heard { message: said.message, id: Some(said.id), by: Some(said.by) }
+    Heard { message: said.message, to: said.to, id: Some(said.id), by: Some(said.by) }
 }

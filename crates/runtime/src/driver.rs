@@ -640,13 +640,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn told(&mut self, heard: Heard) -> Result<(), DriveError> {
-        let Heard { message, id, by } = heard;
+        let Heard { message, to, id, by } = heard;
         if id.as_ref().is_some_and(|id| self.drive.ledger().has_used(id)) {
             return Ok(());
         }
         let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let by = by.unwrap_or_else(|| self.ports.operator.name());
-        self.write(Entry { part: Part::root(), body: Body::OperatorMessage { id, message, by } })
+        self.write(Entry { part: to, body: Body::OperatorMessage { id, message, by } })
     }
 
     /// The answer with an id that no message of this run had: what lies in a mailbox may have been copied.

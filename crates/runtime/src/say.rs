@@ -6,6 +6,7 @@
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::Message;
 use adjutant_core::inbox::mailbox::Said;
+use adjutant_core::procedure::Part;
 use adjutant_core::trace::{Body, Event, Outcome};
 use adjutant_store::lease::Content;
 use adjutant_store::mailbox::{Mailbox, MailboxError};
@@ -61,17 +62,19 @@ pub fn unfinished(home: &Home, run_id: &RunId) -> Result<Vec<Event>, NotTold> {
     Ok(reading.events)
 }
 
-/// Says something to a run, from `whence`. Whether it can be told anything is the caller's to have asked.
+/// Says something to the part `to` of a run, from `whence`; the root stands for the whole run. Whether it can be told
+/// anything is the caller's to have asked.
 ///
 /// # Errors
 ///
 /// [`NotTold::Mailbox`] if it is not on the disk.
-pub fn say(home: &Home, run_id: &RunId, message: Message, whence: &str) -> Result<(), NotTold> {
+pub fn say(home: &Home, run_id: &RunId, to: Part, message: Message, whence: &str) -> Result<(), NotTold> {
     let said = Said {
         id: uuid::Uuid::now_v7().to_string(),
         by: OPERATOR.to_owned(),
         whence: whence.to_owned(),
         at: Timestamp::now(),
+        to,
         message,
     };
     Ok(Mailbox::of(home, run_id).say(&said)?)

@@ -273,8 +273,14 @@ mod tests {
     fn what_is_wrong_with_a_mailbox_is_said_once_with_what_to_do() {
         let (_temp, mailbox) = mailbox();
         let path = mailbox.path().to_owned();
-        let said =
-            Said { id: "m1".into(), by: "operator".into(), whence: "inbox".into(), at: at(), message: Message::Stop };
+        let said = Said {
+            id: "m1".into(),
+            by: "operator".into(),
+            whence: "inbox".into(),
+            at: at(),
+            to: Part::root(),
+            message: Message::Stop,
+        };
         let check = |why: &str, hint: &str| {
             let errors = [
                 mailbox.read().expect_err(why),
@@ -319,8 +325,14 @@ mod tests {
     #[test]
     fn a_message_is_kept_once() {
         let (_temp, mailbox) = mailbox();
-        let said =
-            Said { id: "m1".into(), by: "operator".into(), whence: "inbox".into(), at: at(), message: Message::Stop };
+        let said = Said {
+            id: "m1".into(),
+            by: "operator".into(),
+            whence: "inbox".into(),
+            at: at(),
+            to: Part::root(),
+            message: Message::Stop,
+        };
         mailbox.say(&said).expect("said");
         mailbox.say(&said).expect("said again");
         assert_eq!(mailbox.read().expect("read").messages, [said]);

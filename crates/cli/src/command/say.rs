@@ -9,7 +9,8 @@ use adjutant_core::gate::Category;
 use adjutant_core::gate::authorization::covers_something;
 use adjutant_core::gate::scope::is_pattern_of_paths;
 use adjutant_core::id::RunId;
-use adjutant_core::inbox::Message;
+use adjutant_core::inbox::{Message, NoAddress, find_part};
+use adjutant_core::procedure::Part;
 use adjutant_core::session::amendment::{Amendment, authorized_by};
 use adjutant_core::trace::{Event, RunStart};
 use adjutant_core::view::visible_line;
@@ -45,6 +46,9 @@ pub struct StopArgs {
 pub struct SteerArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
+    /// Tell one part that is at work, such as `subtask/2.1` or `critic`; without it, whoever is
+    #[arg(long, value_name = "PART")]
+    part: Option<String>,
     /// What the agent is told
     #[arg(required = true)]
     words: Vec<String>,
@@ -89,7 +93,7 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
     let is_driven = say::is_driven(&home, &run_id);
-    put(&home, &run_id, Message::Interrupt)?;
+    put(&home, &run_id, Part::root(), Message::Interrupt)?;
     // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
     let until = if is_driven { "" } else { ", and no worker goes on with it" };
     tell!("run {run_id}: it stands still{until}: adjutant resume {run_id}");
@@ -106,12 +110,27 @@ pub fn stop(args: &StopArgs, place: &Place) -> anyhow::Result<Ending> {
 /// Tells the agent of a run something.
 pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let (run_id, _) = unfinished(&home, &args.run)?;
+    let (run_id, events) = unfinished(&home, &args.run)?;
     let text = args.words.join(" ").trim().to_owned();
     if text.is_empty() {
         return Err(Failure::usage("there is nothing to tell the agent").hint("write it behind the run's name").into());
     }
-    tell(&home, &run_id, Message::Steer(text), "the agent is told at its next turn")
+    let Some(given) = &args.part else {
+        return tell(&home, &run_id, Message::Steer(text), "the agent is told at its next turn");
+    };
+    let part = find_part(&events, given).map_err(no_address)?;
+    let then = format!("{part} is told at its next turn");
+    tell_part(&home, &run_id, part, Message::Steer(text), &then)
+}
+
+fn no_address(error: NoAddress) -> Failure {
+    let (NoAddress::Unknown { at_work: parts, .. } | NoAddress::Ambiguous { may_be: parts, .. }) = &error;
+    let names: Vec<String> = parts.iter().map(|part| format!("`{part}`")).collect();
+    let hint = match names.as_slice() {
+        [] => "no session is at work now: without --part the next one is told".to_owned(),
+        _ => format!("at work: {}", names.join(", ")),
+    };
+    Failure::usage(visible_line(&error.to_string()).into_owned()).hint(hint)
 }
 
 /// Changes what a run may do.
@@ -214,12 +233,17 @@ fn not_told(error: NotTold) -> anyhow::Error {
 }
 
 /// Puts a message into the run's mailbox.
-fn put(home: &Home, run_id: &RunId, message: Message) -> anyhow::Result<()> {
-    say::say(home, run_id, message, "inbox").map_err(not_told)
+fn put(home: &Home, run_id: &RunId, to: Part, message: Message) -> anyhow::Result<()> {
+    say::say(home, run_id, to, message, "inbox").map_err(not_told)
 }
 
+/// Tells the whole run something, and the operator what comes of it.
 fn tell(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
-    put(home, run_id, message)?;
+    tell_part(home, run_id, Part::root(), message, then)
+}
+
+fn tell_part(home: &Home, run_id: &RunId, to: Part, message: Message, then: &str) -> anyhow::Result<Ending> {
+    put(home, run_id, to, message)?;
     let when = if say::is_driven(home, run_id) {
         String::new()
     } else {

@@ -40,6 +40,25 @@ fn a_running_agent_is_told_something_at_its_next_turn() {
 }
 
 #[test]
+fn one_part_that_is_at_work_is_told_and_another_name_is_refused_with_those_there_are() {
+    let home = TestHome::new();
+    let mut running = waiting(&home);
+    home.run(&["steer", RUN, "--part", "critic", "mind the gap"])
+        .expect_code(2)
+        .expect_text("no part called `critic` is at work")
+        .expect_text("at work: `session`");
+    home.run(&["steer", RUN, "--part", "session", "mind the gap"])
+        .expect_code(0)
+        .expect_text("session is told at its next turn");
+    running.until("steer=mind the gap");
+    running.type_line("auto");
+    running.type_line("y");
+    running.finish();
+    let heard = events(&home, "operator_message");
+    assert_eq!((heard.len(), &heard[0]["part"]), (1, &json!("session")));
+}
+
+#[test]
 fn an_amended_brief_is_what_the_gate_goes_by() {
     let home = TestHome::new();
     let mut running = waiting(&home);

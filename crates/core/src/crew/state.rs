@@ -226,7 +226,7 @@ impl State {
         // Nobody is at work: whoever is next is told.
         let is_said =
             matches!(event.body, Body::OperatorMessage { message: Message::Steer(_), .. } | Body::FolderChanged { .. });
-        if self.children.is_empty() && is_said {
+        if self.children.is_empty() && is_said && event.part.is_root() {
             self.unheard.push(event.clone());
         }
         if let Some(session) = self.children.get(&event.part)

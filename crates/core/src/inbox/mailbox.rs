@@ -106,6 +106,8 @@ pub struct Said {
     pub whence: String,
     /// When.
     pub at: Timestamp,
+    /// The part that it is for; the root stands for the whole run.
+    pub to: Part,
     /// What.
     pub message: Message,
 }
@@ -154,6 +156,8 @@ enum Letter {
         by: String,
         whence: String,
         at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<String>,
         message: Message,
     },
 }
@@ -186,10 +190,11 @@ impl Letters {
             return Err(format!("it is of version {}, not {VERSION}", line.v));
         }
         let first = match line.letter {
-            Letter::Message { id, by, whence, at, message } => {
+            Letter::Message { id, by, whence, at, part, message } => {
                 named(&[&id, &by, &whence])?;
+                let to = part.map_or_else(|| Ok(Part::root()), |part| named_part(&part))?;
                 if !self.messages.iter().any(|said| said.id == id) {
-                    self.messages.push(Said { id, by, whence, at, message });
+                    self.messages.push(Said { id, by, whence, at, to, message });
                 }
                 return Ok(());
             }
@@ -211,8 +216,11 @@ impl Letters {
 }
 
 fn key(part: &str, slot: Slot) -> Result<Key, String> {
-    let part: Part = part.parse().map_err(|error| format!("{error}"))?;
-    Ok(Key { part, slot })
+    Ok(Key { part: named_part(part)?, slot })
+}
+
+fn named_part(part: &str) -> Result<Part, String> {
+    part.parse().map_err(|error| format!("{error}"))
 }
 
 /// Whether each of `names` is one: printable ASCII, not empty, not long.
@@ -246,8 +254,9 @@ pub fn first_line(first: &First) -> String {
 /// The line for a message, without a line feed.
 #[must_use]
 pub fn message_line(said: &Said) -> String {
-    let Said { id, by, whence, at, message } = said.clone();
-    line(Letter::Message { id, by, whence, at: to_ms(at), message })
+    let Said { id, by, whence, at, to, message } = said.clone();
+    let part = (!to.is_root()).then(|| to.to_string());
+    line(Letter::Message { id, by, whence, at: to_ms(at), part, message })
 }
 
 fn line(letter: Letter) -> String {
@@ -292,6 +301,7 @@ mod tests {
             by: "operator".into(),
             whence: "inbox".into(),
             at: answer(1, "a").at,
+            to: Part::root(),
             message: Message::Stop,
         };
         let line = message_line(&said);

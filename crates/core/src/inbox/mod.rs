@@ -10,10 +10,12 @@
 mod question;
 pub mod reply;
 pub mod hours;
+mod address;
 pub mod mailbox;
 pub mod open;
 pub mod notice;
 pub mod worker;
 
+pub use address::{NoAddress, find_part};
 pub use open::{OpenQuestion, OpenQuestions};
 pub use question::{Choice, Message, Offer, Question, QuestionKind};

@@ -366,6 +366,7 @@ mod tests {
             by: "operator".into(),
             whence: "inbox".into(),
             at: at(second),
+            to: Part::root(),
             message: Message::Interrupt,
         };
         let outlook = |bodies: &[Body], second| sittings(bodies).outlook(&[], &[said(second)], LetGo::Killed, at(10));

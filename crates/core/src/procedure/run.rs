@@ -54,8 +54,11 @@ impl<P: Procedure> Run<P> {
         self.facts.apply(event);
         match &event.body {
             Body::RunResume { .. } => self.interrupted = false,
-            Body::OperatorMessage { message: Message::Interrupt, .. } => self.interrupted = true,
-            Body::OperatorMessage { message: Message::Stop, .. } => self.stopped = true,
+            // What is said to a part alone is no word on the run.
+            Body::OperatorMessage { message: Message::Interrupt, .. } if event.part.is_root() => {
+                self.interrupted = true
+            }
+            Body::OperatorMessage { message: Message::Stop, .. } if event.part.is_root() => self.stopped = true,
             Body::RunEnd { outcome } => self.ended = Some(*outcome),
             _ => {}
         }

@@ -139,6 +139,8 @@ pub struct World {
     pub hooks: BTreeMap<u32, String>,
     /// What a provider counts for each reply.
     pub usage: Option<Usage>,
+    /// The part that messages are for; the whole run if absent.
+    pub to: Option<&'static str>,
     /// Messages from outside, delivered once the journal is this long.
     pub messages: Vec<(usize, adjutant_core::inbox::Message)>,
 }
@@ -699,7 +701,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 self.append(
                     drive,
                     Entry {
-                        part: Part::root(),
+                        part: self.world.to.map_or_else(Part::root, |part| part.parse().expect("a part")),
                         body: Body::OperatorMessage { id, message, by: "operator".to_owned() },
                     },
                 )?;

@@ -7,6 +7,7 @@ use adjutant_core::id::{RunId, Slug};
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::learn::thresholds;
+use adjutant_core::procedure::Part;
 use adjutant_core::view::inbox::{Row, reply_for};
 use adjutant_runtime::past::{self, NotApplied, Shown};
 use adjutant_runtime::say::{self, NotTold};
@@ -167,7 +168,7 @@ fn tell(hall: &Hall, run_id: &RunId, word: Word) -> Result<Told, Fault> {
             (Message::Steer(text), "the agent is told at its next turn", "once it is driven")
         }
     };
-    say::say(home, run_id, message, WHENCE).map_err(not_told)?;
+    say::say(home, run_id, Part::root(), message, WHENCE).map_err(not_told)?;
     let driven = say::is_driven(home, run_id);
     let when = if driven { String::new() } else { format!(", {undriven}: adjutant resume {run_id}") };
     Ok(Told { said: format!("{then}{when}") })
