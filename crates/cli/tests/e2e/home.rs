@@ -110,6 +110,11 @@ impl TestHome {
         home
     }
 
+    /// Fails if something that was left behind so far holds a secret of the environment.
+    pub fn check_no_canary(&self) {
+        check_no_canary(self.folder.path());
+    }
+
     /// Where `relative` is in this test's folder.
     pub fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)

@@ -5,12 +5,14 @@
 //! more may be on record; the simulator in `core` stops at each of them exactly. Commands append to a log
 //! outside the journal, which shows each effect at most once.
 //!
-//! Begin with `cases.rs`, the scripts; `play.rs` aims the kills, `compare.rs` judges what is left.
+//! Begin with `cases.rs`, the scripts; `play.rs` aims the kills, `compare.rs` judges what is left,
+//! `kept.rs` lets a run go on from the same kill several times.
 
 mod cases;
 mod compare;
 mod gate;
 mod held;
+mod kept;
 mod once;
 mod play;
 mod twice;

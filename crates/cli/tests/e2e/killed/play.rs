@@ -1,4 +1,6 @@
 //! Plays a case to its end, killed wherever it is told to.
+//!
+//! Begin with [`Play`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +29,6 @@ pub struct Left {
 
 /// A case that came to its end.
 pub struct Played {
-    pub home: TestHome,
     pub left: Left,
     /// How many events were on record at each kill.
     pub killed_with: Vec<u64>,
@@ -35,60 +36,84 @@ pub struct Played {
     pub lost: Vec<Value>,
 }
 
-/// Plays a case to its end, killed once for each of `kills`: at the event that comes so many after those
-/// on record at the kill before; 0 is the next. A run that ends earlier is not killed.
-pub fn play(case: &Case, kills: &[u64]) -> Played {
-    let home = (case.prepare)();
-    let mut kills = kills.iter();
-    let mut kill_at = kills.next().copied();
-    let mut killed_with = Vec::new();
-    let mut lost = Vec::new();
-    let mut args = case.args.to_vec();
-    let mut code = -1;
-    // Each sitting ends the run, stops it at a question that is answered once, or is a kill.
-    for _ in 0..6 + kills.len() {
-        match sit(&home, case, &args, kill_at) {
-            None => {
-                match case.leaves {
-                    Leaves::WholeLines => {}
-                    Leaves::HalfALine => tear(&home, case),
-                    Leaves::DamagedLine => lost.push(damage(&home, case)),
+/// How many times a run is started before it is killed or ends: it stops at a question that is answered once, at a
+/// limit or at a blocker.
+const SITTINGS_MAX: usize = 7;
+
+/// A case on its way to its end, with all that is known of it beside its home: a clone goes on with a copy of the home.
+#[derive(Clone)]
+pub struct Play<'a> {
+    case: &'a Case,
+    args: Vec<&'static str>,
+    killed_with: Vec<u64>,
+    lost: Vec<Value>,
+    /// The exit code, once the run came to its end.
+    ended: Option<i32>,
+}
+
+impl<'a> Play<'a> {
+    /// Returns a case that did not begin yet.
+    pub fn of(case: &'a Case) -> Self {
+        Self { case, args: case.args.to_vec(), killed_with: Vec::new(), lost: Vec::new(), ended: None }
+    }
+
+    /// Lets the run go on and kills it at the event that comes `more` after those on record at the kill before; 0 is
+    /// the next. A run that ends earlier is not killed.
+    pub fn kill_after(&mut self, home: &TestHome, more: u64) {
+        let kill_at = self.killed_with.last().copied().unwrap_or(0) + more;
+        if self.sit_until(home, Some(kill_at)) {
+            return;
+        }
+        match self.case.leaves {
+            Leaves::WholeLines => {}
+            Leaves::HalfALine => tear(home, self.case),
+            Leaves::DamagedLine => self.lost.push(damage(home, self.case)),
+        }
+        let journal = home.journal(self.case.run_id);
+        self.killed_with.push((journal.len() + self.lost.len()) as u64);
+        self.args = match journal.iter().any(|event| event["type"] == "run_start") {
+            true if self.case.leaves == Leaves::DamagedLine => vec!["resume", self.case.run_id, "--accept-damage"],
+            true => vec!["resume", self.case.run_id],
+            // Nothing had begun: there is nothing to go on with.
+            false => {
+                // The run is gone; what the operator set is not the run's.
+                let config = home.read("home/config.toml");
+                fs::remove_dir_all(home.path("home")).expect("removed");
+                if !config.is_empty() {
+                    home.write("home/config.toml", config);
                 }
-                let journal = home.journal(case.run_id);
-                let on_record = (journal.len() + lost.len()) as u64;
-                killed_with.push(on_record);
-                kill_at = kills.next().map(|more| on_record + more);
-                args = match journal.iter().any(|event| event["type"] == "run_start") {
-                    true if case.leaves == Leaves::DamagedLine => vec!["resume", case.run_id, "--accept-damage"],
-                    true => vec!["resume", case.run_id],
-                    // Nothing had begun: there is nothing to go on with.
-                    false => {
-                        // The run is gone; what the operator set is not the run's.
-                        let config = home.read("home/config.toml");
-                        fs::remove_dir_all(home.path("home")).expect("removed");
-                        if !config.is_empty() {
-                            home.write("home/config.toml", config);
-                        }
-                        lost.clear();
-                        case.args.to_vec()
-                    }
-                };
+                self.lost.clear();
+                self.case.args.to_vec()
             }
-            Some(ended) => {
-                code = ended;
-                match case.go_on.iter().find(|(stopped, _)| *stopped == ended) {
-                    Some((_, flags)) => args = [&["resume", case.run_id], *flags].concat(),
-                    None => break,
-                }
+        };
+    }
+
+    /// Lets the run go on to its end.
+    pub fn finish(mut self, home: &TestHome) -> Played {
+        self.sit_until(home, None);
+        let left = left(home, self.case, self.ended.expect("nothing else stops it"));
+        Played { left, killed_with: self.killed_with, lost: self.lost }
+    }
+
+    /// Starts and resumes the run until it is killed at event `kill_at` or ends. Returns true if it ended.
+    fn sit_until(&mut self, home: &TestHome, kill_at: Option<u64>) -> bool {
+        for _ in 0..SITTINGS_MAX {
+            if self.ended.is_some() {
+                return true;
+            }
+            let Some(code) = sit(home, self.case, &self.args, kill_at) else { return false };
+            match self.case.go_on.iter().find(|(stopped, _)| *stopped == code) {
+                Some((_, flags)) => self.args = [&["resume", self.case.run_id], *flags].concat(),
+                None => self.ended = Some(code),
             }
         }
+        assert!(self.ended.is_some(), "{}: it stopped {SITTINGS_MAX} times and came to no end", self.case.name);
+        true
     }
-    let left = left(&home, case, code);
-    Played { home, left, killed_with, lost }
 }
 
 /// Starts or resumes the run and lets it go on until event `kill_at`; its exit code if it came to an end.
-pub fn sit(home: &TestHome, case: &Case, args: &[&str], kill_at: Option<u64>) -> Option<i32> {
+fn sit(home: &TestHome, case: &Case, args: &[&str], kill_at: Option<u64>) -> Option<i32> {
     let answers = remaining(home, case);
     let answers = answers.to_string_lossy();
     let args = [args, &["--json", "--answers", &answers]].concat();
@@ -156,7 +181,7 @@ fn damage(home: &TestHome, case: &Case) -> Value {
 }
 
 /// What is there of a run that ended with `code`.
-pub fn left(home: &TestHome, case: &Case, code: i32) -> Left {
+fn left(home: &TestHome, case: &Case, code: i32) -> Left {
     let journal = home.journal(case.run_id);
     let outcome = journal.last().expect("events")["outcome"].clone();
     let phases = journal.iter().filter(|event| event["type"] == "phase_enter");
