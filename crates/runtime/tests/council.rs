@@ -126,7 +126,7 @@ impl Provider {
         *here += 1;
         self.all_are_here.notify_all();
         let missing = |here: &mut usize| *here < VOTERS;
-        let (_, waited) = self.all_are_here.wait_timeout_while(here, GIVEN_UP_AFTER, missing).expect("no panic");
+        let (_here, waited) = self.all_are_here.wait_timeout_while(here, GIVEN_UP_AFTER, missing).expect("no panic");
         !waited.timed_out()
     }
 }
