@@ -167,12 +167,8 @@ fn agent(url: &str) -> anyhow::Result<ApiAgent> {
 
 /// A turn that the server answers with its first text and no more.
 fn open_ended() -> TurnRequest {
-    let brief = OutgoingMessage {
-        role: OutgoingRole::User,
-        text: "open-ended".to_owned(),
-        calls: Vec::new(),
-        provider_data: None,
-    };
+    let brief =
+        OutgoingMessage { role: OutgoingRole::User, text: "open-ended".into(), calls: Vec::new(), provider_data: None };
     TurnRequest {
         part: "session".to_owned(),
         turns_before: 0,
@@ -180,7 +176,7 @@ fn open_ended() -> TurnRequest {
         attempt: 1,
         turns_left_out: 0,
         system: String::new(),
-        messages: vec![brief],
+        messages: vec![Arc::new(brief)],
         tools: [].into(),
         may_call: true,
         output_max: None,

@@ -74,7 +74,7 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 
     let message =
-        |role, text: &str| OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None };
+        |role, text: &str| OutgoingMessage { role, text: text.into(), calls: Vec::new(), provider_data: None };
     let mut messages = vec![message(OutgoingRole::User, "the brief")];
     let mut left = Left { texts: Vec::new(), calls: Vec::new(), build_is_there: true, tests_pass: false };
     for turn in 1..30 {
@@ -85,7 +85,7 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
             attempt: 1,
             turns_left_out: 0,
             system: String::new(),
-            messages: messages.clone(),
+            messages: messages.iter().cloned().map(Arc::new).collect(),
             tools: Arc::from([]),
             may_call: true,
             output_max: None,
@@ -93,7 +93,7 @@ fn play(to_the_plan: &str, may_delete: bool) -> Left {
         let reply = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap();
         messages.push(OutgoingMessage {
             role: OutgoingRole::Assistant,
-            text: reply.text.clone(),
+            text: reply.text.as_str().into(),
             calls: reply.calls.clone(),
             provider_data: None,
         });
@@ -212,14 +212,19 @@ fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
             attempt: 1,
             turns_left_out: 0,
             system: String::new(),
-            messages: messages.clone(),
+            messages: messages.iter().cloned().map(Arc::new).collect(),
             tools: Arc::from([]),
             may_call: true,
             output_max: None,
         };
         let text = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap().text;
         read.push(fired(&text));
-        messages.push(OutgoingMessage { role: OutgoingRole::Assistant, text, calls: Vec::new(), provider_data: None });
+        messages.push(OutgoingMessage {
+            role: OutgoingRole::Assistant,
+            text: text.into(),
+            calls: Vec::new(),
+            provider_data: None,
+        });
     }
     assert_eq!(read, [vec![Detector::Confirmation], vec![Detector::Completion], vec![Detector::Completion]]);
 }

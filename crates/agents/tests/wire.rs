@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use adjutant_agents::anthropic::Messages;
 use adjutant_agents::api::{Step, Terms, Wire};
@@ -87,7 +88,7 @@ fn turn(system: &str, messages: Vec<OutgoingMessage>, tools: &[ToolSpec]) -> Tur
         attempt: 1,
         turns_left_out: 0,
         system: system.to_owned(),
-        messages,
+        messages: messages.into_iter().map(Arc::new).collect(),
         tools: tools.into(),
         may_call: true,
         output_max: None,
@@ -113,7 +114,7 @@ fn spec(name: &str) -> ToolSpec {
 }
 
 fn said(role: OutgoingRole, text: &str, calls: Vec<ToolCall>) -> OutgoingMessage {
-    OutgoingMessage { role, text: text.to_owned(), calls, provider_data: None }
+    OutgoingMessage { role, text: text.into(), calls, provider_data: None }
 }
 
 fn call(id: &str, name: &str, args: Value) -> ToolCall {
@@ -159,7 +160,7 @@ fn after_thinking(format: &str, wire: &dyn Wire) -> Option<TurnRequest> {
     assert!(provider_data.is_some(), "{format}: nothing is kept of the thinking");
     let results: Vec<OutgoingMessage> =
         calls.iter().map(|call| result(&call.call_id, &call.name, "what came of it", false)).collect();
-    let spoken = OutgoingMessage { role: OutgoingRole::Assistant, text, calls, provider_data };
+    let spoken = OutgoingMessage { role: OutgoingRole::Assistant, text: text.into(), calls, provider_data };
     let go = said(OutgoingRole::User, "Do it.", Vec::new());
     let on = said(OutgoingRole::User, "Go on.", Vec::new());
     let messages = [go, spoken].into_iter().chain(results).chain([on]).collect();

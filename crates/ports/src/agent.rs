@@ -1,5 +1,6 @@
 //! The agent port: one turn.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::tool::{ToolCall, ToolSpecs};
@@ -48,8 +49,8 @@ pub struct TurnRequest {
     pub turns_left_out: usize,
     /// The standing orders and whatever else is the system's word.
     pub system: String,
-    /// All messages after the system's, oldest first.
-    pub messages: Vec<OutgoingMessage>,
+    /// All messages after the system's, oldest first; shared with the requests before and after.
+    pub messages: Vec<Arc<OutgoingMessage>>,
     /// The tools of the session, in every request the same.
     pub tools: ToolSpecs,
     /// Whether they may be called in this turn. Where not, the provider is told so in its own word for it.
@@ -64,7 +65,7 @@ pub struct OutgoingMessage {
     /// Who speaks.
     pub role: OutgoingRole,
     /// What is said; for a tool result, what came of the call.
-    pub text: String,
+    pub text: Arc<str>,
     /// The calls that an agent's turn asked for.
     pub calls: Vec<ToolCall>,
     /// What the adapter kept of an agent's turn to be given back ([`Reply::provider_data`]), if the model that is

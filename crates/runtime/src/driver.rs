@@ -31,7 +31,7 @@ use tokio::time::MissedTickBehavior;
 use crate::flight::{self, Landed, Landing};
 use crate::known_files::KnownFiles;
 use crate::masking::Masks;
-use crate::request::{self, Asked};
+use crate::request::{Asked, Outbox};
 use crate::rescue;
 
 /// How often a driver says that it is alive: a third of the lease, so that two may be missed.
@@ -64,6 +64,8 @@ pub struct Driver<'j, P: Procedure> {
     masks: Arc<Masks>,
     specs: ToolSpecs,
     transcripts: BTreeMap<Part, Transcript>,
+    /// What was sent for each part that has not ended.
+    outboxes: BTreeMap<Part, Outbox>,
     /// Calls whose arguments the journal has masked, as they were; gone with this process.
     unmasked: BTreeMap<(Part, u32), ToolCall>,
     flight: JoinSet<Landing>,
@@ -147,6 +149,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             masks: Arc::new(masks),
             specs,
             transcripts: BTreeMap::new(),
+            outboxes: BTreeMap::new(),
             unmasked: BTreeMap::new(),
             flight: JoinSet::new(),
             cancels: BTreeMap::new(),
@@ -414,6 +417,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
         self.turns += usize::from(matches!(event.body, Body::AgentReply { .. }));
         self.known_files.apply(&event);
+        if let Body::PartEnd { .. } = event.body {
+            self.outboxes.remove(&event.part);
+        }
         match self.transcripts.get_mut(&event.part) {
             Some(transcript) => transcript.apply(event),
             None => {
@@ -437,7 +443,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let asked = Asked { tools, may_call, output_max, turns_before: self.turns };
                 let transcript = self.transcripts.get(&key.part);
                 let kept = |hash: &str| self.journal.kept(hash);
-                let request = request::build(&key, transcript, asked, &*agent, &kept);
+                let outbox = self.outboxes.entry(key.part.clone()).or_default();
+                let request = outbox.request(&key, transcript, asked, &*agent, &kept);
                 if let Body::AgentRequest { hash, .. } = &mut intent.body {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }

@@ -1,6 +1,7 @@
 //! What is sent for a turn, put together from the transcript: nothing that isn't in the journal.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use adjutant_core::procedure::Key;
 use adjutant_core::session::fence::fenced;
@@ -23,42 +24,71 @@ pub(crate) struct Asked {
     pub(crate) turns_before: usize,
 }
 
-/// The request for the turn `key`: what the transcript still sends, for this agent.
-pub(crate) fn build(
-    key: &Key,
-    transcript: Option<&Transcript>,
-    asked: Asked,
-    agent: &dyn Agent,
-    kept: &dyn Fn(&str) -> Option<Vec<u8>>,
-) -> TurnRequest {
-    let Asked { tools, may_call, output_max, turns_before } = asked;
-    let mut system = String::new();
-    let mut messages = Vec::new();
-    for said in transcript.into_iter().flat_map(Transcript::sent) {
-        let (is_fenced, bytes_max) =
-            (transcript.is_some_and(Transcript::is_fenced), transcript.and_then(Transcript::result_bytes_max));
-        match outgoing(said, (is_fenced, bytes_max), agent, kept) {
-            Some(message) => messages.push(message),
-            None => {
-                if !system.is_empty() {
-                    system.push_str("\n\n");
-                }
-                system.push_str(&said.text);
-            }
+/// What was put together for the requests of one part: the next one sends it again, with what was said since.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// The agent that it is for: what a provider wants back is its own.
+    agent: (String, String),
+    /// The state of the transcript's [`rewrites`](Transcript::rewrites) that it was made from.
+    rewrites: u64,
+    /// How many messages of the transcript are in it.
+    seen: usize,
+    system: String,
+    messages: Vec<Arc<OutgoingMessage>>,
+    ids: CallIds,
+}
+
+impl Outbox {
+    /// Returns the request for the turn `key`: what the transcript still sends, for this agent.
+    pub(crate) fn request(
+        &mut self,
+        key: &Key,
+        transcript: Option<&Transcript>,
+        asked: Asked,
+        agent: &dyn Agent,
+        kept: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> TurnRequest {
+        if let Some(transcript) = transcript {
+            self.take_in(transcript, agent, kept);
+        }
+        let Asked { tools, may_call, output_max, turns_before } = asked;
+        TurnRequest {
+            part: key.part.to_string(),
+            turns_before,
+            turn: key.slot.number,
+            attempt: key.slot.attempt,
+            turns_left_out: transcript.map_or(0, Transcript::turns_left_out),
+            system: self.system.clone(),
+            messages: self.messages.clone(),
+            tools,
+            may_call,
+            output_max: Some(output_max),
         }
     }
-    tell_calls_apart(&mut messages);
-    TurnRequest {
-        part: key.part.to_string(),
-        turns_before,
-        turn: key.slot.number,
-        attempt: key.slot.attempt,
-        turns_left_out: transcript.map_or(0, Transcript::turns_left_out),
-        system,
-        messages,
-        tools,
-        may_call,
-        output_max: Some(output_max),
+
+    /// Takes in what was said since the last request; all of it if anything of that one would be sent otherwise now.
+    fn take_in(&mut self, transcript: &Transcript, agent: &dyn Agent, kept: &dyn Fn(&str) -> Option<Vec<u8>>) {
+        let is_for = self.agent.0 == agent.id() && self.agent.1 == agent.model();
+        if !is_for || self.rewrites != transcript.rewrites() {
+            let agent = (agent.id().to_owned(), agent.model().to_owned());
+            *self = Self { agent, rewrites: transcript.rewrites(), ..Self::default() };
+        }
+        let limits = (transcript.is_fenced(), transcript.result_bytes_max());
+        for said in transcript.sent_from(self.seen) {
+            match outgoing(said, limits, agent, kept) {
+                Some(mut message) => {
+                    self.ids.tell_apart(&mut message);
+                    self.messages.push(Arc::new(message));
+                }
+                None => {
+                    if !self.system.is_empty() {
+                        self.system.push_str("\n\n");
+                    }
+                    self.system.push_str(&said.text);
+                }
+            }
+        }
+        self.seen = transcript.messages().len();
     }
 }
 
@@ -81,41 +111,46 @@ fn outgoing(
             (role, Vec::new(), None)
         }
     };
-    let text = match &said.speaker {
+    let text: Arc<str> = match &said.speaker {
         Speaker::Tool { artifact: Some(hash), .. } => {
-            kept(hash).map_or_else(|| GONE.to_owned(), |content| String::from_utf8_lossy(&content).into_owned())
+            kept(hash).map_or_else(|| GONE.into(), |content| String::from_utf8_lossy(&content).into())
         }
-        _ => said.text.clone(),
+        _ => Arc::clone(&said.text),
     };
     let text = match (&said.speaker, bytes_max) {
-        _ if said.is_folded => folded(&text),
-        (Speaker::Tool { name, .. }, Some(bytes_max)) => shortened(name, &text, bytes_max).unwrap_or(text),
+        _ if said.is_folded => folded(&text).into(),
+        (Speaker::Tool { name, .. }, Some(bytes_max)) => shortened(name, &text, bytes_max).map_or(text, Into::into),
         (Speaker::Tool { .. } | Speaker::System | Speaker::User | Speaker::Agent { .. }, _) => text,
     };
     let text = match &said.speaker {
-        Speaker::Tool { source: Some(source), .. } if is_fenced && !text.is_empty() => fenced(source, &text),
+        Speaker::Tool { source: Some(source), .. } if is_fenced && !text.is_empty() => fenced(source, &text).into(),
         _ => text,
     };
     Some(OutgoingMessage { role, text, calls, provider_data })
 }
 
-/// Gives each call an id of its own, and each result that of its call. Providers refuse a request in which two calls
-/// have one id; models repeat ids over turns and within one, and some servers give none. The first call that comes
-/// with an id keeps it, so that what is sent of earlier turns never changes.
-fn tell_calls_apart(messages: &mut [OutgoingMessage]) {
-    let mut taken: HashSet<String> = HashSet::new();
-    // Calls without a result so far: the id that came, and the one that is sent.
-    let mut open: Vec<(String, String)> = Vec::new();
-    for message in messages {
+/// The ids that calls are sent with: each has one of its own, and its result the same. Providers refuse a request in which
+/// two calls have one id; models repeat ids over turns and within one, and some servers give none. The first call that
+/// comes with an id keeps it, so that what is sent of earlier turns never changes.
+#[derive(Debug, Default)]
+struct CallIds {
+    taken: HashSet<String>,
+    /// Calls without a result so far: the id that came, and the one that is sent.
+    open: Vec<(String, String)>,
+}
+
+impl CallIds {
+    /// Gives the calls of the next message their ids, or a result that of its call.
+    fn tell_apart(&mut self, message: &mut OutgoingMessage) {
         for call in &mut message.calls {
-            let id = free_id(call, &taken);
-            taken.insert(id.clone());
-            open.push((std::mem::replace(&mut call.call_id, id.clone()), id));
+            let id = free_id(call, &self.taken);
+            self.taken.insert(id.clone());
+            self.open.push((std::mem::replace(&mut call.call_id, id.clone()), id));
         }
         if let OutgoingRole::Tool { call_id, .. } = &mut message.role
-            && let Some(place) = open.iter().position(|(came, _)| came == call_id)
+            && let Some(place) = self.open.iter().position(|(came, _)| came == call_id)
         {
-            *call_id = open.remove(place).1;
+            *call_id = self.open.remove(place).1;
         }
     }
 }
@@ -136,7 +171,7 @@ mod tests {
     use adjutant_core::tool::ToolCall;
     use serde_json::Value;
 
-    use super::{OutgoingMessage, OutgoingRole, tell_calls_apart};
+    use super::{CallIds, OutgoingMessage, OutgoingRole};
 
     fn turn(ids: &[&str]) -> OutgoingMessage {
         let call = |id: &&str| ToolCall {
@@ -148,17 +183,18 @@ mod tests {
             resolved: Vec::new(),
         };
         let calls = ids.iter().map(call).collect();
-        OutgoingMessage { role: OutgoingRole::Assistant, text: String::new(), calls, provider_data: None }
+        OutgoingMessage { role: OutgoingRole::Assistant, text: "".into(), calls, provider_data: None }
     }
 
     fn result(id: &str) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: id.to_owned(), name: "t".to_owned(), is_error: false };
-        OutgoingMessage { role, text: String::new(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role, text: "".into(), calls: Vec::new(), provider_data: None }
     }
 
     /// The ids of calls and results as they are sent; those of results with a sign before.
     fn sent(mut messages: Vec<OutgoingMessage>) -> Vec<String> {
-        tell_calls_apart(&mut messages);
+        let mut ids = CallIds::default();
+        messages.iter_mut().for_each(|message| ids.tell_apart(message));
         let ids = messages.iter().flat_map(|message| match &message.role {
             OutgoingRole::Tool { call_id, .. } => vec![format!("={call_id}")],
             _ => message.calls.iter().map(|call| call.call_id.clone()).collect(),

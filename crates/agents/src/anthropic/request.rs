@@ -3,6 +3,8 @@
 //! In: a turn as the runtime has it. Out: the JSON body, and the names that came out changed in it. The
 //! same turn always gives the same bytes up to its last message, which is what the provider's cache goes by.
 
+use std::sync::Arc;
+
 use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
@@ -71,7 +73,7 @@ fn tool(spec: &ToolSpec) -> Value {
 }
 
 /// The messages, those of one role in a row merged, since the API takes turns.
-fn messages(outgoing: &[OutgoingMessage]) -> Vec<Value> {
+fn messages(outgoing: &[Arc<OutgoingMessage>]) -> Vec<Value> {
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in outgoing {
         let (role, blocks) = blocks(message);
@@ -133,8 +135,6 @@ fn mark_last(blocks: &mut Value, mark: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use adjutant_core::tool::ToolEffect;
 
     use adjutant_core::effort::Effort;
@@ -219,7 +219,7 @@ mod tests {
             attempt: 1,
             turns_left_out: 0,
             system: system.to_owned(),
-            messages,
+            messages: messages.into_iter().map(Arc::new).collect(),
             tools,
             may_call: true,
             output_max: None,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn user(text: &str) -> OutgoingMessage {
-        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role: OutgoingRole::User, text: text.into(), calls: Vec::new(), provider_data: None }
     }
 
     fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
@@ -241,7 +241,7 @@ mod tests {
         };
         OutgoingMessage {
             role: OutgoingRole::Assistant,
-            text: text.to_owned(),
+            text: text.into(),
             calls: calls.iter().map(call).collect(),
             provider_data: None,
         }
@@ -249,7 +249,7 @@ mod tests {
 
     fn result(call_id: &str, text: &str, is_error: bool) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: "read".to_owned(), is_error };
-        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role, text: text.into(), calls: Vec::new(), provider_data: None }
     }
 
     #[track_caller]

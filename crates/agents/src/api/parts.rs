@@ -143,7 +143,7 @@ mod tests {
             resolved: Vec::new(),
         };
         let calls = (0..calls).map(call).collect();
-        OutgoingMessage { role: OutgoingRole::Assistant, text: text.to_owned(), calls, provider_data: kept }
+        OutgoingMessage { role: OutgoingRole::Assistant, text: text.into(), calls, provider_data: kept }
     }
 
     fn marks(value: &str) -> Marks {

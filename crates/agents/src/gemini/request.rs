@@ -3,6 +3,8 @@
 //! In: a turn as the runtime has it. Out: the JSON body. The same turn always gives the same bytes up to its
 //! last message, which is what the provider's cache goes by.
 
+use std::sync::Arc;
+
 use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
@@ -76,7 +78,7 @@ struct Content<'a> {
 
 /// The contents, those of one role in a row merged, since the API takes turns. The results come first in
 /// theirs, in the order of the calls: a result is found by its name and place where the call had no id.
-fn contents(messages: &[OutgoingMessage], marked: Marked) -> Vec<Value> {
+fn contents(messages: &[Arc<OutgoingMessage>], marked: Marked) -> Vec<Value> {
     let mut merged: Vec<Content<'_>> = Vec::new();
     for message in messages {
         let content = content(message, marked);
@@ -158,8 +160,6 @@ fn text(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use adjutant_core::tool::ToolEffect;
 
     use adjutant_core::effort::Effort;
@@ -200,7 +200,7 @@ mod tests {
             attempt: 1,
             turns_left_out: 0,
             system: system.to_owned(),
-            messages,
+            messages: messages.into_iter().map(Arc::new).collect(),
             tools,
             may_call: true,
             output_max: None,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn user(text: &str) -> OutgoingMessage {
-        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role: OutgoingRole::User, text: text.into(), calls: Vec::new(), provider_data: None }
     }
 
     fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
@@ -222,7 +222,7 @@ mod tests {
         };
         OutgoingMessage {
             role: OutgoingRole::Assistant,
-            text: text.to_owned(),
+            text: text.into(),
             calls: calls.iter().map(call).collect(),
             provider_data: None,
         }
@@ -230,7 +230,7 @@ mod tests {
 
     fn result(call_id: &str, name: &str, text: &str, is_error: bool) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: name.to_owned(), is_error };
-        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role, text: text.into(), calls: Vec::new(), provider_data: None }
     }
 
     #[track_caller]

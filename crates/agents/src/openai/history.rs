@@ -1,6 +1,7 @@
 //! What was said before, in the order and the words that both formats can carry.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use adjutant_core::tool::ToolCall;
 use adjutant_ports::{OutgoingMessage, OutgoingRole};
@@ -10,10 +11,10 @@ const ERROR_WORD: &str = "Error: ";
 
 /// The messages in the order that the formats ask for: the results of calls right behind the turn that asked for
 /// them, before anything else is said.
-pub(super) fn in_order(messages: &[OutgoingMessage]) -> Vec<&OutgoingMessage> {
+pub(super) fn in_order(messages: &[Arc<OutgoingMessage>]) -> Vec<&OutgoingMessage> {
     let mut ordered = Vec::with_capacity(messages.len());
     let mut waiting = Vec::new();
-    for message in messages {
+    for message in messages.iter().map(|message| &**message) {
         match &message.role {
             OutgoingRole::Tool { .. } => ordered.push(message),
             OutgoingRole::User => waiting.push(message),
@@ -40,8 +41,6 @@ pub(super) fn arguments(call: &ToolCall) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::sync::Arc;
-
     use adjutant_core::tool::{ToolEffect, ToolSpec};
     use adjutant_ports::TurnRequest;
     use serde_json::{Value, json};
@@ -57,7 +56,7 @@ pub(super) mod tests {
             attempt: 1,
             turns_left_out: 0,
             system: "orders".to_owned(),
-            messages: vec![
+            messages: shared(vec![
                 user("the brief"),
                 agent("I understood.", &[]),
                 user("go"),
@@ -67,7 +66,7 @@ pub(super) mod tests {
                 result("a.b", "not JSON", true),
                 agent(" \n", &[]),
                 user(""),
-            ],
+            ]),
             tools: tools(&["read", "x.y"]),
             may_call: true,
             output_max: None,
@@ -85,8 +84,12 @@ pub(super) mod tests {
         names.iter().map(spec).collect()
     }
 
+    pub(in crate::openai) fn shared(messages: Vec<OutgoingMessage>) -> Vec<Arc<OutgoingMessage>> {
+        messages.into_iter().map(Arc::new).collect()
+    }
+
     pub(in crate::openai) fn user(text: &str) -> OutgoingMessage {
-        OutgoingMessage { role: OutgoingRole::User, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role: OutgoingRole::User, text: text.into(), calls: Vec::new(), provider_data: None }
     }
 
     pub(in crate::openai) fn agent(text: &str, calls: &[(&str, &str, Value)]) -> OutgoingMessage {
@@ -100,7 +103,7 @@ pub(super) mod tests {
         };
         OutgoingMessage {
             role: OutgoingRole::Assistant,
-            text: text.to_owned(),
+            text: text.into(),
             calls: calls.iter().map(call).collect(),
             provider_data: None,
         }
@@ -108,7 +111,7 @@ pub(super) mod tests {
 
     pub(in crate::openai) fn result(call_id: &str, text: &str, is_error: bool) -> OutgoingMessage {
         let role = OutgoingRole::Tool { call_id: call_id.to_owned(), name: "read".to_owned(), is_error };
-        OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+        OutgoingMessage { role, text: text.into(), calls: Vec::new(), provider_data: None }
     }
 
     /// Fails unless what a turn sends begins with all that the turn before it sent, up to its last message: what
@@ -139,7 +142,7 @@ pub(super) mod tests {
     #[test]
     fn results_come_right_behind_their_calls() {
         let request = long_request();
-        let texts: Vec<&str> = in_order(&request.messages).iter().map(|message| message.text.as_str()).collect();
+        let texts: Vec<&str> = in_order(&request.messages).iter().map(|message| &*message.text).collect();
         let expected = ["the brief", "I understood.", "go", "", "content", "not JSON", "by the way", " \n", ""];
         assert_eq!(texts, expected);
     }

@@ -40,7 +40,7 @@ impl Agent for Echo {
                 let retry_after = Some(Duration::from_millis(7));
                 Err(AgentFailure { kind, message: OWN.to_owned(), retry_after, output_max: Some(9) })
             };
-            match asked.as_str() {
+            match &*asked {
                 "fail" => return failure(FailureKind::Busy),
                 "cancel" => return failure(FailureKind::Cancelled),
                 _ => {}
@@ -59,7 +59,7 @@ impl Agent for Echo {
                 resolved: Vec::new(),
             };
             let usage = Some(Usage { input_tokens: Some(3), ..Usage::default() });
-            Ok(Reply::plain(asked, vec![call], usage, Stop::ToolUse))
+            Ok(Reply::plain(asked.to_string(), vec![call], usage, Stop::ToolUse))
         })
     }
 }
@@ -67,7 +67,7 @@ impl Agent for Echo {
 fn request(turn: u32, attempt: u32, said: &[&str]) -> TurnRequest {
     let message = |text: &&str| OutgoingMessage {
         role: OutgoingRole::User,
-        text: (*text).to_owned(),
+        text: (*text).into(),
         calls: Vec::new(),
         provider_data: None,
     };
@@ -78,7 +78,7 @@ fn request(turn: u32, attempt: u32, said: &[&str]) -> TurnRequest {
         attempt,
         turns_left_out: 0,
         system: "orders".to_owned(),
-        messages: said.iter().map(message).collect(),
+        messages: said.iter().map(message).map(Arc::new).collect(),
         tools: [].into(),
         may_call: true,
         output_max: None,

@@ -5,6 +5,8 @@
 //! the answer depends on the request alone: a run that was killed and resumed by another process plays
 //! on as if nothing had happened.
 
+use std::sync::Arc;
+
 use adjutant_ports::{FailureKind, OutgoingMessage, OutgoingRole, Stop, Usage};
 use regex::Regex;
 use serde_json::Value;
@@ -141,7 +143,7 @@ impl Script {
     ///
     /// Turns that were left out of `messages` count as taken in order: what was said before them is not there to
     /// be looked at.
-    pub(super) fn choose(&self, left_out: usize, messages: &[OutgoingMessage]) -> (usize, Option<&ScriptTurn>) {
+    pub(super) fn choose(&self, left_out: usize, messages: &[Arc<OutgoingMessage>]) -> (usize, Option<&ScriptTurn>) {
         let mut place = (0..left_out).fold(Place::default(), |place, _| self.after(place));
         let mut number = left_out + 1;
         let mut heard = 0;
@@ -156,7 +158,7 @@ impl Script {
     }
 
     /// The first place from `place` on whose turn may answer the messages `last`; the end if there is none.
-    fn at(&self, place: Place, number: usize, last: &[OutgoingMessage]) -> Place {
+    fn at(&self, place: Place, number: usize, last: &[Arc<OutgoingMessage>]) -> Place {
         let fits = |turn: &ScriptTurn| turn.when.as_ref().is_none_or(|when| when.holds(number, last));
         match self.turns.iter().skip(place.turn).position(fits) {
             Some(0) => place,
@@ -180,10 +182,10 @@ impl Script {
 impl When {
     /// Whether everything asked for holds of turn `number` and of `last`, the messages since the agent's
     /// last reply.
-    fn holds(&self, number: usize, last: &[OutgoingMessage]) -> bool {
-        let heard = |fits: &dyn Fn(&OutgoingMessage) -> bool| last.iter().any(fits);
+    fn holds(&self, number: usize, last: &[Arc<OutgoingMessage>]) -> bool {
+        let heard = |fits: &dyn Fn(&OutgoingMessage) -> bool| last.iter().any(|message| fits(message));
         self.turn.is_none_or(|turn| turn == number)
-            && self.contains.as_ref().is_none_or(|text| heard(&|message| message.text.contains(text)))
+            && self.contains.as_ref().is_none_or(|text| heard(&|message| message.text.contains(text.as_str())))
             && self.matches.as_ref().is_none_or(|pattern| heard(&|message| pattern.is_match(&message.text)))
             && self.tool_result.as_ref().is_none_or(|result| heard(&|message| result.is(&message.role)))
     }

@@ -12,7 +12,7 @@ fn agent(script: &str) -> ScriptedAgent {
 }
 
 fn message(role: OutgoingRole, text: &str) -> OutgoingMessage {
-    OutgoingMessage { role, text: text.to_owned(), calls: Vec::new(), provider_data: None }
+    OutgoingMessage { role, text: text.into(), calls: Vec::new(), provider_data: None }
 }
 
 fn said(text: &str) -> OutgoingMessage {
@@ -35,7 +35,7 @@ fn request(messages: Vec<OutgoingMessage>) -> TurnRequest {
         attempt: 1,
         turns_left_out: 0,
         system: String::new(),
-        messages,
+        messages: messages.into_iter().map(Arc::new).collect(),
         tools: Arc::from([]),
         may_call: true,
         output_max: None,
@@ -110,6 +110,7 @@ async fn a_condition_looks_at_what_was_said_since_the_last_reply() {
     #[track_caller]
     fn check(when: &str, messages: Vec<OutgoingMessage>, expected: &str) {
         let agent = agent(&format!("- one\n- when: {when}\n  text: met\n- text: unmet\n"));
+        let messages: Vec<Arc<OutgoingMessage>> = messages.into_iter().map(Arc::new).collect();
         let (_, turn) = agent.script.choose(0, &messages);
         assert_eq!(turn.map(|turn| turn.text.as_str()), Some(expected), "{when}");
     }

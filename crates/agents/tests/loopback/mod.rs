@@ -1,5 +1,7 @@
 //! Servers on loopback for the tests of the adapters: what they answer is written by the test, byte by byte.
 
+use std::sync::Arc;
+
 use std::sync::Mutex;
 
 use adjutant_agents::ApiAgent;
@@ -78,12 +80,8 @@ pub async fn stall(sent: String) -> (String, mpsc::Receiver<()>) {
 
 /// The first turn of a run.
 pub fn turn() -> TurnRequest {
-    let brief = OutgoingMessage {
-        role: OutgoingRole::User,
-        text: "the brief".to_owned(),
-        calls: Vec::new(),
-        provider_data: None,
-    };
+    let brief =
+        OutgoingMessage { role: OutgoingRole::User, text: "the brief".into(), calls: Vec::new(), provider_data: None };
     TurnRequest {
         part: String::new(),
         turns_before: 0,
@@ -91,7 +89,7 @@ pub fn turn() -> TurnRequest {
         attempt: 1,
         turns_left_out: 0,
         system: "orders".to_owned(),
-        messages: vec![brief],
+        messages: vec![Arc::new(brief)],
         tools: [].into(),
         may_call: true,
         output_max: None,

@@ -23,6 +23,8 @@ pub struct Transcript {
     hashed: usize,
     is_fenced: bool,
     result_bytes_max: Option<u64>,
+    /// How often something that was sent before changed: what is folded, what is left out.
+    rewrites: u64,
 }
 
 /// One message.
@@ -35,7 +37,7 @@ pub struct Said {
     /// Who spoke.
     pub speaker: Speaker,
     /// What was said; for a kept result, empty.
-    pub text: String,
+    pub text: Arc<str>,
     /// Whether no more is sent of it than its ends.
     pub is_folded: bool,
 }
@@ -103,9 +105,21 @@ impl Transcript {
 
     /// The messages that a request sends, oldest first: the system's, and those that were not left out.
     pub fn sent(&self) -> impl Iterator<Item = &Said> {
+        self.sent_from(0)
+    }
+
+    /// Returns the messages from number `from` on that a request sends, oldest first.
+    pub fn sent_from(&self, from: usize) -> impl Iterator<Item = &Said> {
         let first = self.first;
         let is_sent = move |(index, said): &(usize, &Said)| *index >= first || said.speaker == Speaker::System;
-        self.messages.iter().enumerate().filter(is_sent).map(|(_, said)| said)
+        self.messages.iter().enumerate().skip(from).filter(is_sent).map(|(_, said)| said)
+    }
+
+    /// Returns how often something that was sent before changed. As long as it is the same, a request sends what the one
+    /// before it sent, and more.
+    #[must_use]
+    pub fn rewrites(&self) -> u64 {
+        self.rewrites
     }
 
     /// How many of the agent's turns are left out of a request.
@@ -133,6 +147,7 @@ impl Transcript {
     fn hash_anew(&mut self) {
         self.hasher = blake3::Hasher::default();
         self.hashed = 0;
+        self.rewrites += 1;
     }
 
     /// How many calls were asked for so far.
@@ -201,7 +216,7 @@ impl Transcript {
     }
 
     fn push(&mut self, at: Timestamp, speaker: Speaker, text: String) {
-        self.messages.push(Said { at, phase: self.phase, speaker, text, is_folded: false });
+        self.messages.push(Said { at, phase: self.phase, speaker, text: text.into(), is_folded: false });
     }
 
     /// The agent's own name for a call, its tool, and what its result is labelled with, by the call's number.

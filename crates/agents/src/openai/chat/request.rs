@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::api::{CacheLasts, Caching, Thinking};
-    use crate::openai::history::tests::{agent, check_prefix, long_request, result, user};
+    use crate::openai::history::tests::{agent, check_prefix, long_request, result, shared, user};
 
     fn body(server: &Server, request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
         super::body(server, request, &Terms::new(model, output_tokens_max))
@@ -228,7 +228,7 @@ mod tests {
             provider_data: Some(json!([{ "whole": { "reasoning_content": "all" } }])),
             ..agent(" ", &[])
         };
-        let request = TurnRequest { messages: vec![user("go"), spoken, alone], ..long_request() };
+        let request = TurnRequest { messages: shared(vec![user("go"), spoken, alone]), ..long_request() };
         let expected = json!([
             { "role": "system", "content": "orders" },
             { "role": "user", "content": "go" },
@@ -246,7 +246,7 @@ mod tests {
         let own = OutgoingMessage { provider_data: Some(kept), ..agent("", &[("c2", "read", json!({}))]) };
         let others = agent("", &[("c1", "read", json!({}))]);
         let thinking = |messages: Vec<OutgoingMessage>| -> Vec<Value> {
-            let body = body(&OPENAI, &TurnRequest { messages, ..long_request() }, "m", 1);
+            let body = body(&OPENAI, &TurnRequest { messages: shared(messages), ..long_request() }, "m", 1);
             let messages = body["messages"].as_array().unwrap().iter();
             messages
                 .filter(|message| message["tool_calls"].is_array())
@@ -267,7 +267,7 @@ mod tests {
             user("by the way"),
         ];
         let roles = |server: &Server| -> Vec<String> {
-            let body = body(server, &TurnRequest { messages: messages.clone(), ..long_request() }, "m", 1);
+            let body = body(server, &TurnRequest { messages: shared(messages.clone()), ..long_request() }, "m", 1);
             body["messages"].as_array().unwrap().iter().map(|said| said["role"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(roles(known("mistral")), ["system", "user", "assistant", "tool", "assistant", "user"]);
@@ -322,8 +322,12 @@ mod tests {
 
     #[test]
     fn what_is_empty_is_left_out() {
-        let request =
-            TurnRequest { system: " \n".to_owned(), messages: vec![user("a")], tools: [].into(), ..long_request() };
+        let request = TurnRequest {
+            system: " \n".to_owned(),
+            messages: shared(vec![user("a")]),
+            tools: [].into(),
+            ..long_request()
+        };
         let body = body(known("llama.cpp"), &request, "m", 1);
         assert_eq!((body.get("tools"), body.get("parallel_tool_calls")), (None, None));
         assert_eq!(body["messages"], json!([{ "role": "user", "content": "a" }]));
@@ -359,7 +363,7 @@ mod tests {
     fn where_ids_are_short_a_call_and_its_result_share_one() {
         let call = |id| vec![agent("", &[(id, "read", json!({}))]), result(id, "", false)];
         for (id, expected) in [("abcDEF123", Some("abcDEF123")), ("call_1_1", None), ("abc-EF123", None)] {
-            let request = TurnRequest { messages: call(id), ..long_request() };
+            let request = TurnRequest { messages: shared(call(id)), ..long_request() };
             let body = body(known("mistral"), &request, "m", 1);
             let sent = body["messages"][1]["tool_calls"][0]["id"].as_str().unwrap();
             assert_eq!(body["messages"][2]["tool_call_id"], sent);

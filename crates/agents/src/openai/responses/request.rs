@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::api::{Caching, Thinking};
-    use crate::openai::history::tests::{agent, check_prefix, long_request, user};
+    use crate::openai::history::tests::{agent, check_prefix, long_request, shared, user};
 
     fn body(request: &TurnRequest, model: &str, output_tokens_max: u32) -> Value {
         super::body(request, &Terms::new(model, output_tokens_max))
@@ -162,7 +162,7 @@ mod tests {
             { "whole": thought("rs_2") }, { "call": { "place": 0 } }, { "whole": thought("rs_3") },
         ]);
         let spoken = OutgoingMessage { provider_data: Some(kept), ..agent("said", &[("c1", "read", json!({}))]) };
-        let request = TurnRequest { messages: vec![user("go"), spoken], ..long_request() };
+        let request = TurnRequest { messages: shared(vec![user("go"), spoken]), ..long_request() };
         let expected = json!([
             { "type": "message", "role": "user", "content": "go" },
             thought("rs_1"),
@@ -186,8 +186,12 @@ mod tests {
 
     #[test]
     fn what_is_empty_is_left_out() {
-        let request =
-            TurnRequest { system: " \n".to_owned(), messages: vec![user("a")], tools: [].into(), ..long_request() };
+        let request = TurnRequest {
+            system: " \n".to_owned(),
+            messages: shared(vec![user("a")]),
+            tools: [].into(),
+            ..long_request()
+        };
         let body = body(&request, "m", 1);
         assert_eq!((body.get("instructions"), body.get("tools")), (None, None));
     }
