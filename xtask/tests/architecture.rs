@@ -186,6 +186,37 @@ fn an_impure_line_is_found_and_a_pure_one_is_left_alone() {
     check("env!(\"CARGO_MANIFEST_DIR\")", None);
 }
 
+/// Ways to the environment, the arguments and the current folder of the process.
+const ENVIRONMENT: &[&str] =
+    &["env::var", "env::args", "env::current_dir", "env::home_dir", "env::temp_dir", "env::set_var"];
+
+/// Files below `cli` that look at their process all the same, for no setting of ours: what becomes a command is a process
+/// of its own, git is found where every program is, and scratch folders lie where the system has them.
+const LOOK_AT_THEIR_PROCESS: &[&str] =
+    &["host/src/sandbox/launch.rs", "host/src/rescue/git.rs", "host/src/sandbox/scratch.rs"];
+
+#[test]
+fn below_cli_nothing_reads_the_environment() {
+    let crates = root().join("crates");
+    for krate in folders(&crates).iter().filter(|krate| *krate != "cli") {
+        for path in files(&crates.join(krate).join("src")) {
+            let within = path.strip_prefix(&crates).unwrap().to_string_lossy().into_owned();
+            let is_test = within.ends_with("tests.rs") || within.contains("/tests/");
+            if is_test || !within.ends_with(".rs") || LOOK_AT_THEIR_PROCESS.contains(&within.as_str()) {
+                continue;
+            }
+            let text = read(&path);
+            // Tests come last in a file, and run programs of this machine.
+            let code = text.lines().enumerate().take_while(|(_, line)| !line.starts_with("#[cfg(test)]"));
+            for (index, line) in code {
+                let code = line.split("//").next().unwrap_or_default();
+                let found = ENVIRONMENT.iter().find(|way| code.contains(*way));
+                assert!(found.is_none(), "{within}:{} says {found:?}; the environment comes in as a value", index + 1);
+            }
+        }
+    }
+}
+
 /// The folders that ARCHITECTURE.md tells of: list items that begin with a name in backquotes ending in `/`.
 fn mapped() -> BTreeSet<String> {
     let path = root().join("ARCHITECTURE.md");

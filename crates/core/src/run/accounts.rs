@@ -93,9 +93,8 @@ impl Accounts {
             return;
         }
         let unused = &self.unused;
-        if let Body::PartStart { .. } = event.body {
-            self.parts.entry(event.part.clone()).or_insert_with(|| unused.beside());
-        }
+        // Not only where it starts: damage that an operator accepted may have taken that line.
+        self.parts.entry(event.part.clone()).or_insert_with(|| unused.beside());
         for (_, spending) in self.parts.iter_mut().filter(|(part, _)| event.part.is_within(part)) {
             spending.apply(event);
         }
