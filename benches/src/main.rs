@@ -23,7 +23,7 @@ mod world;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use figure::Figure;
 
@@ -68,6 +68,10 @@ fn main() -> anyhow::Result<()> {
             Some(url) => streams::run_child(child, &folder, url),
             None => concurrent::run_child(child, &folder),
         };
+    }
+    if let Some(unknown) = args.only.iter().find(|only| !GROUPS.iter().any(|(name, _)| name == only)) {
+        let names: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
+        bail!("no group is called `{unknown}`; there are {}", names.join(", "));
     }
     let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
     // Not the system's folder for temporary files: that may be in memory, where a flush costs nothing.

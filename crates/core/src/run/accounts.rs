@@ -78,8 +78,9 @@ impl Accounts {
                 self.run.begin_subtask();
             }
             Body::PartEnd { .. } => {
-                self.parts.remove(&event.part);
-                self.phases.remove(&event.part);
+                // What is stopped ends with everything under it.
+                self.parts.retain(|part, _| !part.is_within(&event.part));
+                self.phases.retain(|part, _| !part.is_within(&event.part));
             }
             _ => {}
         }
