@@ -28,7 +28,7 @@ fn a_profile_is_applied_as_it_was_shown_and_removed_once_that_is_meant() {
     browser.until("document.querySelector('.came:not(.refused)')?.textContent.startsWith('applied')");
     browser.until("document.activeElement === document.querySelector('.came')");
     browser.until("document.querySelector('form.profile button[type=submit]').textContent === 'Apply it again'");
-    assert!(!home.read(path).contains("11.5"), "what no run teaches any more is gone");
+    assert!(!home.read(path).contains("weighted_sample"), "what no run teaches any more is gone");
 
     browser.goto(&served.page("profile/orchard"));
     browser.click("#reset");
