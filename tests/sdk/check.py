@@ -1,6 +1,6 @@
 """Holds our wire formats against the official clients, in both directions and without a network.
 
-Reads `tests/vectors/wire/FORMAT/`, the files that `crates/agents/tests/wire.rs` holds our own code to:
+Reads `tests/vectors/wire/FORMAT/`, the files that `crates/agents/tests/adapters/wire.rs` holds our own code to:
 
 - `NAME.sse` is served on loopback to the official client, which must read the same out of it as `NAME.json` says
   that we do;

@@ -75,7 +75,8 @@ pub fn steps(tally: &mut Tally) -> Result<()> {
     check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
     let clients = installed.join().unwrap_or_else(|_| bail!("the installation of what is needed panicked"))?;
     if answers(&["nextest", "--version"]) {
-        let tests = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
+        let tests =
+            ["nextest", "run", "--profile", "ci", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
         check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
         check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)?;
     } else {

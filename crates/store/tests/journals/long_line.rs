@@ -1,4 +1,7 @@
-//! In a process of its own, whose memory no other test touches.
+//! A line that is longer than the memory that scanning past it may take.
+//!
+//! The peak is that of the whole process. Under `cargo test` the other tests of this executable add to it, and all
+//! together stay below the bound.
 
 use std::io::{self, Read as _};
 

@@ -1,8 +1,6 @@
 //! Several sessions at work at once in one run, under the simulator: what they share is the run's, and none of them
 //! takes anything from another.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,7 +19,8 @@ use adjutant_core::trace::{
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
-use simulator::{Ended, Plan, Said, World, call, kind, simulate, tool};
+
+use crate::simulator::{self, Ended, Plan, Said, World, call, kind, simulate, tool};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 const DONE: &str = "## Phase 4\nEverything shipped.";

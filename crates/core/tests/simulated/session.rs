@@ -1,7 +1,5 @@
 //! The phase machine under the simulator: scripts of all kinds, killed anywhere, in any order.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,7 +14,8 @@ use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, Violation, World, alone, call, simulate, tool};
+
+use crate::simulator::{self, Ended, Plan, Said, Violation, World, alone, call, simulate, tool};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none\nWhich mode, per-step or auto-pilot?";
 

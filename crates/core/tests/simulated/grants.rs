@@ -1,8 +1,6 @@
 //! Permissions that an agent asks for beforehand, under the simulator: bound to the act, used once, and the same
 //! after a kill anywhere.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,7 +14,8 @@ use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, Outcome, Rejection};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, call, kind, simulate};
+
+use crate::simulator::{self, Ended, Plan, Said, World, call, kind, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 const DONE: &str = "## Phase 4\nEverything shipped.";

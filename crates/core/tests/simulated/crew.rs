@@ -1,8 +1,6 @@
 //! The crew, proven by the simulator: scripts of replies by role, good, malformed, contradictory, blocking, times
 //! kills at every tick.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,7 +18,8 @@ use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{Body, Entry, Event, LearnedOptions, LimitSource, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, call, simulate, tool};
+
+use crate::simulator::{self, Ended, Plan, Said, World, call, simulate, tool};
 
 const SUMMARY: &str = "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: write_file\nUnknowns: none\n";
 

@@ -1,8 +1,6 @@
 //! What a session does about text from outside, guard hooks, and a tree that changed outside the scope: under the
 //! simulator, killed anywhere.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,7 +15,8 @@ use adjutant_core::session::replay::replay;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, Event, Outcome};
 use serde_json::{Value, json};
-use simulator::{Ended, Plan, Said, World, alone, call, simulate};
+
+use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 

@@ -1,8 +1,6 @@
 //! The adapters of OpenAI's two formats against a server on loopback: what is sent, what comes of streams that are
 //! cut, stall or fail, and that a turn can be cancelled.
 
-mod loopback;
-
 use std::sync::Arc;
 
 use adjutant_agents::api::{self, ApiAgent, Settings};
@@ -14,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 
-use loopback::{HEADS, answer, bind, check_failure, request, serve, stall, turn};
+use crate::loopback::{self, HEADS, answer, bind, check_failure, request, serve, stall, turn};
 
 const KEY: &str = "sk-canary-0123456789";
 

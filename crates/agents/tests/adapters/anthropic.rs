@@ -1,8 +1,6 @@
 //! The adapter of the Messages API against a server on loopback: what is sent, what comes of streams that
 //! are cut, stall or fail, and that a turn can be cancelled.
 
-mod loopback;
-
 use std::time::Duration;
 
 use adjutant_agents::anthropic::{self, Messages};
@@ -11,10 +9,11 @@ use adjutant_agents::api_agent;
 use adjutant_host::http::Proxies;
 use adjutant_host::token_command::TokenCommand;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Reply, Stop};
-use loopback::{HEADS, answer, bind, check_failure, request, serve, stall, turn};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
+
+use crate::loopback::{self, HEADS, answer, bind, check_failure, request, serve, stall, turn};
 
 const KEY: &str = "sk-ant-canary-0123456789";
 

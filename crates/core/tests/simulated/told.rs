@@ -1,7 +1,5 @@
 //! What an operator says to a running session without being asked, or changes in its brief: killed at every tick.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,7 +11,8 @@ use adjutant_core::session::amendment::Amendment;
 use adjutant_core::tool::{ToolCall, ToolEffect};
 use adjutant_core::trace::{Body, MessageKind, Outcome};
 use serde_json::json;
-use simulator::{Ended, Plan, Said, World, alone, call, simulate, tool};
+
+use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate, tool};
 
 const SUMMARY: &str =
     "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: d\nUnknowns: none\n";

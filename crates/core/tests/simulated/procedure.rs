@@ -1,8 +1,6 @@
 //! The trait, the driver and its ledger, proven on a toy: a parent with two children that each take a
 //! turn, ask a question and make a call, side by side.
 
-mod simulator;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,7 +10,8 @@ use adjutant_core::procedure::{Children, Command, Key, Next, Part, Procedure, Sl
 use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome};
 use proptest::prelude::*;
 use serde_json::json;
-use simulator::{DriverFault, Plan, Said, Violation, World, call, simulate};
+
+use crate::simulator::{DriverFault, Plan, Said, Violation, World, call, simulate};
 
 /// A fault planted in the toy, which the checks must catch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,7 @@
-//! In a process of its own, whose memory no other test touches.
+//! A journal whose lines are longer than the memory that reading it may take.
+//!
+//! The peak is that of the whole process. Under `cargo test` the other tests of this executable add to it, and all
+//! together stay below the bound.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};

@@ -1,8 +1,6 @@
 //! What a learned profile does in a session and in a crew, under the simulator: limits that hold, that are asked about,
 //! and that no kill refills.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,7 +14,8 @@ use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{Body, LimitSource, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::json;
-use simulator::{Ended, Plan, Said, World, alone, call, kind, simulate, tool};
+
+use crate::simulator::{self, Ended, Plan, Said, World, alone, call, kind, simulate, tool};
 
 const SUMMARY: &str =
     "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: d\nUnknowns: none\n";

@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const SCENARIOS: &str = include_str!("../../../tests/vectors/openwar/scenarios/scenarios.jsonl");
+const SCENARIOS: &str = include_str!("../../../../tests/vectors/openwar/scenarios/scenarios.jsonl");
 
 /// The scenarios that are not by one agent, and those of permissions that are asked for by a tool.
 const LATER: [&str; 4] = ["grant-once", "team-pass", "team-retry", "team-disagree"];

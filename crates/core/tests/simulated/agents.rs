@@ -1,8 +1,6 @@
 //! What a session does about agents that fail, windows that fill and limits that are reached, under the
 //! simulator: killed anywhere, with the same end.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,7 +14,8 @@ use adjutant_core::tool::{ToolEffect, ToolSpec};
 use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::json;
-use simulator::{Ended, Plan, Said, World, alone, call, kind, simulate};
+
+use crate::simulator::{self, Ended, Plan, Said, World, alone, call, kind, simulate};
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: the objective\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 const DONE: &str = "## Phase 4\nEverything shipped.";

@@ -80,7 +80,7 @@ impl Driver {
     fn start(root: &Path) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut child = Command::new(program)
-            .args(["--ignored", "--exact", "driver", "--nocapture"])
+            .args(["--ignored", "--exact", "drivers::driver", "--nocapture"])
             .env(HOME, root)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

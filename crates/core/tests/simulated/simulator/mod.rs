@@ -4,8 +4,6 @@
 //! In: a way to make the procedure, a [`World`] and a [`Plan`]. Out: how it ended and the whole journal, or
 //! the [`Violation`] that was caught. The world survives a kill, the driver does not.
 
-#![allow(dead_code, reason = "each test binary uses a part of the simulator")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -84,7 +82,6 @@ pub enum Said {
     /// Text and calls.
     Turn { text: String, calls: Vec<ToolCall> },
     /// Text that ends at its length limit.
-    #[allow(dead_code, reason = "not every test file cuts a reply")]
     Cut(String),
     /// The turn fails.
     Fails(FailureKind),

@@ -1,7 +1,5 @@
 //! What a change would have changed in recorded runs: each kind of difference, and nothing where there is none.
 
-mod simulator;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,7 +16,8 @@ use adjutant_core::trace::{AgentOptions, Body, Event, LearnedOptions, PhaseName,
 use adjutant_core::work::Work;
 use jiff::Timestamp;
 use serde_json::json;
-use simulator::{Plan, Said, World, call, simulate, tool};
+
+use crate::simulator::{self, Plan, Said, World, call, simulate, tool};
 
 const SUMMARY: &str =
     "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: d\nUnknowns: none\n";

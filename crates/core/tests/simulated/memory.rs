@@ -1,7 +1,5 @@
 //! What a session says of its project's memory: once, after the standing orders, by its role.
 
-mod simulator;
-
 use std::sync::Arc;
 
 use adjutant_core::gate::RoleLimit;
@@ -12,6 +10,8 @@ use adjutant_core::role::Role;
 use adjutant_core::session::{Session, Setup};
 use adjutant_core::trace::{Body, Event, MessageKind};
 use jiff::Timestamp;
+
+use crate::simulator;
 
 fn setup(role: Option<Role>) -> Setup {
     Setup { standing_orders: "orders\n".to_owned(), mode: None, role: role.map(RoleLimit::of), ..simulator::setup() }

@@ -1,0 +1,4 @@
+//! Whole runs, put together and driven without a terminal.
+
+mod assembly;
+mod council;
