@@ -235,7 +235,6 @@ pub fn simulate<P: Procedure>(make: &dyn Fn() -> Run<P>, world: &World, plan: &P
         journal: Vec::new(),
         ticks: 0,
         random: plan.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
-        delivered: 0,
     }
     .run()
 }
@@ -247,7 +246,6 @@ struct Simulation<'a, P: Procedure> {
     journal: Vec<Event>,
     ticks: u64,
     random: u64,
-    delivered: usize,
 }
 
 /// Something in flight in a driver that lives.
