@@ -271,7 +271,7 @@ fn no_file_names_a_path_of_the_machine_it_was_written_on() {
     }
 }
 
-/// Whether the code of `text` names the crate `name`.
+/// Returns true if the code of `text` names the crate `name`.
 fn names_crate(text: &str, name: &str) -> bool {
     let name = name.replace('-', "_");
     let word = |c: char| !(c.is_alphanumeric() || c == '_');

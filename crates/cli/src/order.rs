@@ -13,7 +13,7 @@ use adjutant_core::session::detect::Detector;
 use adjutant_core::view::visible_text;
 use adjutant_host::text_file;
 use adjutant_runtime::Ended;
-use adjutant_runtime::assembly::{self, BeginRun, Extent, Keeping, Overrides, RunSettings};
+use adjutant_runtime::assembly::{self, BeginRun, Keeping, Overrides, RunExtent, RunSettings};
 use adjutant_store::config::Notice;
 use adjutant_store::folders::Claimant;
 use adjutant_store::home::make_folder;
@@ -42,7 +42,7 @@ pub struct Order<'a> {
     /// The settings that were given for this run alone.
     pub overrides: Overrides,
     /// Its extent.
-    pub extent: Extent,
+    pub extent: RunExtent,
     /// True if nothing of the run stays.
     pub is_ephemeral: bool,
     /// True if another run of the brief may be unfinished.
@@ -157,7 +157,7 @@ fn private_folder() -> std::io::Result<tempfile::TempDir> {
     tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir()
 }
 
-/// How many bytes of a brief are read; that one of more than 256 KiB is too long is the reader's to say.
+/// The most bytes that are read of a brief: more than its reader takes, which says that one is too long.
 const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads a brief and says what is wrong with it; nothing if it can't be run.

@@ -1,6 +1,7 @@
 //! The places of things, and the environment: read here, and given to everything below as values.
 //!
-//! What holds for a run is worked out in the runtime's `assembly`; the functions here say it with a [`Failure`].
+//! The settings of a run are worked out in the runtime's `assembly`; the functions here say what is wrong with a
+//! [`Failure`].
 
 use std::path::{Path, PathBuf};
 

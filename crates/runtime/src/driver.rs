@@ -64,7 +64,7 @@ pub struct Driver<'j, P: Procedure> {
     masks: Arc<Masks>,
     specs: ToolSpecs,
     transcripts: BTreeMap<Part, Transcript>,
-    /// What was sent for each part that has not ended.
+    /// The messages sent so far, of each part that has not ended.
     outboxes: BTreeMap<Part, Outbox>,
     /// Calls whose arguments the journal has masked, as they were; gone with this process.
     unmasked: BTreeMap<(Part, u32), ToolCall>,

@@ -24,14 +24,14 @@ pub(crate) struct Asked {
     pub(crate) turns_before: usize,
 }
 
-/// What was put together for the requests of one part: the next one sends it again, with what was said since.
+/// The messages sent for one part so far: the next request sends them again, with what was said since.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     /// The agent that it is for: what a provider wants back is its own.
     agent: (String, String),
     /// The state of the transcript's [`rewrites`](Transcript::rewrites) that it was made from.
     rewrites: u64,
-    /// How many messages of the transcript are in it.
+    /// The number of messages of the transcript that it has taken in.
     seen: usize,
     system: String,
     messages: Vec<Arc<OutgoingMessage>>,

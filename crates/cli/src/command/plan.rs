@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use adjutant_core::role::RoleName;
-use adjutant_runtime::assembly::{Extent, Overrides};
+use adjutant_runtime::assembly::{Overrides, RunExtent};
 
 use super::run::parse_role_adapter;
 use crate::exit::Ending;
@@ -50,7 +50,7 @@ pub fn run(args: &PlanArgs, place: &Place) -> anyhow::Result<Ending> {
     let order = Order {
         brief: &args.brief,
         overrides,
-        extent: Extent::PlanOnly,
+        extent: RunExtent::PlanOnly,
         is_ephemeral: true,
         may_be_second: true,
         folder: None,

@@ -15,7 +15,7 @@ use adjutant_core::trace::{Body, Entry, wire};
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
 use adjutant_ports::Answered;
-use adjutant_runtime::assembly::{self, Changes, TakeOver, TakenOver};
+use adjutant_runtime::assembly::{self, ResumeChanges, TakeOver, TakenOver};
 use adjutant_runtime::mail::{self, Given, OPERATOR};
 use adjutant_runtime::{Driver, Ended};
 use adjutant_store::runs::{self, Found};
@@ -138,8 +138,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
 
 impl ResumeArgs {
     /// The options that are other ones from here on.
-    fn changes(&self) -> Changes {
-        Changes {
+    fn changes(&self) -> ResumeChanges {
+        ResumeChanges {
             workdir: self.workdir.clone(),
             script: self.script.clone(),
             base_url: self.base_url.clone(),

@@ -6,7 +6,7 @@ use adjutant_core::effort::Effort;
 use adjutant_core::price;
 use adjutant_core::role::{BadRoleName, RoleName};
 use adjutant_core::session::Mode;
-use adjutant_runtime::assembly::{self, Extent, Overrides};
+use adjutant_runtime::assembly::{self, Overrides, RunExtent};
 
 use crate::exit::Ending;
 use crate::folder::FolderArgs;
@@ -156,7 +156,7 @@ pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
     let order = Order {
         brief: &args.brief,
         overrides,
-        extent: Extent::Whole,
+        extent: RunExtent::Whole,
         is_ephemeral: args.ephemeral,
         may_be_second: args.ephemeral || args.new,
         folder: Some(WorkFolder { args: &args.folder, is_copied: args.copy }),

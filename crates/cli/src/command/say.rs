@@ -46,7 +46,7 @@ pub struct StopArgs {
 pub struct SteerArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
-    /// Tell one part that is at work, such as `subtask/2.1` or `critic`; without it, whoever is
+    /// Tell one part that is at work, such as `subtask/2.1` or `critic` [default: whichever is at work]
     #[arg(long, value_name = "PART")]
     part: Option<String>,
     /// What the agent is told

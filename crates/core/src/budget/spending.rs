@@ -1,4 +1,4 @@
-//! What one scope of a run has used: the run, a role, a part.
+//! The spending of one scope of a run: of the run itself, a role, or a part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::price::Prices;
 use crate::procedure::{Key, Part, Slot, What};
 use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
 
-/// What one scope of a run has used and reserved, folded from its events.
+/// The spending of one scope of a run, with what it has reserved, folded from its events.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     /// The prices of the run's agents, by their place in its options.
@@ -60,13 +60,6 @@ pub enum Room {
     Later,
     /// A limit forbids it.
     Over(Metric),
-}
-
-/// Whether what is reserved and not yet spent counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counted {
-    WithReserved,
-    SpentAlone,
 }
 
 impl Spending {
@@ -142,17 +135,25 @@ impl Spending {
     /// Returns what is used of a metric, in its own unit, with what is reserved. A turn in flight counts as one.
     #[must_use]
     pub fn used(&self, metric: Metric) -> u64 {
-        self.counted(metric, Counted::WithReserved)
+        let held = self.reserved.values();
+        let reserved = match metric {
+            Metric::Turns => held.count() as u64,
+            Metric::ToolCalls | Metric::WallClock => 0,
+            Metric::Tokens => held.fold(0, |sum: u64, held| sum.saturating_add(held.tokens)),
+            Metric::Money => held.fold(0, |sum: u64, held| sum.saturating_add(held.nano_dollars)),
+        };
+        self.spent(metric).saturating_add(reserved)
     }
 
-    fn counted(&self, metric: Metric, counted: Counted) -> u64 {
-        let held = self.reserved.values().filter(|_| counted == Counted::WithReserved);
+    /// Returns what is used of a metric for good, in its own unit: what is reserved may come back.
+    #[must_use]
+    pub fn spent(&self, metric: Metric) -> u64 {
         match metric {
-            Metric::Turns => self.turns.saturating_add(held.count() as u64),
+            Metric::Turns => self.turns,
             Metric::ToolCalls => self.calls,
             Metric::WallClock => self.worked_ms.saturating_add(self.working_ms()),
-            Metric::Tokens => held.fold(self.tokens, |sum, held| sum.saturating_add(held.tokens)),
-            Metric::Money => held.fold(self.nano_dollars, |sum, held| sum.saturating_add(held.nano_dollars)),
+            Metric::Tokens => self.tokens,
+            Metric::Money => self.nano_dollars,
         }
     }
 
@@ -187,10 +188,10 @@ impl Spending {
     /// `output` tokens long.
     #[must_use]
     pub fn room(&self, budget: &Budget, part: &Part, agent: u32, input: u64, output: u32) -> Room {
-        let room = |counted| self.room_by(counted, budget, part, agent, input, output);
-        match room(Counted::WithReserved) {
+        let room = |used: &dyn Fn(Metric) -> u64| self.room_beside(used, budget, (part, agent), input, output);
+        match room(&|metric| self.used(metric)) {
             // What others reserved is the worst case. A halt must rest on what is spent.
-            Room::Over(_) if !self.reserved.is_empty() => match room(Counted::SpentAlone) {
+            Room::Over(_) => match room(&|metric| self.spent(metric)) {
                 Room::For { .. } | Room::Later => Room::Later,
                 over @ Room::Over(_) => over,
             },
@@ -198,12 +199,20 @@ impl Spending {
         }
     }
 
-    fn room_by(&self, counted: Counted, budget: &Budget, part: &Part, agent: u32, input: u64, output: u32) -> Room {
+    /// Returns the room that is left beside what is `used` of each metric.
+    fn room_beside(
+        &self,
+        used: &dyn Fn(Metric) -> u64,
+        budget: &Budget,
+        (part, agent): (&Part, u32),
+        input: u64,
+        output: u32,
+    ) -> Room {
         let mut output = u64::from(output);
         let least = OUTPUT_TOKENS_MIN.min(output);
         for metric in Metric::ALL {
             let Some(limit) = self.limit(budget, metric) else { continue };
-            let left = limit.saturating_sub(self.counted(metric, counted));
+            let left = limit.saturating_sub(used(metric));
             let (tokens, nano_dollars) = self.cost_ahead(part, agent, input, 0);
             let room = match metric {
                 // They are counted when they are made: a turn may do without.

@@ -12,11 +12,11 @@ pub struct Children<P> {
 /// A child that has ended.
 #[derive(Debug, Clone)]
 pub struct Gone<P> {
-    /// Where it worked.
+    /// The part in which it worked.
     pub part: Part,
-    /// What it was at its end.
+    /// The child as it was at its end.
     pub child: P,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 

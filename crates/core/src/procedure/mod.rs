@@ -32,8 +32,8 @@ use crate::trace::{Entry, Event, Outcome};
 /// A procedure is made with the part of the run that it lives in, and speaks of it in full: a parent
 /// passes down the events within a child's part and passes up what the child decides, as they are.
 ///
-/// What all parts of a run share is folded once, by the [`Run`](run::Run), and lent to each decision. Nothing needs it
-/// to take note of an event: where a parent seems to, the child looks at the facts when it decides.
+/// The facts that all parts of a run share are folded once, by the [`Run`](run::Run), and lent to each decision. They are
+/// not needed to take note of an event: where a parent seems to need them, the child looks when it decides.
 pub trait Procedure {
     /// The facts that are shared by all parts of the run.
     type Facts: Facts;

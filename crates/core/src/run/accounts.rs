@@ -1,6 +1,6 @@
-//! The one ledger of a run: what each scope of it has used, and what the operator added to its limits.
+//! The one ledger of a run: an account for each scope of its spending, with what the operator added to its limits.
 //!
-//! An event counts in every scope that it lies in, and so does a reservation, at once: parts side by side can't overdraw
+//! An event counts in every account that it lies in, and so does a reservation, at once: parts side by side can't overdraw
 //! together what each of them alone could pay.
 
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use crate::procedure::Part;
 use crate::role::RoleName;
 use crate::trace::{Body, Event, PhaseName};
 
-/// Whose spending it is.
+/// The name of an account: a part of the run whose spending is counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum AccountName {
     /// A part's, with everything under it. The root's is the run's.
     Under(Part),
     /// A role's, over all its sessions; `None` stands for the parts in which no role works.
@@ -24,8 +24,8 @@ pub enum Scope {
     Phase(Part, PhaseName),
 }
 
-impl Scope {
-    /// Returns the scope of `whose` limit, as `part` sees it.
+impl AccountName {
+    /// Returns the account of `whose` limit, as `part` sees it.
     #[must_use]
     pub fn of(whose: Whose, part: &Part) -> Self {
         match whose {
@@ -37,10 +37,10 @@ impl Scope {
     }
 }
 
-/// What each scope of a run has used.
+/// The accounts of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
-    /// What a scope begins with: the prices, and nothing used.
+    /// A new account: the prices, and nothing used.
     unused: Spending,
     run: Spending,
     /// The parts that have begun and not ended.
@@ -111,11 +111,11 @@ impl Accounts {
     }
 
     fn at_mut(&mut self, whose: Whose, part: &Part) -> Option<&mut Spending> {
-        match Scope::of(whose, part) {
-            Scope::Under(part) if part.is_root() => Some(&mut self.run),
-            Scope::Under(part) => self.parts.get_mut(&part),
-            Scope::Role(role) => self.roles.get_mut(&role),
-            Scope::Phase(..) => None,
+        match AccountName::of(whose, part) {
+            AccountName::Under(part) if part.is_root() => Some(&mut self.run),
+            AccountName::Under(part) => self.parts.get_mut(&part),
+            AccountName::Role(role) => self.roles.get_mut(&role),
+            AccountName::Phase(..) => None,
         }
     }
 
@@ -128,14 +128,15 @@ impl Accounts {
         }
     }
 
-    /// Returns what a scope has used; nothing if none of it has begun, and for a phase, of which only calls are counted.
+    /// Returns what an account has used: nothing before its part has begun. Of a phase only calls are counted, by
+    /// [`phase_calls`](Self::phase_calls).
     #[must_use]
-    pub fn spending(&self, scope: &Scope) -> &Spending {
+    pub fn spending(&self, scope: &AccountName) -> &Spending {
         let found = match scope {
-            Scope::Under(part) if part.is_root() => Some(&self.run),
-            Scope::Under(part) => self.parts.get(part),
-            Scope::Role(role) => self.roles.get(role),
-            Scope::Phase(..) => None,
+            AccountName::Under(part) if part.is_root() => Some(&self.run),
+            AccountName::Under(part) => self.parts.get(part),
+            AccountName::Role(role) => self.roles.get(role),
+            AccountName::Phase(..) => None,
         };
         found.unwrap_or(&self.unused)
     }

@@ -14,14 +14,14 @@ use crate::trace::{Body, Event, PhaseName};
 
 /// The parts in phase 3.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asking {
-    /// What each part's latest turn needs and nothing allows.
+pub(super) struct ActsAsked {
+    /// The categories that each part's latest turn needs and nothing allows.
     held: BTreeMap<Part, Vec<Category>>,
-    /// What each part in phase 3 asks about.
+    /// The categories that each part in phase 3 asks about.
     asks: BTreeMap<Part, Vec<Category>>,
 }
 
-impl Asking {
+impl ActsAsked {
     pub(super) fn apply(&mut self, event: &Event) {
         let part = &event.part;
         match &event.body {

@@ -1,4 +1,4 @@
-//! What was granted beforehand, for one call, the run or persistently, and what was used of it.
+//! The grants of a run: given beforehand for one call, the run or persistently, each with the uses made of it.
 
 use jiff::Timestamp;
 
@@ -12,12 +12,12 @@ use crate::trace::{Body, Event};
 pub struct Grants {
     /// The run's name, for ids.
     run: String,
-    held: Vec<Held>,
+    held: Vec<HeldGrant>,
 }
 
 /// A grant and how often it was used.
 #[derive(Debug, Clone)]
-struct Held {
+struct HeldGrant {
     grant: Grant,
     used: u32,
     /// The only part that may use it; `None` if it holds in the whole run.
@@ -33,7 +33,7 @@ impl Grants {
             Body::PermissionGranted { grant: Some(grant), .. } => {
                 // What was granted for one call is for whoever asked.
                 let part = (grant.lasts == Lasts::ThisCall).then(|| event.part.clone());
-                self.held.push(Held { grant: (**grant).clone(), used: 0, part });
+                self.held.push(HeldGrant { grant: (**grant).clone(), used: 0, part });
             }
             Body::PermissionGrantConsumed { grant_id, .. } => {
                 for held in self.held.iter_mut().filter(|held| held.grant.grant_id == *grant_id) {
@@ -51,8 +51,8 @@ impl Grants {
         let used = |grant: &Grant| {
             before.iter().find(|held| held.grant.grant_id == grant.grant_id).map_or(0, |held| held.used)
         };
-        let loaded: Vec<Held> =
-            grants.iter().map(|grant| Held { grant: grant.clone(), used: used(grant), part: None }).collect();
+        let loaded: Vec<HeldGrant> =
+            grants.iter().map(|grant| HeldGrant { grant: grant.clone(), used: used(grant), part: None }).collect();
         self.held = before.into_iter().filter(|held| held.grant.lasts != Lasts::Persistent).chain(loaded).collect();
     }
 
@@ -60,13 +60,13 @@ impl Grants {
     /// A grant in `paid` has already given the call a use, before it was judged again, and needs none left.
     #[must_use]
     pub fn for_call(&self, part: &Part, paid: &[String], subject: &Subject<'_>, now: Timestamp) -> Vec<&Grant> {
-        let holds = |held: &&Held| {
+        let holds = |held: &&HeldGrant| {
             let has_uses = held.grant.uses.is_none_or(|uses| held.used < uses);
             let is_paid = paid.contains(&held.grant.grant_id);
             let is_here = held.part.as_ref().is_none_or(|own| own == part);
             is_here && !held.grant.is_over(now) && (has_uses || is_paid) && held.grant.holds_for(subject)
         };
-        let once = |held: &&Held| held.grant.lasts == Lasts::ThisCall;
+        let once = |held: &&HeldGrant| held.grant.lasts == Lasts::ThisCall;
         let first = self.held.iter().rev().filter(once);
         let rest = self.held.iter().filter(|held| !once(held));
         first.chain(rest).filter(holds).map(|held| &held.grant).collect()

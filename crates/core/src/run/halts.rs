@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::accounts::{Accounts, Scope};
+use super::accounts::{AccountName, Accounts};
 use crate::budget::{Metric, Whose};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Key, Part};
@@ -67,8 +67,8 @@ impl Halts {
     }
 
     /// Returns the part that recorded a halt at this limit and asks for more of it.
-    pub(super) fn owner(&self, scope: &Scope, metric: Metric) -> Option<&Part> {
-        let is_it = |part: &Part, halt: &Halt| halt.metric == metric && Scope::of(halt.whose, part) == *scope;
+    pub(super) fn owner(&self, scope: &AccountName, metric: Metric) -> Option<&Part> {
+        let is_it = |part: &Part, halt: &Halt| halt.metric == metric && AccountName::of(halt.whose, part) == *scope;
         self.by_part.iter().find(|(part, halt)| is_it(part, halt)).map(|(part, _)| part)
     }
 }

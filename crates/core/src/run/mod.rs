@@ -1,4 +1,4 @@
-//! What all parts of a run share, folded once from all of its events.
+//! The facts that all parts of a run share, folded once from all of its events.
 //!
 //! In: events. Out: the facts that a session or a crew decides by and that belong to none of them. A part never keeps
 //! a copy: it is lent the facts at each decision, so that parts that work side by side see the same.
@@ -11,7 +11,7 @@ mod grants;
 mod halts;
 mod once;
 
-pub use accounts::{Accounts, Scope};
+pub use accounts::{AccountName, Accounts};
 pub use grants::Grants;
 
 use jiff::Timestamp;
@@ -24,13 +24,13 @@ use crate::procedure::{Facts, Part};
 use crate::session::Mode;
 use crate::trace::{Body, Event};
 
-/// What the events say of a whole run.
+/// The facts of a whole run, as its events say them.
 #[derive(Debug, Clone, Default)]
 pub struct RunFacts {
     accounts: Accounts,
     halts: halts::Halts,
-    asking: asking::Asking,
-    deadline: once::Deadline,
+    asking: asking::ActsAsked,
+    deadline: once::PassedDeadline,
     failures: once::Failures,
     grants: Grants,
     approved: Vec<Category>,
@@ -48,7 +48,7 @@ impl RunFacts {
 
     /// Returns the part that asks for more of a limit that was reached, while its question is open.
     #[must_use]
-    pub fn halted(&self, scope: &Scope, metric: Metric) -> Option<&Part> {
+    pub fn halted(&self, scope: &AccountName, metric: Metric) -> Option<&Part> {
         self.halts.owner(scope, metric)
     }
 

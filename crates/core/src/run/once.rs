@@ -1,5 +1,5 @@
-//! What all parts of a run would ask about at the same time, and is asked about once: the deadline, and an agent that
-//! can't be reached.
+//! Questions that all parts of a run would put at the same time, and that are put once: about the deadline, and about an
+//! agent that can't be reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Key, Part};
 use crate::trace::{Body, Event};
 
-/// How the run stands to its deadline, once it has passed.
+/// The deadline of the run, once it has passed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Deadline {
+pub(super) struct PassedDeadline {
     /// The part that put on record that it has passed, and asks.
     asks: Option<Part>,
     questions: BTreeSet<Key>,
     is_waived: bool,
 }
 
-impl Deadline {
+impl PassedDeadline {
     pub(super) fn apply(&mut self, event: &Event) {
         let key = |slot| Key { part: event.part.clone(), slot };
         match &event.body {

@@ -33,9 +33,7 @@ impl Decider<'_> {
     pub(crate) fn judge_again(&self, number: u32, at: Timestamp) -> Option<Decision> {
         let call = self.call_numbered(number)?;
         let tool = self.tool(&call.call.name)?;
-        let answered = call.hooks.iter().filter_map(|asked| Some((asked, asked.answer.as_ref()?)));
-        let decision = self.decision_at(call, tool, at);
-        Some(answered.fold(decision, |decision, (asked, answer)| decision.tightened_by(answer.finding(&asked.name))))
+        Some(call.tightened(self.decision_at(call, tool, at)))
     }
 
     /// Whose limit, if any, another call would break.

@@ -78,6 +78,12 @@ struct Rights<'a> {
 }
 
 impl Call {
+    /// Returns a decision on it, tightened by what guard hooks have said.
+    pub(super) fn tightened(&self, decision: gate::Decision) -> gate::Decision {
+        let answered = self.hooks.iter().filter_map(|asked| Some((asked, asked.answer.as_ref()?)));
+        answered.fold(decision, |decision, (asked, answer)| decision.tightened_by(answer.finding(&asked.name)))
+    }
+
     /// Whether nothing has been done about it and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.progress, Progress::Waiting { .. } | Progress::EffectUnknown)
@@ -267,15 +273,10 @@ impl Decider<'_> {
     fn is_allowed_by_now(&self, call: &Call, tool: &ToolSpec, missing: &[String]) -> bool {
         let missing: Vec<Category> = missing.iter().map(Category::new).collect();
         let rights = self.rights(&call.call);
-        authorization::check(&missing, rights.authorized, &rights.approved).allowed
-            && self.decision_with_hooks(call, tool, &self.effects(&call.call)).answer == gate::Answer::Allow
-    }
-
-    /// Returns the gate's word on a call, by what holds now and what guard hooks have said of it.
-    fn decision_with_hooks(&self, call: &Call, tool: &ToolSpec, effects: &[gate::Effect]) -> gate::Decision {
-        let answered = call.hooks.iter().filter_map(|asked| Some((asked, asked.answer.as_ref()?)));
-        let decision = self.judged(call, tool, effects, self.now());
-        answered.fold(decision, |decision, (asked, answer)| decision.tightened_by(answer.finding(&asked.name)))
+        // What is asked about for another reason than a category, no approval of one answers.
+        !missing.is_empty()
+            && authorization::check(&missing, rights.authorized, &rights.approved).allowed
+            && call.tightened(self.decision(call, tool)).answer == gate::Answer::Allow
     }
 
     /// How often the same call failed in a row.
@@ -301,11 +302,7 @@ impl Decider<'_> {
             if let Some(asking) = self.ask_hooks(call, tool, &effects, &decision) {
                 return asking;
             }
-            for asked in &call.hooks {
-                if let Some(answer) = &asked.answer {
-                    decision = decision.tightened_by(answer.finding(&asked.name));
-                }
-            }
+            decision = call.tightened(decision);
         }
         if let Some(grant_id) = decision.grants.iter().find(|id| !call.paid.contains(id)) {
             return self.record(Body::PermissionGrantConsumed {

@@ -10,7 +10,7 @@ use super::machine::Decider;
 use super::state::Stand;
 use crate::budget::{Budget, Metric, PhaseCalls, Spending, Whose};
 use crate::procedure::Next;
-use crate::run::Scope;
+use crate::run::AccountName;
 use crate::trace::{Body, LimitSource, PhaseName};
 
 /// What a learned profile has for one session.
@@ -82,7 +82,7 @@ impl<'a> Decider<'a> {
 
     /// Returns what `whose` account has used.
     pub(super) fn spending(&self, whose: Whose) -> &'a Spending {
-        self.run.accounts().spending(&Scope::of(whose, &self.part))
+        self.run.accounts().spending(&AccountName::of(whose, &self.part))
     }
 
     fn phase_calls(&self) -> &'a PhaseCalls {
@@ -95,6 +95,14 @@ impl<'a> Decider<'a> {
             Whose::Phase(phase) if metric == Metric::ToolCalls => self.phase_calls().used(phase),
             Whose::Phase(_) => 0,
             Whose::Run | Whose::Role | Whose::Session => self.spending(whose).used(metric),
+        }
+    }
+
+    /// Returns how much of a metric is used for good, without what other parts have reserved.
+    pub(super) fn spent(&self, whose: Whose, metric: Metric) -> u64 {
+        match whose {
+            Whose::Phase(_) => self.used(whose, metric),
+            Whose::Run | Whose::Role | Whose::Session => self.spending(whose).spent(metric),
         }
     }
 

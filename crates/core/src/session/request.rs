@@ -8,7 +8,7 @@ use super::state::Turn;
 use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::{Metric, Room, Whose};
 use crate::procedure::{Command, Next, On, Slot, What};
-use crate::run::Scope;
+use crate::run::AccountName;
 use crate::trace::{Body, FailureKind, MessageKind, PhaseName};
 
 impl Decider<'_> {
@@ -100,9 +100,9 @@ impl Decider<'_> {
 
     /// A limit forbids the next request or call: says so, and asks for more.
     pub(super) fn over(&self, metric: Metric, whose: Whose) -> Next {
-        let used = self.used(whose, metric);
+        let used = self.spent(whose, metric);
         let limit = self.limit(whose, metric).unwrap_or(0);
-        match self.run.halted(&Scope::of(whose, &self.part), metric) {
+        match self.run.halted(&AccountName::of(whose, &self.part), metric) {
             Some(part) if *part == self.part => {
                 let is_estimate = self.spending(whose).is_estimate(metric);
                 return self.ask(prompts::budget_reached(metric, (used, is_estimate), limit, &self.whose_limit(whose)));

@@ -23,7 +23,7 @@ pub struct Transcript {
     hashed: usize,
     is_fenced: bool,
     result_bytes_max: Option<u64>,
-    /// How often something that was sent before changed: what is folded, what is left out.
+    /// The number of changes to what was sent before, such as results that were folded.
     rewrites: u64,
 }
 

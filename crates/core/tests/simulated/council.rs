@@ -9,7 +9,7 @@ use adjutant_core::inbox::Message;
 use adjutant_core::price::Prices;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Children, Next, Part, Procedure};
-use adjutant_core::run::{RunFacts, Scope};
+use adjutant_core::run::{AccountName, RunFacts};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{AgentLimits, Session, Setup};
 use adjutant_core::tool::ToolEffect;
@@ -24,7 +24,7 @@ use crate::simulator::{self, Ended, Plan, Said, World, call, kind, simulate, too
 
 const SUMMARY: &str = "## Phase 0\n\n**Objective**: build\n**Deliverables**: one\n**Constraints**: two\n**Tools required**: three\n**Unknowns**: none";
 const DONE: &str = "## Phase 4\nEverything shipped.";
-/// Where the prices of a run stand whose limit is in dollars, in nano-dollars a token.
+/// The prices of runs whose limit is in dollars, in nano-dollars a token.
 const PRICES: Prices = Prices { input: Some(100), cache_read: None, cache_write: None, output: Some(50) };
 
 /// Sessions side by side; the run is over when all have ended, or when the first has.
@@ -220,8 +220,12 @@ fn dollars_are_never_overdrawn_by_siblings() {
         let mut run = council(&setup, 4, false);
         for event in &ended.journal {
             run.apply(event);
-            let used = run.facts().accounts().spending(&Scope::Under(Part::root())).used(Metric::Money);
+            let used = run.facts().accounts().spending(&AccountName::Under(Part::root())).used(Metric::Money);
             assert!(used <= limit, "{used} of {limit} after event {}", event.seq);
+            if let Body::BudgetHalt { used, .. } = event.body {
+                let spent = run.facts().accounts().spending(&AccountName::Under(Part::root())).spent(Metric::Money);
+                assert_eq!(used, spent, "a halt says what was spent, not what siblings have reserved");
+            }
         }
     });
 }

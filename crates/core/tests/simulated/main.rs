@@ -1,4 +1,4 @@
-//! What `core` decides, under the simulator: runs of one session, of a crew and of several sessions side by side,
+//! Decisions of `core` under the simulator: runs of one session, of a crew and of several sessions side by side,
 //! killed anywhere, with the same end.
 //!
 //! Begin with `simulator/mod.rs`: a world of fakes, and a driver in it that is killed when a test says so. Each module

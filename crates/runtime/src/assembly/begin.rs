@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use super::agents::can_hold;
 use super::folder::EnteredFolder;
 use super::remark::Remark;
-use super::settings::{Learned, RunSettings};
+use super::settings::{LearnedSetting, RunSettings};
 use super::sitting::{Equipped, Needs, Opened, Sitting};
 use super::surroundings::Surroundings;
 use super::unready::Unready;
@@ -40,7 +40,7 @@ pub struct BeginRun<'a> {
     /// The settings of the run.
     pub settings: RunSettings,
     /// The extent of the run.
-    pub extent: Extent,
+    pub extent: RunExtent,
     /// The folder that tools work in, where it isn't that of the settings, such as a copy of it.
     pub workdir: Option<PathBuf>,
     /// The claim on that folder; `None` for a run that changes nothing.
@@ -62,7 +62,7 @@ pub enum Keeping<'a> {
 
 /// The extent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum RunExtent {
     /// To the end of its brief.
     Whole,
     /// To a planner's plan, and nothing is done.
@@ -78,7 +78,7 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
     let BeginRun { home, surroundings, brief, brief_id, settings, .. } = run;
     let mut options = settings.options();
     options.unattended = !run.is_attended;
-    if run.extent == Extent::PlanOnly {
+    if run.extent == RunExtent::PlanOnly {
         options.work = plan_only(options.work);
     }
     if let Some(workdir) = run.workdir {
@@ -158,16 +158,16 @@ fn plan_only(work: WorkOptions) -> WorkOptions {
 }
 
 /// Returns the events about the learned profile that the brief names.
-fn of_learned(learned: &Learned) -> Vec<Body> {
+fn of_learned(learned: &LearnedSetting) -> Vec<Body> {
     match learned {
-        Learned::NotAsked => Vec::new(),
-        Learned::Missing(slug) => {
+        LearnedSetting::NotAsked => Vec::new(),
+        LearnedSetting::Missing(slug) => {
             let text = format!(
                 "there is no learned profile of {slug}: nothing of it applies; `adjutant learn {slug} --apply` makes one"
             );
             vec![Body::Warning { text }]
         }
-        Learned::Taken(taken) => {
+        LearnedSetting::Taken(taken) => {
             let slug = taken.options.slug.clone();
             let left_out = (!taken.left_out.is_empty()).then(|| Body::Warning {
                 text: format!("not applied of the learned profile {slug}: {}", taken.left_out.join("; ")),

@@ -27,14 +27,14 @@ mod remark;
 mod unready;
 
 pub use agents::{AgentError, Unpriced, adapter_named, known_adapter};
-pub use begin::{BeginRun, Extent, Keeping, begin, brief_id};
+pub use begin::{BeginRun, Keeping, RunExtent, begin, brief_id};
 pub use crew::{CrewError, CrewSettings, custom_roles, read_brief};
 pub use equipment::{ApiKey, Equipment, Lack, NOTIFY_KEY, Supplies};
 pub use folder::{EnteredFolder, HeldUp, at_work, enter};
 pub use remark::Remark;
-pub use settings::{Learned, Overrides, RunSettings, SettingsError, mode, resolve};
+pub use settings::{LearnedSetting, Overrides, RunSettings, SettingsError, mode, resolve};
 pub use sitting::{Opening, Sitting, SystemClock, procedure, recorded_brief};
 pub use sourced::Sourced;
 pub use surroundings::{Environment, Surroundings};
-pub use take_over::{Changes, TakeOver, TakenOver, latest_options, run_start, take_over};
+pub use take_over::{ResumeChanges, TakeOver, TakenOver, latest_options, run_start, take_over};
 pub use unready::Unready;

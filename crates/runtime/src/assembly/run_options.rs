@@ -14,7 +14,7 @@ use adjutant_store::config::AdapterConfig;
 
 use super::agents::adapter_named;
 use super::equipment::{known_model, output_tokens_max, prices};
-use super::settings::{Learned, RunSettings};
+use super::settings::{LearnedSetting, RunSettings};
 use super::sourced::{Sourced, configured, first};
 
 impl RunSettings {
@@ -66,8 +66,8 @@ impl RunSettings {
             shell_deny: self.shell_deny.iter().map(|rule| rule.value.clone()).collect(),
             deny_read: self.deny_read.iter().map(|entry| entry.value.clone()).collect(),
             learned: match &self.learned {
-                Learned::Taken(taken) => Some(taken.options.clone()),
-                Learned::NotAsked | Learned::Missing(_) => None,
+                LearnedSetting::Taken(taken) => Some(taken.options.clone()),
+                LearnedSetting::NotAsked | LearnedSetting::Missing(_) => None,
             },
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         }
@@ -94,7 +94,7 @@ impl RunSettings {
     /// The limits of the learned profile that are in force: what is limited, and to what.
     #[must_use]
     pub fn learned_limits(&self) -> Vec<(String, String)> {
-        let Learned::Taken(taken) = &self.learned else { return Vec::new() };
+        let LearnedSetting::Taken(taken) = &self.learned else { return Vec::new() };
         let is_crew = !self.crew.roles.is_empty();
         let is_overruled = self.crew.tool_calls_max.is_some();
         let phases = taken.options.phase_calls.iter().filter(|_| !is_crew && !is_overruled);

@@ -171,7 +171,7 @@ pub struct RunSettings {
     /// Detectors that are not at their default: name and sensitivity.
     pub detectors: BTreeMap<String, Sourced<String>>,
     /// The learned profile that the brief names.
-    pub learned: Learned,
+    pub learned: LearnedSetting,
     /// The address of the adapter's API, if it was said for this run alone.
     pub base_url: Option<Sourced<String>>,
     /// The adapters that take the turns when the first can't, each with or without `:model`.
@@ -226,7 +226,7 @@ pub struct RunSettings {
 
 /// The learned profile that a brief names.
 #[derive(Debug)]
-pub enum Learned {
+pub enum LearnedSetting {
     /// It names none.
     NotAsked,
     /// The project has none.
@@ -235,7 +235,7 @@ pub enum Learned {
     Taken(Box<Taken>),
 }
 
-impl Learned {
+impl LearnedSetting {
     /// Returns its name, for settings that come from it.
     #[must_use]
     pub fn source(&self) -> Option<String> {
@@ -247,11 +247,11 @@ impl Learned {
 }
 
 /// Reads what a run that begins now takes from the learned profile of a project.
-fn learned(home: &Home, slug: &Slug) -> Result<Learned, SettingsError> {
+fn learned(home: &Home, slug: &Slug) -> Result<LearnedSetting, SettingsError> {
     let read = profiles::read(home, slug);
     Ok(match read.map_err(|error| SettingsError::Profile { slug: slug.clone(), error })? {
-        None => Learned::Missing(slug.clone()),
-        Some(profile) => Learned::Taken(Box::new(applying::take(&profile, slug.as_str(), Timestamp::now()))),
+        None => LearnedSetting::Missing(slug.clone()),
+        Some(profile) => LearnedSetting::Taken(Box::new(applying::take(&profile, slug.as_str(), Timestamp::now()))),
     })
 }
 
@@ -303,9 +303,9 @@ pub fn resolve(
     }
     let learned = match of_brief.and_then(|brief| brief.learned_profile.as_ref()) {
         Some(slug) => learned(home, slug)?,
-        None => Learned::NotAsked,
+        None => LearnedSetting::NotAsked,
     };
-    if let (Learned::Taken(taken), Some(from)) = (&learned, learned.source()) {
+    if let (LearnedSetting::Taken(taken), Some(from)) = (&learned, learned.source()) {
         for (detector, sensitivity) in &taken.detectors {
             let value = Sourced { value: sensitivity.to_string(), from: from.clone() };
             detectors.insert(detector.name().to_owned(), value);

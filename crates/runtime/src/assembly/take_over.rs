@@ -29,7 +29,7 @@ pub struct TakeOver<'a> {
     /// The reaction to a damaged journal.
     pub damage: Damage,
     /// The options that change.
-    pub changes: Changes,
+    pub changes: ResumeChanges,
     /// The claim on the folder that it works in, if it has one.
     pub folder: Option<EnteredFolder>,
     /// True if somebody sits at a terminal who can be asked.
@@ -40,7 +40,7 @@ pub struct TakeOver<'a> {
 
 /// Options of a run that are other ones from here on; where nothing is said, they are as before.
 #[derive(Debug, Default, Clone)]
-pub struct Changes {
+pub struct ResumeChanges {
     /// The folder that tools work in.
     pub workdir: Option<PathBuf>,
     /// The script or recording that is played.
@@ -97,7 +97,7 @@ pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<Taken
     Ok(TakenOver::GoesOn(Box::new(Sitting::of(opened, equipped, run.folder, first))))
 }
 
-impl Changes {
+impl ResumeChanges {
     fn made_to(&self, before: &RunOptions, surroundings: &Surroundings) -> RunOptions {
         let absolute = |path: &PathBuf| surroundings.folder.join(path).display().to_string();
         let mut options = before.clone();

@@ -11,7 +11,7 @@ use adjutant_core::session::Mode;
 use adjutant_core::trace::{Body, Outcome};
 use adjutant_ports::{CancellationToken, Progress};
 use adjutant_runtime::assembly::{
-    self, BeginRun, Changes, Environment, Extent, Keeping, Overrides, Remark, Sitting, Surroundings, TakeOver,
+    self, BeginRun, Environment, Keeping, Overrides, Remark, ResumeChanges, RunExtent, Sitting, Surroundings, TakeOver,
     TakenOver, Unready,
 };
 use adjutant_runtime::waiting::{GivenAnswer, Waiting};
@@ -65,7 +65,7 @@ impl World {
             text: BRIEF.to_owned(),
             brief_path: None,
             settings,
-            extent: Extent::Whole,
+            extent: RunExtent::Whole,
             workdir: None,
             folder: None,
             is_attended: false,
@@ -81,7 +81,7 @@ impl World {
             surroundings: &surroundings,
             run_id,
             damage: Damage::Refuse,
-            changes: Changes::default(),
+            changes: ResumeChanges::default(),
             folder: None,
             is_attended: false,
             recording: None,

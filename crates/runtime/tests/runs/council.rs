@@ -131,7 +131,7 @@ impl Provider {
     }
 }
 
-/// How many replies a request's history has.
+/// Counts the replies in a request's history.
 fn replies(body: &Value) -> usize {
     let messages = body["messages"].as_array().expect("messages");
     messages.iter().filter(|message| message["role"] == "assistant").count()

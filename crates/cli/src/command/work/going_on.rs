@@ -6,7 +6,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::trace::{Body, Event};
 use adjutant_ports::CancellationToken;
 use adjutant_runtime::Unattended;
-use adjutant_runtime::assembly::{self, Changes, Remark, TakeOver, TakenOver};
+use adjutant_runtime::assembly::{self, Remark, ResumeChanges, TakeOver, TakenOver};
 use adjutant_store::{Damage, Mailbox};
 use jiff::Timestamp;
 
@@ -40,7 +40,7 @@ impl GoingOn {
             surroundings: &surroundings,
             run_id,
             damage: Damage::Refuse,
-            changes: Changes::default(),
+            changes: ResumeChanges::default(),
             folder: folder::enter_again(&home, &surroundings, run_id, None, &nobody, Asked::Nobody)?,
             is_attended: false,
             recording: None,

@@ -134,7 +134,7 @@ pub struct World {
     pub forgets_tree: bool,
     /// What guard hooks write, by their place.
     pub hooks: BTreeMap<u32, String>,
-    /// What a provider counts for each reply.
+    /// The usage that a provider counts for each reply.
     pub usage: Option<Usage>,
     /// The part that messages are for; the whole run if absent.
     pub to: Option<&'static str>,
