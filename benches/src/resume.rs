@@ -9,7 +9,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::procedure::{Command as Wanted, Drive, Key, Step, Want};
 use adjutant_core::session::Mode;
 use adjutant_core::tool::ToolCall;
-use adjutant_core::trace::{Body, Entry, Stop};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Stop, TurnEvent};
 use adjutant_ports::{Durability, Journal};
 use adjutant_runtime::{Driver, Masks};
 use adjutant_store::{Damage, FileJournal, Home, Owner};
@@ -111,7 +111,7 @@ fn generate(home: &Home, run_id: &RunId, workdir: &Path) -> anyhow::Result<()> {
 fn outcome(want: &Want) -> anyhow::Result<Entry> {
     let Key { part, slot } = want.key.clone();
     let body = match &want.command {
-        Wanted::Turn { .. } => Body::AgentReply {
+        Wanted::Turn { .. } => Body::Turn(TurnEvent::AgentReply {
             slot,
             text: if slot.number == 1 { world::SUMMARY } else { world::WORK }.to_owned(),
             thinking: String::new(),
@@ -120,8 +120,8 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
             usage: None,
             stop: Stop::EndTurn,
             duration_ms: 1,
-        },
-        Wanted::Call { call, .. } => Body::ToolResult {
+        }),
+        Wanted::Call { call, .. } => Body::Call(CallEvent::ToolResult {
             slot,
             call_id: call.call_id.clone(),
             success: true,
@@ -133,15 +133,22 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
             exit_code: None,
             settled: false,
             seen: None,
-        },
+        }),
         Wanted::Ask(question) => {
             let Some(choice) = world::agreed(question) else { bail!("nobody answers {question:?}") };
             let id = format!("answer-{}", slot.number);
-            Body::Answer { slot, id, choice, text: None, by: "bench".to_owned(), whence: "answers".to_owned() }
+            Body::Ask(AskEvent::Answer {
+                slot,
+                id,
+                choice,
+                text: None,
+                by: "bench".to_owned(),
+                whence: "answers".to_owned(),
+            })
         }
         Wanted::Hook(asked) => bail!("nobody answers for the hook {}", asked.hook.name()),
         Wanted::Look { .. } => bail!("the bench's brief has no scope to look after"),
-        Wanted::Wait { .. } => Body::Expired { slot },
+        Wanted::Wait { .. } => Body::Ask(AskEvent::Expired { slot }),
     };
     Ok(Entry { part, body })
 }

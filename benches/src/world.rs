@@ -16,7 +16,9 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::session::{Mode, Session};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
-use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{
+    AgentOptions, Body, Entry, Event, Outcome, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions,
+};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Pending, Prepared, Progress, Settled, Tools,
@@ -69,12 +71,12 @@ pub fn procedure(options: &RunOptions) -> anyhow::Result<Run<Session>> {
 
 /// How a run begins.
 pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
-    let header = Body::TraceVersion {
+    let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,
         adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
         brief_id: BRIEF_ID.to_owned(),
-    };
-    let start = Body::RunStart(Box::new(RunStart {
+    });
+    let start = Body::Run(RunEvent::RunStart(Box::new(RunStart {
         run_id: "bench".parse()?,
         brief_id: BRIEF_ID.parse()?,
         project: "bench".to_owned(),
@@ -83,7 +85,7 @@ pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
         options: options.clone(),
         tools: Vec::new(),
         versions: Versions { adjutant: env!("CARGO_PKG_VERSION").to_owned(), standing_orders: 1 },
-    }));
+    })));
     Ok([header, start].map(|body| Entry { part: Part::root(), body }))
 }
 

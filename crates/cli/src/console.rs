@@ -15,7 +15,7 @@ use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
 use adjutant_core::procedure::Key;
 use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Event};
+use adjutant_core::trace::{AskEvent, Body, Event};
 use adjutant_core::view::visible_line;
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
@@ -251,7 +251,7 @@ impl Console {
 
 impl Operator for Console {
     fn show(&self, progress: Progress<'_>) {
-        if let Progress::Event(Event { body: Body::Question { .. }, .. }) = progress {
+        if let Progress::Event(Event { body: Body::Ask(AskEvent::Question { .. }), .. }) = progress {
             self.ignore_typed(BEFORE);
         }
         self.screen.with_renderer(|renderer| renderer.show(&progress));

@@ -18,7 +18,10 @@ use adjutant_core::learn::profile::Applied;
 use adjutant_core::procedure::What;
 use adjutant_core::role::RoleName;
 use adjutant_core::session::prompts::changed_by_others;
-use adjutant_core::trace::{Body, Event, MessageKind, PhaseName, Rejection, Stop, wire};
+use adjutant_core::trace::{
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
+    MessageKind, PartEvent, PhaseName, Rejection, Stop, TurnEvent, wire,
+};
 use adjutant_core::view::{short_name, visible_json, visible_line, visible_prose, visible_text};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
@@ -169,8 +172,8 @@ impl Renderer {
 
     fn track(&mut self, event: &Event) {
         let what = match &event.body {
-            Body::AgentRequest { slot, .. } => Some((slot, format!("turn {}", slot.number))),
-            Body::ToolCall { slot, name, .. } => Some((slot, visible_line(name).into_owned())),
+            Body::Turn(TurnEvent::AgentRequest { slot, .. }) => Some((slot, format!("turn {}", slot.number))),
+            Body::Call(CallEvent::ToolCall { slot, name, .. }) => Some((slot, visible_line(name).into_owned())),
             _ => None,
         };
         if let Some((slot, what)) = what {
@@ -183,15 +186,15 @@ impl Renderer {
 
     fn event(&mut self, event: &Event) {
         self.track(event);
-        if !matches!(event.body, Body::AgentReply { .. }) {
+        if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
             self.fresh_line();
         }
         match &event.body {
             // A piece of a run ends with what it hands off.
-            Body::PhaseEnter { phase: PhaseName::Done, .. } if event.part.as_str().contains('/') => {}
-            Body::PhaseEnter { phase, reason } => self.phase(*phase, reason.as_deref()),
-            Body::AgentRequest { .. } => self.streamed = false,
-            Body::AgentReply { text, stop, .. } => {
+            Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Done, .. }) if event.part.as_str().contains('/') => {}
+            Body::Part(PartEvent::PhaseEnter { phase, reason }) => self.phase(*phase, reason.as_deref()),
+            Body::Turn(TurnEvent::AgentRequest { .. }) => self.streamed = false,
+            Body::Turn(TurnEvent::AgentReply { text, stop, .. }) => {
                 if !self.streamed && !text.is_empty() {
                     self.write(&visible_prose(text));
                     self.mid_line = true;
@@ -201,30 +204,30 @@ impl Renderer {
                     self.line(Tone::Warning, "! the reply was cut at its length limit");
                 }
             }
-            Body::AgentFailed { kind, message, .. } => {
+            Body::Turn(TurnEvent::AgentFailed { kind, message, .. }) => {
                 self.line(Tone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));
             }
-            Body::Timer { length_ms, .. } => {
+            Body::Ask(AskEvent::Timer { length_ms, .. }) => {
                 self.line(
                     Tone::Dim,
                     &format!("  the next attempt follows in {}.{} s", length_ms / 1000, length_ms % 1000 / 100),
                 );
             }
-            Body::AgentChanged { name, .. } => {
+            Body::Turn(TurnEvent::AgentChanged { name, .. }) => {
                 self.line(Tone::Warning, &format!("! {} takes the turns from here on", visible_line(name)));
             }
-            Body::ContextFolded { messages, before, after } => self.line(
+            Body::Turn(TurnEvent::ContextFolded { messages, before, after }) => self.line(
                 Tone::Dim,
                 &format!("  {} old results are folded: about {before} tokens become {after}", messages.len()),
             ),
-            Body::ContextCut { before, after, .. } => self.line(
+            Body::Turn(TurnEvent::ContextCut { before, after, .. }) => self.line(
                 Tone::Dim,
                 &format!("  old messages are left out: about {before} tokens become {after} and the runtime state"),
             ),
-            Body::Message { kind: MessageKind::Nudge, .. } => {
+            Body::Turn(TurnEvent::Message { kind: MessageKind::Nudge, .. }) => {
                 self.line(Tone::Warning, "! no Confirmation Summary; the agent is asked again");
             }
-            Body::PhaseDrift { declared, phase, .. } => self.line(
+            Body::Part(PartEvent::PhaseDrift { declared, phase, .. }) => self.line(
                 Tone::Warning,
                 &format!(
                     "! the agent announces phase {} while the session is in {}",
@@ -232,21 +235,23 @@ impl Renderer {
                     phase.as_str()
                 ),
             ),
-            Body::Warning { text } => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
-            Body::FolderChanged { paths, more, head_before, head_now } => {
+            Body::Host(HostEvent::Warning { text }) => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
+            Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now }) => {
                 let (head_before, head_now) = (head_before.clone(), head_now.clone());
                 let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
                 let facts = changed_by_others(&change).join(" ");
                 let said = format!("! somebody else changed the folder while the run stood still. {facts}");
                 self.line(Tone::Warning, &visible_line(&said));
             }
-            Body::LearnedProfileApplied { slug, applied, .. } => {
+            Body::Learned(LearnedEvent::LearnedProfileApplied { slug, applied, .. }) => {
                 let Applied { detectors, phase_budgets, tool_callouts } = applied;
                 let what = format!("{detectors} detectors, {phase_budgets} phase budgets, {tool_callouts} dead tools");
                 self.line(Tone::Dim, &format!("  learned profile {}: {what}", visible_line(slug)));
             }
-            Body::SandboxReport { missing, layers, absent, .. } => self.sandbox(missing, layers, absent),
-            Body::MemoryInherited { project, records, left_out, contradictions } => {
+            Body::Host(HostEvent::SandboxReport { missing, layers, absent, .. }) => {
+                self.sandbox(missing, layers, absent)
+            }
+            Body::Learned(LearnedEvent::MemoryInherited { project, records, left_out, contradictions }) => {
                 let more = if *left_out > 0 { format!("; {left_out} older ones are not") } else { String::new() };
                 let count = records.len();
                 self.line(
@@ -258,29 +263,29 @@ impl Renderer {
                     self.line(Tone::Warning, &format!("! {newer} contradicts {older}: {}", found.rule.said()));
                 }
             }
-            Body::Error { error, .. } => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
-            Body::AuthCheckFired { decision, tool, reason, answer, .. } if decision != "allow" => {
+            Body::Host(HostEvent::Error { error, .. }) => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
+            Body::Gate(GateEvent::AuthCheckFired { decision, tool, reason, answer, .. }) if decision != "allow" => {
                 let answer = answer.as_deref().unwrap_or("deny");
                 self.line(Tone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
             }
-            Body::HookResult { fault: Some(fault), reason, .. } => {
+            Body::Gate(GateEvent::HookResult { fault: Some(fault), reason, .. }) => {
                 let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let said = format!("! a guard hook {}{why}", fault.said());
                 self.line(Tone::Warning, &visible_line(&said));
             }
-            Body::RescueMade { error: Some(error), .. } => {
+            Body::Call(CallEvent::RescueMade { error: Some(error), .. }) => {
                 self.line(
                     Tone::Bad,
                     &format!("! what the call may destroy could not be kept: {}", visible_line(error)),
                 );
             }
-            Body::RescueMade { left_out, files, .. } if *left_out > 0 => self.line(
+            Body::Call(CallEvent::RescueMade { left_out, files, .. }) if *left_out > 0 => self.line(
                 Tone::Warning,
                 &format!(
                     "! kept before the call: {files} files; {left_out} could not be kept, `undo --list` names them"
                 ),
             ),
-            Body::ToolCall { name, args, .. } => {
+            Body::Call(CallEvent::ToolCall { name, args, .. }) => {
                 let args = args.to_string();
                 let args = match args.char_indices().nth(ARGS_CHARS_MAX) {
                     Some((end, _)) => format!("{}\u{2026}", &args[..end]),
@@ -288,7 +293,7 @@ impl Renderer {
                 };
                 self.line(Tone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));
             }
-            Body::ToolResult { success, duration_ms, bytes, code, content, settled, .. } => {
+            Body::Call(CallEvent::ToolResult { success, duration_ms, bytes, code, content, settled, .. }) => {
                 let how = if *settled { ", found out after an interruption" } else { "" };
                 if *success {
                     self.line(Tone::Good, &format!("  \u{2713} ok, {duration_ms} ms, {bytes} bytes{how}"));
@@ -298,61 +303,61 @@ impl Renderer {
                     self.line(Tone::Bad, &format!("  \u{2717} {code}, {duration_ms} ms: {}", visible_line(first)));
                 }
             }
-            Body::ToolCancelled { .. } => self.line(Tone::Warning, "  \u{2717} cancelled"),
-            Body::PermissionGranted { scope_granted, .. } => {
+            Body::Call(CallEvent::ToolCancelled { .. }) => self.line(Tone::Warning, "  \u{2717} cancelled"),
+            Body::Gate(GateEvent::PermissionGranted { scope_granted, .. }) => {
                 self.line(Tone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
             }
-            Body::PermissionDenied { .. } => self.line(Tone::Warning, "  \u{2717} not granted"),
-            Body::PermissionRevoked { grant_id, .. } => {
+            Body::Gate(GateEvent::PermissionDenied { .. }) => self.line(Tone::Warning, "  \u{2717} not granted"),
+            Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
                 self.line(Tone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
             }
             // The answer was shown when it was given.
-            Body::ToolRejected { rejection: Rejection::Answered, .. } => {}
-            Body::ToolRejected { name, rejection, .. } => {
+            Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
+            Body::Call(CallEvent::ToolRejected { name, rejection, .. }) => {
                 self.line(
                     Tone::Warning,
                     &format!("  \u{2717} {} was not called: {}", visible_line(name), word(rejection)),
                 );
             }
-            Body::Interrupted { slot, effect } => {
+            Body::Call(CallEvent::Interrupted { slot, effect }) => {
                 self.line(Tone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
             }
-            Body::Question { question, .. } => self.question(question),
-            Body::Expired { slot } if slot.what == What::Ask => {
+            Body::Ask(AskEvent::Question { question, .. }) => self.question(question),
+            Body::Ask(AskEvent::Expired { slot }) if slot.what == What::Ask => {
                 self.line(Tone::Warning, &format!("! the deadline of {slot} passed"))
             }
-            Body::ModeSet { mode } => self.line(Tone::Dim, &format!("  mode: {mode}")),
-            Body::BudgetWarn { metric, used, limit, role, phase, learned } => {
+            Body::Part(PartEvent::ModeSet { mode }) => self.line(Tone::Dim, &format!("  mode: {mode}")),
+            Body::Budget(BudgetEvent::BudgetWarn { metric, used, limit, role, phase, learned }) => {
                 let by = role.as_deref().map(|role| format!(" by the {}", visible_line(role))).unwrap_or_default();
                 let whence = whence(*phase, learned.as_deref());
                 self.line(Tone::Warning, &format!("! {} used{by}{whence}", of_limit(metric, *used, *limit)));
             }
-            Body::ScopeWarning { subtask, category, word } => {
+            Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }) => {
                 let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
                 let warned = scope_warned(&ScopeWarning { subtask, category, word });
                 self.line(Tone::Warning, &format!("! {}", visible_line(&warned)));
             }
-            Body::BudgetHalt { metric, used, limit, role, phase, learned } => {
+            Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
                 let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
                 let (reached, whence) = (of_limit(metric, *used, *limit), whence(*phase, learned.as_deref()));
                 self.line(Tone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
             }
-            Body::PartStart { .. } => {
+            Body::Part(PartEvent::PartStart { .. }) => {
                 if let Some(role) = RoleName::of_part(event.part.as_str()) {
                     self.line(Tone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
                 }
             }
-            Body::HandoffRead { expected, handoff: None, faults, .. } => {
+            Body::Handoff(HandoffEvent::HandoffRead { expected, handoff: None, faults, .. }) => {
                 self.line(Tone::Warning, &format!("! no `{expected}` handoff: {}", visible_line(&faults.join("; "))));
             }
-            Body::HandoffRead { handoff: Some(handoff), .. } => self.handoff(handoff),
-            Body::CoordinatorState { state, subtask, reason, .. } => {
+            Body::Handoff(HandoffEvent::HandoffRead { handoff: Some(handoff), .. }) => self.handoff(handoff),
+            Body::Crew(CrewEvent::CoordinatorState { state, subtask, reason, .. }) => {
                 let subtask =
                     subtask.as_deref().map(|id| format!(" `{}`", visible_line(&short_name(id)))).unwrap_or_default();
                 let reason = reason.as_deref().map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
                 self.line(Tone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
             }
-            Body::DeadlinePassed { deadline } => {
+            Body::Part(PartEvent::DeadlinePassed { deadline }) => {
                 self.line(Tone::Warning, &format!("! the brief's deadline, {}, has passed", visible_line(deadline)));
             }
             _ => {}

@@ -9,6 +9,7 @@
     allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests read their vectors from disk")
 )]
 
+pub mod words;
 pub mod procedure;
 pub mod provider_data;
 pub mod trace;

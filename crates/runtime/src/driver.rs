@@ -18,7 +18,10 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
-use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome, PhaseName};
+use adjutant_core::trace::{
+    AskEvent, Body, CallEvent, Effect, Entry, Event, GateEvent, HostEvent, Outcome, PartEvent, PhaseName, RunEvent,
+    TurnEvent,
+};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Prepared, Progress, RescueName, Rescued, Settled, Tools,
@@ -219,16 +222,16 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     self.reattach(&key);
                     continue;
                 }
-                Orphan::Repeatable => Body::Interrupted { slot, effect: Effect::None },
-                Orphan::Unknown => Body::Interrupted { slot, effect: Effect::Unknown },
+                Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }),
+                Orphan::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
                 // A masked path is another one than that which may have been written.
                 Orphan::Settle(changes) if changes.iter().any(|change| secrets::is_masked(&change.path)) => {
-                    Body::Interrupted { slot, effect: Effect::Unknown }
+                    Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown })
                 }
                 Orphan::Settle(changes) => match self.ports.tools.settle(&changes) {
                     Settled::Made => flight::settled(slot, &changes),
-                    Settled::NotMade => Body::Interrupted { slot, effect: Effect::None },
-                    Settled::Unknown => Body::Interrupted { slot, effect: Effect::Unknown },
+                    Settled::NotMade => Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }),
+                    Settled::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
                 },
             };
             self.append(Entry { part: key.part, body })?;
@@ -314,7 +317,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
 
     fn folder_changed(&mut self, change: FolderChange) -> Result<(), DriveError> {
         let FolderChange { paths, more, head_before, head_now } = change;
-        let body = Body::FolderChanged { paths, more, head_before, head_now };
+        let body = Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now });
         self.write(Entry { part: Part::root(), body })
     }
 
@@ -360,11 +363,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// Puts on record that a grant was taken back, if one is of which a use is about to be made; then the call
     /// is decided anew. So a grant that an operator revokes is not used any more, also in a run that goes on.
     fn take_back(&mut self, entry: &Entry) -> Result<bool, DriveError> {
-        let Body::PermissionGrantConsumed { grant_id, .. } = &entry.body else { return Ok(false) };
+        let Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) = &entry.body else { return Ok(false) };
         if !self.ports.grants.is_revoked(grant_id) {
             return Ok(false);
         }
-        let body = Body::PermissionRevoked { grant_id: grant_id.clone(), revoked_at: self.now() };
+        let body = Body::Gate(GateEvent::PermissionRevoked { grant_id: grant_id.clone(), revoked_at: self.now() });
         self.write(Entry { part: Part::root(), body })?;
         Ok(true)
     }
@@ -373,7 +376,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
     fn keep(&mut self, grant: &Grant) -> Result<(), DriveError> {
         let Err(error) = self.ports.grants.keep(grant) else { return Ok(()) };
         let error = format!("{error}; it holds for this run only");
-        self.write(Entry { part: Part::root(), body: Body::Error { error, phase: PhaseName::Execute } })
+        self.write(Entry {
+            part: Part::root(),
+            body: Body::Host(HostEvent::Error { error, phase: PhaseName::Execute }),
+        })
     }
 
     fn write(&mut self, entry: Entry) -> Result<(), DriveError> {
@@ -382,7 +388,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let event = self.journal.append(entry, self.now(), durability)?;
         self.ports.operator.show(Progress::Event(&event));
         let to_keep = match &event.body {
-            Body::PermissionGranted { scope_granted: Lasts::Persistent, grant: Some(grant), .. } => Some(grant.clone()),
+            Body::Gate(GateEvent::PermissionGranted {
+                scope_granted: Lasts::Persistent, grant: Some(grant), ..
+            }) => Some(grant.clone()),
             _ => None,
         };
         self.fold(event);
@@ -394,15 +402,16 @@ impl<'j, P: Procedure> Driver<'j, P> {
     fn durability(&self, body: &Body) -> Durability {
         let reads = |name: &str| self.specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
         match body {
-            Body::ToolCall { name, .. } if !reads(name) => Durability::Synced,
-            Body::HookCall { .. } => Durability::Synced,
-            Body::Answer { .. } | Body::OperatorMessage { .. } | Body::RunEnd { .. } | Body::RunStart(_) => {
-                Durability::Synced
-            }
+            Body::Call(CallEvent::ToolCall { name, .. }) if !reads(name) => Durability::Synced,
+            Body::Gate(GateEvent::HookCall { .. }) => Durability::Synced,
+            Body::Ask(AskEvent::Answer { .. } | AskEvent::OperatorMessage { .. })
+            | Body::Run(RunEvent::RunEnd { .. } | RunEvent::RunStart(_)) => Durability::Synced,
             // What is kept elsewhere, or was used up, is on record here first.
-            Body::PermissionGranted { .. } | Body::PermissionGrantConsumed { .. } | Body::PermissionRevoked { .. } => {
-                Durability::Synced
-            }
+            Body::Gate(
+                GateEvent::PermissionGranted { .. }
+                | GateEvent::PermissionGrantConsumed { .. }
+                | GateEvent::PermissionRevoked { .. },
+            ) => Durability::Synced,
             _ => Durability::Written,
         }
     }
@@ -411,13 +420,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
         if !self.drive.apply(&event) {
             return;
         }
-        if let Body::RunStart(start) = &event.body {
+        if let Body::Run(RunEvent::RunStart(start)) = &event.body {
             self.run_id = Some(start.run_id.to_string());
             self.result_bytes_max = start.options.result_bytes_max;
         }
-        self.turns += usize::from(matches!(event.body, Body::AgentReply { .. }));
+        self.turns += usize::from(matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })));
         self.known_files.apply(&event);
-        if let Body::PartEnd { .. } = event.body {
+        if let Body::Part(PartEvent::PartEnd { .. }) = event.body {
             self.outboxes.remove(&event.part);
         }
         match self.transcripts.get_mut(&event.part) {
@@ -445,7 +454,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let kept = |hash: &str| self.journal.kept(hash);
                 let outbox = self.outboxes.entry(key.part.clone()).or_default();
                 let request = outbox.request(&key, transcript, asked, &*agent, &kept);
-                if let Body::AgentRequest { hash, .. } = &mut intent.body {
+                if let Body::Turn(TurnEvent::AgentRequest { hash, .. }) = &mut intent.body {
                     *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
                 }
                 self.write(intent)?;
@@ -463,7 +472,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let mut prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
                 prepared.network = network;
                 prepared.seen = self.known_files.of(&key.part, &prepared.changes);
-                if let Body::ToolCall { changes, .. } = &mut intent.body {
+                if let Body::Call(CallEvent::ToolCall { changes, .. }) = &mut intent.body {
                     changes.clone_from(&prepared.changes);
                 }
                 let rescued = call.as_ref().map_or(Ok(None), |call| self.rescue(&key, call, &prepared));
@@ -585,9 +594,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.parked.remove(&key);
         let came = kind.and_then(|kind| self.ports.operator.close(&key, kind, Closing::Withdrawn));
         let Key { part, slot } = key;
-        self.write(Entry { part: part.clone(), body: Body::Withdrawn { slot } })?;
+        self.write(Entry { part: part.clone(), body: Body::Ask(AskEvent::Withdrawn { slot }) })?;
         match came.filter(|answered| !self.drive.ledger().has_used(&answered.id)) {
-            Some(Answered { id, .. }) => self.write(Entry { part, body: Body::AnswerIgnored { slot, id } }),
+            Some(Answered { id, .. }) => {
+                self.write(Entry { part, body: Body::Ask(AskEvent::AnswerIgnored { slot, id }) })
+            }
             None => Ok(()),
         }
     }
@@ -606,7 +617,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             Landed::Answer(answered) if is_open => flight::answer(slot, self.with_own_id(answered)),
             // On record already, as one that came too late.
             Landed::Answer(answered) if self.drive.ledger().has_used(&answered.id) => return Ok(()),
-            Landed::Answer(answered) => Body::AnswerIgnored { slot, id: answered.id },
+            Landed::Answer(answered) => Body::Ask(AskEvent::AnswerIgnored { slot, id: answered.id }),
             Landed::Turn { agent, mut result, received, duration_ms } => {
                 for call in result.iter_mut().flat_map(|reply| &mut reply.calls) {
                     call.resolved = self.ports.tools.resolve(call);
@@ -653,7 +664,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
         let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let by = by.unwrap_or_else(|| self.ports.operator.name());
-        self.write(Entry { part: to, body: Body::OperatorMessage { id, message, by } })
+        self.write(Entry { part: to, body: Body::Ask(AskEvent::OperatorMessage { id, message, by }) })
     }
 
     /// The answer with an id that no message of this run had: what lies in a mailbox may have been copied.
@@ -685,7 +696,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let slot = key.slot;
         let body = match kind.and_then(|kind| self.ports.operator.close(&key, kind, Closing::Expired)) {
             Some(answered) => flight::answer(slot, self.with_own_id(answered)),
-            None => Body::Expired { slot },
+            None => Body::Ask(AskEvent::Expired { slot }),
         };
         self.write(Entry { part: key.part, body })
     }

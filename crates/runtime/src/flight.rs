@@ -11,7 +11,7 @@ use adjutant_core::procedure::{Key, Slot};
 use adjutant_core::provider_data::ProviderData;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
-use adjutant_core::trace::{Body, Effect};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Effect, GateEvent, TurnEvent};
 use adjutant_ports::{
     Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Hooks, Journal, Operator, Prepared, Progress,
     Reply, RescueName, Tools, TurnRequest,
@@ -204,7 +204,10 @@ pub(crate) fn reply(
         Err(AgentFailure { kind, message, retry_after, output_max }) => {
             let retry_after_ms = retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
             let message = masks.mask(&message);
-            return (Body::AgentFailed { slot, kind, message, retry_after_ms, received, output_max }, Vec::new());
+            return (
+                Body::Turn(TurnEvent::AgentFailed { slot, kind, message, retry_after_ms, received, output_max }),
+                Vec::new(),
+            );
         }
     };
     let mut unmasked = Vec::new();
@@ -224,7 +227,10 @@ pub(crate) fn reply(
     let provider_data = parts.map(|parts| Box::new(ProviderData { adapter, model, parts }));
     let thinking = masks.mask(&reply.thinking);
     let Reply { usage, stop, .. } = reply;
-    (Body::AgentReply { slot, text, thinking, calls, provider_data, usage, stop, duration_ms }, unmasked)
+    (
+        Body::Turn(TurnEvent::AgentReply { slot, text, thinking, calls, provider_data, usage, stop, duration_ms }),
+        unmasked,
+    )
 }
 
 /// The outcome of a call; `is_late` if the limit of minutes cancelled it. A content too large for a line is kept by its
@@ -237,13 +243,13 @@ pub(crate) fn result(
     journal: &mut dyn Journal,
 ) -> Result<Body, AppendError> {
     if output.code.as_deref() == Some("CANCELLED") {
-        return Ok(Body::ToolCancelled {
+        return Ok(Body::Call(CallEvent::ToolCancelled {
             slot,
             call_id: call.call_id.clone(),
             tool_name: call.name.clone(),
             cancellation_source: if is_late { "limit" } else { "operator_signal" }.to_owned(),
             partial_output: output.content,
-        });
+        }));
     }
     let bytes = output.content.len() as u64;
     let (content, artifact) = if output.content.len() > INLINE_BYTES_MAX {
@@ -251,7 +257,7 @@ pub(crate) fn result(
     } else {
         (Some(output.content), None)
     };
-    Ok(Body::ToolResult {
+    Ok(Body::Call(CallEvent::ToolResult {
         slot,
         call_id: call.call_id.clone(),
         success: output.success,
@@ -263,7 +269,7 @@ pub(crate) fn result(
         exit_code: output.meta.exit_code,
         settled: false,
         seen: output.meta.seen,
-    })
+    }))
 }
 
 /// The outcome of a call that can't be made because its arguments are masked.
@@ -285,7 +291,7 @@ pub(crate) fn settled(slot: Slot, changes: &[FileChange]) -> Body {
 
 /// What is told of a call that this driver did not make.
 fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
-    Body::ToolResult {
+    Body::Call(CallEvent::ToolResult {
         slot,
         call_id: String::new(),
         success,
@@ -297,15 +303,15 @@ fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
         exit_code: None,
         settled: success,
         seen: None,
-    }
+    })
 }
 
 /// The outcome of a guard hook.
 pub(crate) fn hook_result(slot: Slot, answer: Option<HookAnswer>, duration_ms: u64) -> Body {
     match answer {
-        None => Body::Interrupted { slot, effect: Effect::Unknown },
+        None => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
         Some(HookAnswer { answer, reason, fault }) => {
-            Body::HookResult { slot, decision: answer, reason, fault, duration_ms }
+            Body::Gate(GateEvent::HookResult { slot, decision: answer, reason, fault, duration_ms })
         }
     }
 }
@@ -317,13 +323,13 @@ pub(crate) fn seen(slot: Slot, look: Look, found: Result<Outside, String>, durat
         Err(error) => (Outside::default(), Some(masks.mask(&error))),
     };
     let paths = outside.paths.iter().map(|path| masks.mask(path)).collect();
-    Body::TreeSeen { slot, look, outside: paths, more: outside.more, error, duration_ms }
+    Body::Gate(GateEvent::TreeSeen { slot, look, outside: paths, more: outside.more, error, duration_ms })
 }
 
 /// The outcome of a question.
 pub(crate) fn answer(slot: Slot, answered: Answered) -> Body {
     let Answered { id, choice, text, by, whence } = answered;
-    Body::Answer { slot, id, choice, text, by, whence }
+    Body::Ask(AskEvent::Answer { slot, id, choice, text, by, whence })
 }
 
 #[cfg(test)]

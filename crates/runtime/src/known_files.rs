@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use adjutant_core::procedure::{Key, Part};
 use adjutant_core::tool::{FileChange, FileSeen, SeenPart};
-use adjutant_core::trace::{Body, Event};
+use adjutant_core::trace::{Body, CallEvent, Event, RunEvent};
 
 /// What the agents of a run know, each in its own part.
 #[derive(Debug, Default)]
@@ -73,11 +73,11 @@ impl KnownFiles {
     pub(crate) fn apply(&mut self, event: &Event) {
         let key = |slot| Key { part: event.part.clone(), slot };
         match &event.body {
-            Body::RunStart(start) => self.result_bytes_max = start.options.result_bytes_max,
-            Body::ToolCall { slot, changes, .. } if !changes.is_empty() => {
+            Body::Run(RunEvent::RunStart(start)) => self.result_bytes_max = start.options.result_bytes_max,
+            Body::Call(CallEvent::ToolCall { slot, changes, .. }) if !changes.is_empty() => {
                 self.announced.insert(key(*slot), changes.clone());
             }
-            Body::ToolResult { slot, success, seen, bytes, .. } => {
+            Body::Call(CallEvent::ToolResult { slot, success, seen, bytes, .. }) => {
                 let made = self.announced.remove(&key(*slot)).filter(|_| *success);
                 for change in made.into_iter().flatten() {
                     self.changed(&event.part, change);
@@ -87,7 +87,7 @@ impl KnownFiles {
                     self.read(&event.part, seen, is_cut);
                 }
             }
-            Body::ToolCancelled { slot, .. } | Body::Interrupted { slot, .. } => {
+            Body::Call(CallEvent::ToolCancelled { slot, .. } | CallEvent::Interrupted { slot, .. }) => {
                 self.announced.remove(&key(*slot));
             }
             _ => {}
@@ -159,7 +159,7 @@ mod tests {
 
     fn call(number: u32, changes: Vec<FileChange>) -> Event {
         let slot = Slot::first(What::Call, number);
-        event(Body::ToolCall {
+        event(Body::Call(CallEvent::ToolCall {
             slot,
             call_id: String::new(),
             name: "write_file".to_owned(),
@@ -167,7 +167,7 @@ mod tests {
             auth_decision: "allow".to_owned(),
             changes,
             network: false,
-        })
+        }))
     }
 
     fn result(number: u32, success: bool, seen: Option<(&str, u64)>) -> Event {
@@ -175,7 +175,7 @@ mod tests {
             Box::new(FileSeen { path: "f".to_owned(), hash: hash.to_owned(), replaced, part: None })
         };
         let seen = seen.map(known);
-        event(Body::ToolResult {
+        event(Body::Call(CallEvent::ToolResult {
             slot: Slot::first(What::Call, number),
             call_id: String::new(),
             success,
@@ -187,7 +187,7 @@ mod tests {
             exit_code: None,
             settled: false,
             seen,
-        })
+        }))
     }
 
     #[track_caller]
@@ -205,7 +205,7 @@ mod tests {
     /// A result that shows these lines of six of a file.
     fn lines(hash: &str, first: u64, last: u64) -> Event {
         let mut event = result(1, true, Some((hash, 0)));
-        if let Body::ToolResult { seen: Some(seen), .. } = &mut event.body {
+        if let Body::Call(CallEvent::ToolResult { seen: Some(seen), .. }) = &mut event.body {
             seen.part = Some(SeenPart { first, last, lines: 6 });
         }
         event
@@ -244,7 +244,7 @@ mod tests {
         let mut files = KnownFiles { result_bytes_max: Some(10), ..KnownFiles::default() };
         let read = |bytes_read| {
             let mut event = result(1, true, Some(("a", 0)));
-            if let Body::ToolResult { bytes, .. } = &mut event.body {
+            if let Body::Call(CallEvent::ToolResult { bytes, .. }) = &mut event.body {
                 *bytes = bytes_read;
             }
             event

@@ -2,7 +2,7 @@
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
 use adjutant_core::tool::{ResolvedPath, ToolCall, ToolOutput};
-use adjutant_core::trace::{Body, Entry, RunOptions, WorkOptions};
+use adjutant_core::trace::{Body, Entry, RunEvent, RunOptions, WorkOptions};
 use serde_json::Value;
 
 /// What is masked in one run: known shapes, and the values of the runtime's own keys.
@@ -43,12 +43,12 @@ impl Masks {
     /// needed to begin the run again stays: the folders, the script, the names of adapters and models.
     pub(crate) fn mask_entry(&self, mut entry: Entry) -> Entry {
         match &mut entry.body {
-            Body::RunStart(start) => {
+            Body::Run(RunEvent::RunStart(start)) => {
                 start.brief = self.mask(&start.brief);
                 start.brief_path = start.brief_path.as_deref().map(|path| self.mask(path));
                 self.mask_options(&mut start.options);
             }
-            Body::RunResume { options: Some(options), .. } => self.mask_options(options),
+            Body::Run(RunEvent::RunResume { options: Some(options), .. }) => self.mask_options(options),
             body => self.mask_body(body),
         }
         entry
@@ -63,9 +63,10 @@ impl Masks {
         }
         // Words of our own vocabulary are no secrets, so what was masked reads as the same event. An entry's id takes
         // no other text; without it the rest is masked all the same.
-        let read = serde_json::from_value(masked.clone()).or_else(|_| {
+        let kind = body.kind();
+        let read = Body::of_kind(kind, masked.clone()).or_else(|_| {
             keep_ids(&value, &mut masked);
-            serde_json::from_value(masked)
+            Body::of_kind(kind, masked)
         });
         if let Ok(masked) = read {
             *body = masked;

@@ -2,7 +2,7 @@
 
 use adjutant_core::procedure::Key;
 use adjutant_core::tool::ToolOutput;
-use adjutant_core::trace::{Body, Entry, RescueKind};
+use adjutant_core::trace::{Body, CallEvent, Entry, RescueKind};
 use adjutant_ports::Rescued;
 
 /// The part that a session alone in its run has: rescues of its calls need no other name.
@@ -22,7 +22,7 @@ pub(crate) fn made(key: &Key, rescued: &Result<Option<Rescued>, String>) -> Opti
     let slot = key.slot;
     let body = match rescued {
         Ok(None) => return None,
-        Ok(Some(rescued)) => Body::RescueMade {
+        Ok(Some(rescued)) => Body::Call(CallEvent::RescueMade {
             slot,
             kind: match (&rescued.reference, rescued.files) {
                 (Some(_), _) => RescueKind::Git,
@@ -36,8 +36,8 @@ pub(crate) fn made(key: &Key, rescued: &Result<Option<Rescued>, String>) -> Opti
             bytes: rescued.bytes,
             left_out: rescued.left_out,
             error: None,
-        },
-        Err(why) => Body::RescueMade {
+        }),
+        Err(why) => Body::Call(CallEvent::RescueMade {
             slot,
             kind: RescueKind::None,
             rescue: None,
@@ -47,7 +47,7 @@ pub(crate) fn made(key: &Key, rescued: &Result<Option<Rescued>, String>) -> Opti
             bytes: 0,
             left_out: 0,
             error: Some(why.clone()),
-        },
+        }),
     };
     Some(Entry { part: key.part.clone(), body })
 }

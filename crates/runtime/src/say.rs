@@ -7,7 +7,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::Message;
 use adjutant_core::inbox::mailbox::Said;
 use adjutant_core::procedure::Part;
-use adjutant_core::trace::{Body, Event, Outcome};
+use adjutant_core::trace::{Body, Event, Outcome, RunEvent};
 use adjutant_store::lease::Content;
 use adjutant_store::mailbox::{Mailbox, MailboxError};
 use adjutant_store::{Home, OpenError, Owner, journal};
@@ -44,7 +44,7 @@ pub fn is_driven(home: &Home, run_id: &RunId) -> bool {
 #[must_use]
 pub fn outcome(events: &[Event]) -> Option<Outcome> {
     events.iter().rev().find_map(|event| match event.body {
-        Body::RunEnd { outcome } => Some(outcome),
+        Body::Run(RunEvent::RunEnd { outcome }) => Some(outcome),
         _ => None,
     })
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Barrier};
 
 use adjutant_core::id::{BriefId, RunId};
 use adjutant_core::procedure::{Part, Slot, What};
-use adjutant_core::trace::{Body, Outcome, TRACE_VERSION};
+use adjutant_core::trace::{AskEvent, Body, HostEvent, Outcome, RunEvent, TRACE_VERSION};
 use proptest::prelude::*;
 
 use super::*;
@@ -21,15 +21,19 @@ fn entry(body: Body) -> Entry {
 }
 
 fn header() -> Entry {
-    entry(Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() })
+    entry(Body::Run(RunEvent::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: "0".into(),
+        brief_id: "b".into(),
+    }))
 }
 
 fn said(text: &str) -> Entry {
-    entry(Body::Warning { text: text.into() })
+    entry(Body::Host(HostEvent::Warning { text: text.into() }))
 }
 
 fn intent(number: u32) -> Entry {
-    entry(Body::Timer { slot: Slot::first(What::Wait, number), length_ms: 1 })
+    entry(Body::Ask(AskEvent::Timer { slot: Slot::first(What::Wait, number), length_ms: 1 }))
 }
 
 struct Bench {
@@ -66,9 +70,13 @@ impl Bench {
     fn sample(&self) -> (Vec<u8>, Vec<Event>) {
         let mut journal = self.create();
         let mut events = Vec::new();
-        for entry in
-            [header(), said("one\n\u{e9}"), intent(1), said(""), entry(Body::RunEnd { outcome: Outcome::Completed })]
-        {
+        for entry in [
+            header(),
+            said("one\n\u{e9}"),
+            intent(1),
+            said(""),
+            entry(Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed })),
+        ] {
             events.push(journal.append(entry, at(events.len() as i64), Durability::Written).expect("appended"));
         }
         journal.close().expect("closed");
@@ -268,7 +276,7 @@ fn damage_stops_a_driver_until_it_is_accepted_and_is_told_once() {
 
     let (mut journal, recovered) = bench.take_over(9, Damage::Accept).expect("taken over");
     assert_eq!((recovered.accepted_damage(), recovered.events.len()), (vec![3], 5));
-    let resume = Body::RunResume { options: None, accepted_damage: recovered.accepted_damage() };
+    let resume = Body::Run(RunEvent::RunResume { options: None, accepted_damage: recovered.accepted_damage() });
     assert_eq!(journal.append(entry(resume), at(9), Durability::Synced).expect("appended").seq, 5);
     drop(journal);
     let recovered = bench.take_over(10, Damage::Refuse).expect("accepted").1;
@@ -287,7 +295,7 @@ fn lines_that_are_gone_from_the_end_are_damage() {
     drop(bench.take_over(9, Damage::Accept).expect("taken over"));
     assert!(matches!(bench.take_over(9, Damage::Refuse), Err(OpenError::Damaged { .. })));
     let (mut journal, recovered) = bench.take_over(9, Damage::Accept).expect("taken over");
-    let resume = Body::RunResume { options: None, accepted_damage: recovered.accepted_damage() };
+    let resume = Body::Run(RunEvent::RunResume { options: None, accepted_damage: recovered.accepted_damage() });
     journal.append(entry(resume), at(9), Durability::Written).expect("appended");
     drop(journal);
     assert!(bench.take_over(10, Damage::Refuse).is_ok());

@@ -32,16 +32,16 @@ impl Place {
         let brief_id = brief_id.parse().expect("a name");
         let (run_id, mut journal) =
             FileJournal::create_next(&self.home, &brief_id, &Owner::current(), at(0)).expect("created");
-        let mut bodies = vec![Body::TraceVersion {
+        let mut bodies = vec![Body::Run(RunEvent::TraceVersion {
             version: TRACE_VERSION,
             adjutant_version: "0".into(),
             brief_id: brief_id.to_string(),
-        }];
+        })];
         for (number, content) in (1..).zip(contents) {
             let hash = journal.keep(content.as_bytes()).expect("kept");
             self.age(&hash);
             let slot = Slot::first(What::Call, number);
-            bodies.push(Body::ToolCall {
+            bodies.push(Body::Call(CallEvent::ToolCall {
                 slot,
                 call_id: "c".into(),
                 name: "read_file".into(),
@@ -49,8 +49,8 @@ impl Place {
                 auth_decision: "allow".into(),
                 changes: Vec::new(),
                 network: false,
-            });
-            bodies.push(Body::ToolResult {
+            }));
+            bodies.push(Body::Call(CallEvent::ToolResult {
                 slot,
                 call_id: "c".into(),
                 success: true,
@@ -62,9 +62,9 @@ impl Place {
                 exit_code: None,
                 settled: false,
                 seen: None,
-            });
+            }));
         }
-        bodies.extend(outcome.map(|outcome| Body::RunEnd { outcome }));
+        bodies.extend(outcome.map(|outcome| Body::Run(RunEvent::RunEnd { outcome })));
         for body in bodies {
             journal.append(Entry { part: Part::root(), body }, at(0), Durability::Written).expect("appended");
         }

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::num::NonZero;
 use std::thread;
 
-use adjutant_core::trace::{Body, Event, Line, TRACE_VERSION, wire};
+use adjutant_core::trace::{Body, Event, Line, RunEvent, TRACE_VERSION, wire};
 use thiserror::Error;
 
 use crate::batches::{Batch, Batches, TooLong};
@@ -244,7 +244,9 @@ fn check_header(batch: &Batch<'_>) -> Result<(), Foreign> {
         return if head.kind == "trace_version" { Err(Foreign::Peer) } else { Ok(()) };
     }
     match wire::decode(std::str::from_utf8(first).unwrap_or("")) {
-        Ok(Line::Event(Event { body: Body::TraceVersion { version, .. }, .. })) if version > TRACE_VERSION => {
+        Ok(Line::Event(Event { body: Body::Run(RunEvent::TraceVersion { version, .. }), .. }))
+            if version > TRACE_VERSION =>
+        {
             Err(Foreign::Newer { version })
         }
         _ => Ok(()),
@@ -341,7 +343,7 @@ impl<E: FnMut(u64, Event)> Fold<'_, E> {
         self.reading.last_hash = Some(decoded.hash);
         match decoded.line {
             Ok(Line::Event(event)) => {
-                if let Body::RunResume { accepted_damage, .. } = &event.body {
+                if let Body::Run(RunEvent::RunResume { accepted_damage, .. }) = &event.body {
                     self.accepted.extend(accepted_damage.iter().filter(|line| **line < self.line));
                 }
                 (self.each)(self.line, event);
@@ -414,6 +416,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use adjutant_core::trace::{HostEvent, PartEvent, TurnEvent};
 
     fn read_bytes(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<Reading, Foreign> {
         read(bytes, seal, loss).map_err(|error| match error {
@@ -423,20 +426,26 @@ mod tests {
     }
 
     pub(super) fn bodies() -> Vec<Body> {
-        let message = |text: &str| Body::Message {
-            role: MessageRole::User,
-            kind: MessageKind::Intake,
-            phase: PhaseName::Intake,
-            step: 0,
-            text: text.to_owned(),
+        let message = |text: &str| {
+            Body::Turn(TurnEvent::Message {
+                role: MessageRole::User,
+                kind: MessageKind::Intake,
+                phase: PhaseName::Intake,
+                step: 0,
+                text: text.to_owned(),
+            })
         };
         vec![
-            Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() },
-            Body::PhaseEnter { phase: PhaseName::Intake, reason: None },
+            Body::Run(RunEvent::TraceVersion {
+                version: TRACE_VERSION,
+                adjutant_version: "0".into(),
+                brief_id: "b".into(),
+            }),
+            Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: None }),
             message("first\nsecond \"quoted\" \u{e9}"),
-            Body::Warning { text: r#","prev":"0123456789abcdef"}"#.into() },
+            Body::Host(HostEvent::Warning { text: r#","prev":"0123456789abcdef"}"#.into() }),
             message(""),
-            Body::RunEnd { outcome: Outcome::Completed },
+            Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed }),
         ]
     }
 
@@ -541,7 +550,10 @@ mod tests {
     #[test]
     fn a_journal_that_is_read_by_several_threads_holds_the_same() {
         let mut bodies = bodies();
-        bodies.splice(1..1, (0..3000).map(|n| Body::Warning { text: format!("{n} {}", "x".repeat(100)) }));
+        bodies.splice(
+            1..1,
+            (0..3000).map(|n| Body::Host(HostEvent::Warning { text: format!("{n} {}", "x".repeat(100)) })),
+        );
         let (mut bytes, mut events, seal) = written(bodies);
         assert!(bytes.len() > PARALLEL_BYTES_MIN);
         let reading = read_bytes(&bytes, Some(&seal), Loss::CantBe).expect("ours");
@@ -562,9 +574,11 @@ mod tests {
         let reading = read_bytes(&joined(&lines), None, Loss::MayBe).expect("ours");
         let numbers: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
         assert_eq!(numbers, [3, 4]);
-        let resume =
-            Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: numbers.clone() } }
-                .at(reading.next_seq, Timestamp::UNIX_EPOCH);
+        let resume = Entry {
+            part: Part::root(),
+            body: Body::Run(RunEvent::RunResume { options: None, accepted_damage: numbers.clone() }),
+        }
+        .at(reading.next_seq, Timestamp::UNIX_EPOCH);
         lines.push(wire::encode(&resume, reading.last_hash.as_deref()).into());
         let reading = read_bytes(&joined(&lines), None, Loss::MayBe).expect("ours");
         assert_eq!((reading.damaged, reading.accepted_before, reading.next_seq), (Vec::new(), numbers, 5));
@@ -578,8 +592,11 @@ mod tests {
         );
         let peer = std::fs::read(peer).expect("the vector");
         assert_eq!(read_bytes(&peer, None, Loss::MayBe), Err(Foreign::Peer));
-        let header =
-            Body::TraceVersion { version: TRACE_VERSION + 1, adjutant_version: "9".into(), brief_id: "b".into() };
+        let header = Body::Run(RunEvent::TraceVersion {
+            version: TRACE_VERSION + 1,
+            adjutant_version: "9".into(),
+            brief_id: "b".into(),
+        });
         let (bytes, ..) = written(vec![header]);
         assert_eq!(read_bytes(&bytes, None, Loss::MayBe), Err(Foreign::Newer { version: TRACE_VERSION + 1 }));
     }

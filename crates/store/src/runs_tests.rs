@@ -2,7 +2,10 @@ use std::fs;
 
 use adjutant_core::inbox::{Choice, Question, QuestionKind};
 use adjutant_core::procedure::{Part, Slot, What};
-use adjutant_core::trace::{Body, Entry, Outcome, PhaseName, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{
+    AskEvent, Body, Entry, HostEvent, Outcome, PartEvent, PhaseName, RunEvent, RunOptions, RunStart, TRACE_VERSION,
+    Versions,
+};
 use adjutant_ports::{Durability, Journal as _};
 
 use super::*;
@@ -36,8 +39,12 @@ fn run(home: &Home, brief_id: &str, second: i64, more: Vec<Body>) -> FileJournal
         options: RunOptions::default(),
         versions: Versions { adjutant: "0".into(), standing_orders: 1 },
     };
-    let header = Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: brief_id.into() };
-    for body in [header, Body::RunStart(Box::new(start))].into_iter().chain(more) {
+    let header = Body::Run(RunEvent::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: "0".into(),
+        brief_id: brief_id.into(),
+    });
+    for body in [header, Body::Run(RunEvent::RunStart(Box::new(start)))].into_iter().chain(more) {
         journal.append(Entry { part: Part::root(), body }, at(second), Durability::Written).expect("appended");
     }
     journal
@@ -51,7 +58,7 @@ fn question() -> Body {
         default: Choice::Decline,
         deadline_ms: None,
     };
-    Body::Question { slot: Slot::first(What::Ask, 1), question }
+    Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, 1), question })
 }
 
 fn summaries(home: &Home) -> Vec<RunSummary> {
@@ -62,10 +69,15 @@ fn summaries(home: &Home) -> Vec<RunSummary> {
 #[test]
 fn a_run_is_summarised_by_where_it_stands() {
     let (_temp, home) = home();
-    let intake = Body::PhaseEnter { phase: PhaseName::Intake, reason: None };
-    let answer = Body::Expired { slot: Slot::first(What::Ask, 1) };
+    let intake = Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: None });
+    let answer = Body::Ask(AskEvent::Expired { slot: Slot::first(What::Ask, 1) });
     drop(run(&home, "a", 0, vec![intake.clone(), question()]));
-    drop(run(&home, "b", 5, vec![intake.clone(), question(), answer, Body::RunEnd { outcome: Outcome::Stopped }]));
+    drop(run(
+        &home,
+        "b",
+        5,
+        vec![intake.clone(), question(), answer, Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped })],
+    ));
     let driven = run(&home, "c", 3, vec![]);
     let found: Vec<_> = summaries(&home)
         .into_iter()
@@ -88,10 +100,10 @@ fn a_run_is_summarised_by_where_it_stands() {
 #[test]
 fn only_the_ends_of_a_long_journal_are_read() {
     let (_temp, home) = home();
-    let filler = || vec![Body::Warning { text: "x".repeat(40_000) }; 60];
-    let mut more = vec![Body::PhaseEnter { phase: PhaseName::Intake, reason: None }];
+    let filler = || vec![Body::Host(HostEvent::Warning { text: "x".repeat(40_000) }); 60];
+    let mut more = vec![Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: None })];
     more.extend(filler());
-    more.extend([Body::PhaseEnter { phase: PhaseName::Execute, reason: None }, question()]);
+    more.extend([Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }), question()]);
     drop(run(&home, "long", 0, more));
     let found = &summaries(&home)[0];
     assert_eq!((found.phase, found.waiting), (Some(PhaseName::Execute), Some(QuestionKind::Confirmation)));
@@ -303,12 +315,12 @@ fn open_questions_come_from_every_run_that_is_not_over_with_what_its_mailbox_say
     use adjutant_core::procedure::Key;
 
     let (_temp, home) = home();
-    let end = Body::RunEnd { outcome: Outcome::Stopped };
+    let end = Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped });
     drop(run(&home, "asked", 0, vec![question()]));
     drop(run(&home, "over", 0, vec![end.clone()]));
     drop(run(&home, "quiet", 0, vec![]));
     // A question that lies far before the end is found too.
-    let filler = vec![Body::Warning { text: "x".repeat(40_000) }; 60];
+    let filler = vec![Body::Host(HostEvent::Warning { text: "x".repeat(40_000) }); 60];
     let driven = run(&home, "driven", 0, [vec![question()], filler].concat());
     fs::write(home.sessions().join("odd.trace.ndjson"), b"\xff\n{\n").expect("written");
     fs::write(home.sessions().join("asked.mailbox.jsonl.x"), b"").expect("written");
@@ -403,7 +415,7 @@ fn the_catalogue_has_what_the_list_has_after_every_change() {
     check("again");
     let mut driven = run(&home, "late", 9, Vec::new());
     assert_eq!(check("a new one")[0].state(), Some(State::Running));
-    let end = Entry { part: Part::root(), body: Body::RunEnd { outcome: Outcome::Stopped } };
+    let end = Entry { part: Part::root(), body: Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped }) };
     driven.append(end, at(20), Durability::Written).expect("appended");
     drop(driven);
     assert_eq!(check("its end")[0].state(), Some(State::Ended(Outcome::Stopped)));

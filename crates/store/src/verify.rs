@@ -149,23 +149,28 @@ pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
 mod tests {
     use adjutant_core::procedure::Part;
     use adjutant_core::trace::verify::{Finding, Length, Verdict};
-    use adjutant_core::trace::{Body, Entry, Line, Outcome, PhaseName, TRACE_VERSION, wire};
+    use adjutant_core::trace::{
+        Body, Entry, HostEvent, Line, Outcome, PartEvent, PhaseName, RunEvent, TRACE_VERSION, TurnEvent, wire,
+    };
     use proptest::prelude::*;
 
     use super::*;
 
     /// A journal of 40 lines: its lines, and what its driver said of its end.
     fn journal() -> (Vec<Vec<u8>>, Sealed) {
-        let mut bodies =
-            vec![Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() }];
+        let mut bodies = vec![Body::Run(RunEvent::TraceVersion {
+            version: TRACE_VERSION,
+            adjutant_version: "0".into(),
+            brief_id: "b".into(),
+        })];
         for number in 0..38 {
             bodies.push(match number % 3 {
-                0 => Body::PhaseEnter { phase: PhaseName::Execute, reason: Some("why \u{e9}".into()) },
-                1 => Body::Warning { text: format!("\"quoted\" {number}\n") },
-                _ => Body::TurnRead { turn: number, fired: vec!["blocker".into()] },
+                0 => Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: Some("why \u{e9}".into()) }),
+                1 => Body::Host(HostEvent::Warning { text: format!("\"quoted\" {number}\n") }),
+                _ => Body::Turn(TurnEvent::TurnRead { turn: number, fired: vec!["blocker".into()] }),
             });
         }
-        bodies.push(Body::RunEnd { outcome: Outcome::Completed });
+        bodies.push(Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed }));
         let mut lines: Vec<Vec<u8>> = Vec::new();
         for (seq, body) in (0..).zip(bodies) {
             let event = Entry { part: Part::root(), body }.at(seq, Timestamp::from_second(seq as i64).expect("a time"));
@@ -233,9 +238,13 @@ mod tests {
     #[test]
     fn damage_that_was_accepted_is_told_when_nothing_shows_it_any_more() {
         let bodies = [
-            Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() },
-            Body::RunResume { options: None, accepted_damage: vec![2] },
-            Body::RunEnd { outcome: Outcome::Completed },
+            Body::Run(RunEvent::TraceVersion {
+                version: TRACE_VERSION,
+                adjutant_version: "0".into(),
+                brief_id: "b".into(),
+            }),
+            Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![2] }),
+            Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed }),
         ];
         let mut lines: Vec<Vec<u8>> = Vec::new();
         for (seq, body) in (0..).zip(bodies) {
@@ -260,7 +269,7 @@ mod tests {
                 let Ok(Line::Event(mut event)) = wire::decode(&line) else { panic!("{line}") };
                 event.seq = at as u64;
                 if at == changed {
-                    event.body = Body::Warning { text: "forged".into() };
+                    event.body = Body::Host(HostEvent::Warning { text: "forged".into() });
                 }
                 let prev = forged.last().map(|line| wire::line_hash(line));
                 forged.push(wire::encode(&event, prev.as_deref()).into_bytes());

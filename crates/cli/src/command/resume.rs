@@ -11,7 +11,7 @@ use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::procedure::Part;
 use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Entry, wire};
+use adjutant_core::trace::{AskEvent, Body, Entry, wire};
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
 use adjutant_ports::Answered;
@@ -168,7 +168,7 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Work>, mailbox: &Ma
     let id = || uuid::Uuid::now_v7().to_string();
     let mode = args.mode.map(|mode| Entry {
         part: Part::root(),
-        body: Body::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() },
+        body: Body::Ask(AskEvent::OperatorMessage { id: id(), message: Message::Mode(mode), by: by() }),
     });
     let mut entries: Vec<Entry> = mode.into_iter().collect();
     let context = args.context.as_ref().map(|given| context(given)).transpose()?;
@@ -196,7 +196,10 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Work>, mailbox: &Ma
                 mail::answered(ours)
             }
         };
-        entries.push(Entry { part: key.part, body: Body::Answer { slot: key.slot, id, choice, text, by, whence } });
+        entries.push(Entry {
+            part: key.part,
+            body: Body::Ask(AskEvent::Answer { slot: key.slot, id, choice, text, by, whence }),
+        });
     }
     Ok(entries)
 }

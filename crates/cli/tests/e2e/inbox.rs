@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
 use adjutant_core::procedure::{Part, Slot, What};
-use adjutant_core::trace::{Body, Entry, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{AskEvent, Body, Entry, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions};
 use adjutant_ports::{Durability, Journal};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;
@@ -256,12 +256,15 @@ fn asking(home: &TestHome, run: &str, questions: &[Question]) {
         options: RunOptions::default(),
         versions: Versions { adjutant: "0".to_owned(), standing_orders: 1 },
     };
-    let header =
-        Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".to_owned(), brief_id: run.to_owned() };
-    let asked = (1..)
-        .zip(questions)
-        .map(|(number, question)| Body::Question { slot: Slot::first(What::Ask, number), question: question.clone() });
-    for body in [header, Body::RunStart(Box::new(start))].into_iter().chain(asked) {
+    let header = Body::Run(RunEvent::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: "0".to_owned(),
+        brief_id: run.to_owned(),
+    });
+    let asked = (1..).zip(questions).map(|(number, question)| {
+        Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, number), question: question.clone() })
+    });
+    for body in [header, Body::Run(RunEvent::RunStart(Box::new(start)))].into_iter().chain(asked) {
         journal.append(Entry { part: Part::root(), body }, at, Durability::Written).expect("appended");
     }
     journal.close().expect("closed");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::WARN_PER_CENT;
-use crate::trace::{Body, Event, PhaseName};
+use crate::trace::{Body, BudgetEvent, CallEvent, Event, PartEvent, PhaseName};
 
 /// The calls of one session by phase, folded from its events. A phase that is entered again goes on with its count, and
 /// so does a run that is taken up by another driver.
@@ -21,13 +21,13 @@ impl PhaseCalls {
     /// Takes note of an event of the session.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::PhaseEnter { phase, .. } => self.entered = Some(*phase),
-            Body::ToolCall { .. } => {
+            Body::Part(PartEvent::PhaseEnter { phase, .. }) => self.entered = Some(*phase),
+            Body::Call(CallEvent::ToolCall { .. }) => {
                 if let Some(phase) = self.entered {
                     *self.calls.entry(phase).or_default() += 1;
                 }
             }
-            Body::BudgetWarn { phase: Some(phase), .. } => {
+            Body::Budget(BudgetEvent::BudgetWarn { phase: Some(phase), .. }) => {
                 self.warned.insert(*phase);
             }
             _ => {}

@@ -9,7 +9,7 @@ use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT};
 use crate::inbox::worker::OpenWaits;
 use crate::price::Prices;
 use crate::procedure::{Key, Part, Slot, What};
-use crate::trace::{Body, Event, FailureKind, RunOptions, Usage};
+use crate::trace::{Body, CallEvent, Event, FailureKind, RunEvent, RunOptions, TurnEvent, Usage};
 
 /// The spending of one scope of a run, with what it has reserved, folded from its events.
 #[derive(Debug, Clone, Default)]
@@ -73,8 +73,8 @@ impl Spending {
     pub fn apply(&mut self, event: &Event) {
         let key = |slot| Key { part: event.part.clone(), slot };
         match &event.body {
-            Body::RunStart(start) => self.price(&start.options),
-            Body::RunResume { options, .. } => {
+            Body::Run(RunEvent::RunStart(start)) => self.price(&start.options),
+            Body::Run(RunEvent::RunResume { options, .. }) => {
                 // Whatever was in flight ended when its driver did; nobody knows when better than the journal.
                 let last = self.last.unwrap_or(event.at);
                 self.rest(last);
@@ -88,16 +88,16 @@ impl Spending {
                     self.price(options);
                 }
             }
-            Body::AgentRequest { slot, agent, input_tokens, output_max, .. } => {
+            Body::Turn(TurnEvent::AgentRequest { slot, agent, input_tokens, output_max, .. }) => {
                 let (agent, input, output) = (*agent, *input_tokens, u64::from(*output_max));
                 let (tokens, nano_dollars) = self.cost_ahead(&event.part, agent, input, output);
                 self.reserved.insert(key(*slot), Reserved { agent, input, output, tokens, nano_dollars });
             }
-            Body::AgentReply { slot, usage, text, thinking, .. } => {
+            Body::Turn(TurnEvent::AgentReply { slot, usage, text, thinking, .. }) => {
                 self.turns += 1;
                 self.settle(&key(*slot), *usage, (text.len() + thinking.len()) as u64 / 4);
             }
-            Body::AgentFailed { slot, kind, received, .. } => match kind {
+            Body::Turn(TurnEvent::AgentFailed { slot, kind, received, .. }) => match kind {
                 // The provider did not begin with it.
                 FailureKind::Unreached
                 | FailureKind::Busy
@@ -113,8 +113,8 @@ impl Spending {
                 }
             },
             // Nobody knows what had arrived.
-            Body::Interrupted { slot, .. } => self.settle_broken(&key(*slot), 0),
-            Body::ToolCall { .. } => self.calls += 1,
+            Body::Call(CallEvent::Interrupted { slot, .. }) => self.settle_broken(&key(*slot), 0),
+            Body::Call(CallEvent::ToolCall { .. }) => self.calls += 1,
             _ => {}
         }
         self.waits.apply(event);

@@ -13,7 +13,7 @@ use super::check::Checks;
 use crate::procedure::Slot;
 use crate::session::fence::fenced;
 use crate::tool::FileChange;
-use crate::trace::{Body, Effect};
+use crate::trace::{Body, CallEvent, Effect};
 
 /// The longest diff that a judge is shown, in characters.
 const DIFF_CHARS_MAX: usize = 40_000;
@@ -75,7 +75,7 @@ impl Attempt {
     /// Takes note of an event of the executor's session.
     pub(super) fn apply(&mut self, body: &Body, is_command: impl Fn(&str) -> bool, checks: &Checks) {
         match body {
-            Body::ToolCall { slot, name, args, changes, .. } => {
+            Body::Call(CallEvent::ToolCall { slot, name, args, changes, .. }) => {
                 self.calls += 1;
                 let is_command = is_command(name);
                 self.commands += u32::from(is_command);
@@ -92,17 +92,21 @@ impl Attempt {
                 };
                 self.acts.push(Act { slot: *slot, did, end: End::Open });
             }
-            Body::ToolResult { slot, success, content, exit_code, bytes, .. } => {
+            Body::Call(CallEvent::ToolResult { slot, success, content, exit_code, bytes, .. }) => {
                 let whole = content.as_deref();
                 let length = whole.map_or(usize::try_from(*bytes).unwrap_or(usize::MAX), |text| text.chars().count());
                 let output = whole.map(|text| ending(text, OUTPUT_CHARS_MAX).to_owned());
                 let (success, exit_code) = (*success, *exit_code);
                 self.ended(*slot, End::Returned(Returned { success, exit_code, output, length }));
             }
-            Body::ToolCancelled { slot, .. } | Body::Interrupted { slot, effect: Effect::Unknown } => {
+            Body::Call(
+                CallEvent::ToolCancelled { slot, .. } | CallEvent::Interrupted { slot, effect: Effect::Unknown },
+            ) => {
                 self.ended(*slot, End::BrokenOff);
             }
-            Body::Interrupted { slot, effect: Effect::None } => self.acts.retain(|act| act.slot != *slot),
+            Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }) => {
+                self.acts.retain(|act| act.slot != *slot)
+            }
             _ => {}
         }
     }
@@ -263,7 +267,7 @@ mod tests {
             before: (!is_new).then(|| "1".to_owned()),
             after: Some("2".to_owned()),
         };
-        Body::ToolCall {
+        Body::Call(CallEvent::ToolCall {
             slot: slot(number),
             call_id: number.to_string(),
             name: name.to_owned(),
@@ -271,11 +275,11 @@ mod tests {
             auth_decision: "allow".to_owned(),
             changes: changes.iter().map(change).collect(),
             network: false,
-        }
+        })
     }
 
     fn returned(number: u32, success: bool, content: Option<String>, exit_code: Option<i32>) -> Body {
-        Body::ToolResult {
+        Body::Call(CallEvent::ToolResult {
             slot: slot(number),
             call_id: number.to_string(),
             success,
@@ -287,7 +291,7 @@ mod tests {
             exit_code,
             settled: false,
             seen: None,
-        }
+        })
     }
 
     fn attempt(events: &[Body], checks: &Checks) -> Attempt {
@@ -323,7 +327,7 @@ mod tests {
             (
                 vec![
                     begun(1, "write_file", whole.clone(), &[("a", true)]),
-                    Body::Interrupted { slot: slot(1), effect: Effect::None },
+                    Body::Call(CallEvent::Interrupted { slot: slot(1), effect: Effect::None }),
                 ],
                 "No call of this attempt changed a file by name",
             ),
@@ -377,7 +381,7 @@ mod tests {
         assert!(shown.contains("exit code 1, of the command t."), "{shown}");
         let broken_off = [
             begun(1, "shell_exec", json!({"cmd": "t"}), &[]),
-            Body::Interrupted { slot: slot(1), effect: Effect::Unknown },
+            Body::Call(CallEvent::Interrupted { slot: slot(1), effect: Effect::Unknown }),
         ];
         assert!(attempt(&broken_off, &checks).checks_shown(&checks).contains("It was broken off before it ended."));
         assert_eq!(Attempt::default().checks_shown(&none), "This attempt ran no command.");

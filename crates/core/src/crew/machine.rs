@@ -16,7 +16,7 @@ use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
 use crate::run::RunFacts;
 use crate::session::{Mode, Session};
-use crate::trace::{Body, Entry, Event, Outcome};
+use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, Outcome, PartEvent};
 
 /// Several agents by role on one brief.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl Crew {
     }
 
     fn end(&self, outcome: Outcome) -> Next {
-        self.record(Body::PartEnd { outcome })
+        self.record(Body::Part(PartEvent::PartEnd { outcome }))
     }
 
     /// Moves on as the table says.
@@ -63,7 +63,7 @@ impl Crew {
 
     fn go(&self, state: CrewState, signal: Signal, reason: Option<String>) -> Next {
         let subtask = self.state.subtask().map(|subtask| subtask.task.id.clone());
-        self.record(Body::CoordinatorState { state, signal, subtask, reason })
+        self.record(Body::Crew(CrewEvent::CoordinatorState { state, signal, subtask, reason }))
     }
 
     fn ask(&self, question: Question) -> Next {
@@ -102,7 +102,7 @@ impl Crew {
             .find(|warning| !self.state.warned_of.contains(&(warning.subtask.clone(), warning.category.clone())))
         {
             let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
-            return self.record(Body::ScopeWarning { subtask, category, word });
+            return self.record(Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }));
         }
         if self.setup.plans_only {
             return self.end(Outcome::Completed);
@@ -116,7 +116,7 @@ impl Crew {
             Some((Choice::Correct, text)) => {
                 self.go(CrewState::Plan, Signal::Again, Some(text.unwrap_or_default().to_owned()))
             }
-            Some((Choice::AcceptAuto, _)) => self.record(Body::ModeSet { mode: Mode::Auto }),
+            Some((Choice::AcceptAuto, _)) => self.record(Body::Part(PartEvent::ModeSet { mode: Mode::Auto })),
             Some(_) => self.signal(Signal::PlanReady, None),
         }
     }
@@ -198,7 +198,7 @@ impl Procedure for Crew {
     type Facts = RunFacts;
 
     fn apply(&mut self, event: &Event) {
-        if let (true, Body::OperatorMessage { message: Message::Amend(amendment), .. }) =
+        if let (true, Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. })) =
             (event.part.is_root(), &event.body)
         {
             Arc::make_mut(&mut self.setup).base.amend(amendment);
@@ -209,7 +209,7 @@ impl Procedure for Crew {
 
     fn next(&self, facts: &RunFacts) -> Next {
         if !self.state.started {
-            return self.record(Body::PartStart { kind: "crew".to_owned() });
+            return self.record(Body::Part(PartEvent::PartStart { kind: "crew".to_owned() }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
@@ -254,20 +254,22 @@ impl Questions {
     /// Takes note of what became of them.
     pub(super) fn apply(&mut self, body: &Body) {
         match body {
-            Body::Question { slot, question } => {
+            Body::Ask(AskEvent::Question { slot, question }) => {
                 self.count = self.count.max(slot.number);
                 let (kind, default) = (question.kind, question.default);
                 self.asked = Some(Asked { slot: *slot, kind, default, withdrawn: false, answer: None });
             }
-            Body::Answer { slot, choice, text, .. } => self.answered(*slot, Some((*choice, text.clone()))),
-            Body::Expired { slot } => self.answered(*slot, None),
-            Body::Withdrawn { slot } => {
+            Body::Ask(AskEvent::Answer { slot, choice, text, .. }) => {
+                self.answered(*slot, Some((*choice, text.clone())))
+            }
+            Body::Ask(AskEvent::Expired { slot }) => self.answered(*slot, None),
+            Body::Ask(AskEvent::Withdrawn { slot }) => {
                 if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
                     asked.withdrawn = true;
                 }
             }
             // What was asked was asked where the crew stood.
-            Body::CoordinatorState { .. } => self.asked = None,
+            Body::Crew(CrewEvent::CoordinatorState { .. }) => self.asked = None,
             _ => {}
         }
     }

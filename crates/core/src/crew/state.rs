@@ -15,7 +15,7 @@ use crate::procedure::{Children, Gone, Part};
 use crate::role::Role;
 use crate::session::Session;
 use crate::tool::ToolEffect;
-use crate::trace::{Body, Event, Outcome};
+use crate::trace::{AskEvent, Body, CrewEvent, Event, HostEvent, Outcome, PartEvent};
 
 /// Where a crew stands.
 #[derive(Debug, Clone)]
@@ -163,10 +163,14 @@ impl State {
     fn own(&mut self, body: &Body) {
         self.asked.apply(body);
         match body {
-            Body::PartStart { .. } => self.started = true,
-            Body::PartEnd { outcome } => self.ended = Some(*outcome),
-            Body::ScopeWarning { subtask, category, .. } => self.warned_of.push((subtask.clone(), category.clone())),
-            Body::CoordinatorState { state, signal, reason, .. } => self.moved(*state, *signal, reason.as_deref()),
+            Body::Part(PartEvent::PartStart { .. }) => self.started = true,
+            Body::Part(PartEvent::PartEnd { outcome }) => self.ended = Some(*outcome),
+            Body::Crew(CrewEvent::ScopeWarning { subtask, category, .. }) => {
+                self.warned_of.push((subtask.clone(), category.clone()))
+            }
+            Body::Crew(CrewEvent::CoordinatorState { state, signal, reason, .. }) => {
+                self.moved(*state, *signal, reason.as_deref())
+            }
             _ => {}
         }
     }
@@ -224,8 +228,11 @@ impl State {
     /// What the session at work hears, and what is seen of it.
     fn hear(&mut self, event: &Event, checks: &Checks) {
         // Nobody is at work: whoever is next is told.
-        let is_said =
-            matches!(event.body, Body::OperatorMessage { message: Message::Steer(_), .. } | Body::FolderChanged { .. });
+        let is_said = matches!(
+            event.body,
+            Body::Ask(AskEvent::OperatorMessage { message: Message::Steer(_), .. })
+                | Body::Host(HostEvent::FolderChanged { .. })
+        );
         if self.children.is_empty() && is_said && event.part.is_root() {
             self.unheard.push(event.clone());
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::procedure::Part;
-use crate::trace::{Body, Event};
+use crate::trace::{Body, Event, PartEvent};
 
 /// Why a message can't be sent to a part.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -38,8 +38,8 @@ pub fn find_part(events: &[Event], given: &str) -> Result<Part, NoAddress> {
     let mut at_work: BTreeSet<&Part> = BTreeSet::new();
     for event in events {
         match &event.body {
-            Body::PartStart { kind } if kind == "session" => drop(at_work.insert(&event.part)),
-            Body::PartEnd { .. } => at_work.retain(|part| !part.is_within(&event.part)),
+            Body::Part(PartEvent::PartStart { kind }) if kind == "session" => drop(at_work.insert(&event.part)),
+            Body::Part(PartEvent::PartEnd { .. }) => at_work.retain(|part| !part.is_within(&event.part)),
             _ => {}
         }
     }
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn a_part_is_found_by_its_segments_while_it_is_at_work() {
-        let began = |part| event(part, Body::PartStart { kind: "session".to_owned() });
+        let began = |part| event(part, Body::Part(PartEvent::PartStart { kind: "session".to_owned() }));
         let mut events = vec![
-            event("crew", Body::PartStart { kind: "crew".to_owned() }),
+            event("crew", Body::Part(PartEvent::PartStart { kind: "crew".to_owned() })),
             began("crew/intake"),
-            event("crew/intake", Body::PartEnd { outcome: Outcome::Completed }),
+            event("crew/intake", Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             began("crew/subtask/1.1/executor"),
             began("crew/subtask/1.1/critic"),
         ];
@@ -96,7 +96,7 @@ mod tests {
         assert!(
             matches!(find_part(&events, "subtask/1.1"), Err(NoAddress::Ambiguous { may_be, .. }) if may_be.len() == 2)
         );
-        events.push(event("crew", Body::PartEnd { outcome: Outcome::Stopped }));
+        events.push(event("crew", Body::Part(PartEvent::PartEnd { outcome: Outcome::Stopped })));
         assert!(matches!(find_part(&events, "critic"), Err(NoAddress::Unknown { at_work, .. }) if at_work.is_empty()));
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::question::{Question, QuestionKind};
 use crate::id::RunId;
 use crate::procedure::{Key, Part};
-use crate::trace::{Body, Event, PhaseName};
+use crate::trace::{AskEvent, Body, Event, GateEvent, PartEvent, PhaseName, RunEvent, TurnEvent};
 
 /// The fewest digits of a question's short name: some million values.
 const SHORT_CHARS_MIN: usize = 5;
@@ -91,29 +91,29 @@ impl OpenQuestions {
             self.missing.remove(&part);
         }
         match event.body {
-            Body::RunStart(start) => {
+            Body::Run(RunEvent::RunStart(start)) => {
                 self.project = Some(start.project);
                 self.brief = start.brief;
             }
-            Body::RunEnd { .. } => self.has_ended = true,
-            Body::PhaseEnter { phase, .. } => {
+            Body::Run(RunEvent::RunEnd { .. }) => self.has_ended = true,
+            Body::Part(PartEvent::PhaseEnter { phase, .. }) => {
                 self.phases.insert(part, phase);
             }
-            Body::AuthCheckFired { answer: Some(answer), layer, missing, .. } if answer == "ask" => {
+            Body::Gate(GateEvent::AuthCheckFired { answer: Some(answer), layer, missing, .. }) if answer == "ask" => {
                 // What is asked about for another reason than a category is told by the layer that asks.
                 let why = if missing.is_empty() { vec![layer] } else { missing };
                 self.missing.entry(part).or_default().extend(why);
             }
-            Body::PermissionRequested { categories, .. } => {
+            Body::Gate(GateEvent::PermissionRequested { categories, .. }) => {
                 self.missing.insert(part, categories.into_iter().collect());
             }
-            Body::DetectorFired { detector, payload, .. } if detector == "destructive" => {
+            Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) if detector == "destructive" => {
                 self.missing.entry(part).or_default().extend(announced(&payload));
             }
-            Body::AgentReply { text, .. } => {
+            Body::Turn(TurnEvent::AgentReply { text, .. }) => {
                 self.said.insert(part, text);
             }
-            Body::Question { slot, question } => {
+            Body::Ask(AskEvent::Question { slot, question }) => {
                 let is_about_words = question.kind == QuestionKind::Confirmation;
                 let said = is_about_words.then(|| self.said.get(&part).cloned()).flatten();
                 let categories = self.missing.get(&part).cloned().unwrap_or_default();
@@ -185,11 +185,11 @@ mod tests {
             default: Choice::Deny,
             deadline_ms,
         };
-        Body::Question { slot: Slot::first(What::Ask, number), question }
+        Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, number), question })
     }
 
     fn asked(tool: &str, missing: &[&str]) -> Body {
-        Body::AuthCheckFired {
+        Body::Gate(GateEvent::AuthCheckFired {
             layer: "default".into(),
             tool: tool.into(),
             decision: "deny".into(),
@@ -200,7 +200,7 @@ mod tests {
             would_allow: None,
             untrusted: false,
             after_untrusted: Vec::new(),
-        }
+        })
     }
 
     fn fold(bodies: Vec<(i64, Body)>) -> OpenQuestions {
@@ -213,15 +213,15 @@ mod tests {
 
     #[test]
     fn a_question_has_what_the_gate_asked_about_since_the_answer_before() {
-        let expired = Body::Expired { slot: Slot::first(What::Ask, 1) };
+        let expired = Body::Ask(AskEvent::Expired { slot: Slot::first(What::Ask, 1) });
         let acts =
             json!({"actions": [{"action": "git_push", "authorized": false}, {"action": "x", "authorized": true}]});
         let found = fold(vec![
-            (0, Body::PhaseEnter { phase: PhaseName::Execute, reason: None }),
+            (0, Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None })),
             (1, asked("shell_exec", &["filesystem_delete"])),
             (2, question(1, None)),
             (3, expired),
-            (4, Body::DetectorFired { detector: "destructive".into(), payload: acts, turn: None }),
+            (4, Body::Turn(TurnEvent::DetectorFired { detector: "destructive".into(), payload: acts, turn: None })),
             (5, question(2, None)),
         ]);
         let open: Vec<_> = found.open().collect();
@@ -233,20 +233,23 @@ mod tests {
 
     #[test]
     fn a_summary_that_is_to_be_confirmed_is_shown_with_the_question() {
-        let reply = |text: &str| Body::AgentReply {
-            slot: Slot::first(What::Turn, 1),
-            text: text.into(),
-            thinking: String::new(),
-            calls: Vec::new(),
-            provider_data: None,
-            usage: None,
-            stop: crate::trace::Stop::EndTurn,
-            duration_ms: 1,
+        let reply = |text: &str| {
+            Body::Turn(TurnEvent::AgentReply {
+                slot: Slot::first(What::Turn, 1),
+                text: text.into(),
+                thinking: String::new(),
+                calls: Vec::new(),
+                provider_data: None,
+                usage: None,
+                stop: crate::trace::Stop::EndTurn,
+                duration_ms: 1,
+            })
         };
         let confirm = |number| match question(number, None) {
-            Body::Question { slot, question } => {
-                Body::Question { slot, question: Question { kind: QuestionKind::Confirmation, ..question } }
-            }
+            Body::Ask(AskEvent::Question { slot, question }) => Body::Ask(AskEvent::Question {
+                slot,
+                question: Question { kind: QuestionKind::Confirmation, ..question },
+            }),
             other => other,
         };
         let found = fold(vec![(0, reply("first")), (1, reply("the summary")), (2, confirm(1)), (3, question(2, None))]);
@@ -267,7 +270,7 @@ mod tests {
 
     #[test]
     fn nothing_is_open_once_the_run_is_over() {
-        let end = Body::RunEnd { outcome: crate::trace::Outcome::Stopped };
+        let end = Body::Run(RunEvent::RunEnd { outcome: crate::trace::Outcome::Stopped });
         assert_eq!(fold(vec![(0, question(1, None)), (1, end)]).open().count(), 0);
     }
 

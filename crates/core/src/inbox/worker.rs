@@ -14,7 +14,7 @@ use super::mailbox::{First, Said};
 use super::open::OpenQuestion;
 use super::question::Message;
 use crate::procedure::{Key, Slot, after};
-use crate::trace::{Body, Event};
+use crate::trace::{AskEvent, Body, Event, RunEvent};
 
 /// Who interrupts a run that a worker drives, when the worker is told to end: it is nobody's word about the run.
 pub const WORKER: &str = "worker";
@@ -52,7 +52,7 @@ impl OpenWaits {
         if let Some(slot) = event.body.outcome() {
             self.0.remove(&key(slot));
         }
-        if let Body::Timer { slot, length_ms } = &event.body {
+        if let Body::Ask(AskEvent::Timer { slot, length_ms }) = &event.body {
             self.0.insert(key(slot), after(event.at, *length_ms));
         }
     }
@@ -111,11 +111,11 @@ impl Sittings {
     pub fn apply(&mut self, event: &Event) {
         self.waits.apply(event);
         match &event.body {
-            Body::RunStart(start) => {
+            Body::Run(RunEvent::RunStart(start)) => {
                 let workdir = Some(start.options.workdir.clone());
                 *self = Self { began: Some(event.at), workdir, ..Self::default() };
             }
-            Body::RunResume { options, .. } => {
+            Body::Run(RunEvent::RunResume { options, .. }) => {
                 if let Some(options) = options {
                     self.workdir = Some(options.workdir.clone());
                 }
@@ -124,7 +124,7 @@ impl Sittings {
                 self.fruitless = self.fruitless.saturating_add(1);
             }
             // Whoever was told to end in peace was not killed.
-            Body::OperatorMessage { message, by, .. } => {
+            Body::Ask(AskEvent::OperatorMessage { message, by, .. }) => {
                 self.is_interrupted |= *message == Message::Interrupt && by != WORKER;
                 self.fruitless = 0;
             }
@@ -200,6 +200,7 @@ mod tests {
     use crate::inbox::mailbox::{Answer, Closing};
     use crate::inbox::{Choice, Question, QuestionKind};
     use crate::procedure::{Key, Part, Slot, What};
+    use crate::trace::PartEvent;
     use crate::trace::{PhaseName, RunOptions, RunStart, Versions};
 
     fn at(second: i64) -> Timestamp {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     fn started() -> Body {
-        Body::RunStart(Box::new(RunStart {
+        Body::Run(RunEvent::RunStart(Box::new(RunStart {
             run_id: "a".parse().expect("a name"),
             brief_id: "a".parse().expect("a name"),
             project: String::new(),
@@ -220,27 +221,27 @@ mod tests {
             tools: Vec::new(),
             options: RunOptions::default(),
             versions: Versions { adjutant: String::new(), standing_orders: 1 },
-        }))
+        })))
     }
 
     fn resumed() -> Body {
-        Body::RunResume { options: None, accepted_damage: Vec::new() }
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() })
     }
 
     fn interrupted(by: &str) -> Body {
-        Body::OperatorMessage { id: "m".into(), message: Message::Interrupt, by: by.into() }
+        Body::Ask(AskEvent::OperatorMessage { id: "m".into(), message: Message::Interrupt, by: by.into() })
     }
 
     fn timer(length_ms: u64) -> Body {
-        Body::Timer { slot: Slot::first(What::Wait, 1), length_ms }
+        Body::Ask(AskEvent::Timer { slot: Slot::first(What::Wait, 1), length_ms })
     }
 
     fn expired() -> Body {
-        Body::Expired { slot: Slot::first(What::Wait, 1) }
+        Body::Ask(AskEvent::Expired { slot: Slot::first(What::Wait, 1) })
     }
 
     fn progress() -> Body {
-        Body::PhaseEnter { phase: PhaseName::Execute, reason: None }
+        Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None })
     }
 
     fn sittings(bodies: &[Body]) -> Sittings {
@@ -396,10 +397,10 @@ mod tests {
             (interrupted("operator"), needed),
             (timer(1), needed),
             (expired(), needed),
-            (Body::Withdrawn { slot: slot() }, needed),
+            (Body::Ask(AskEvent::Withdrawn { slot: slot() }), needed),
             (progress(), progressed),
-            (Body::Expired { slot: slot() }, progressed),
-            (Body::Question { slot: slot(), question: question(None, None).0.question }, progressed),
+            (Body::Ask(AskEvent::Expired { slot: slot() }), progressed),
+            (Body::Ask(AskEvent::Question { slot: slot(), question: question(None, None).0.question }), progressed),
         ] {
             let event = Event { seq: 0, at: at(0), part: Part::root(), body };
             let line: serde_json::Value =

@@ -22,7 +22,7 @@ use crate::procedure::run::Run;
 use crate::session::Decider;
 use crate::session::detect::{self, Detector, Reading, Sensitivities, Sensitivity, Spoken};
 use crate::tool::ToolCall;
-use crate::trace::{Body, Event};
+use crate::trace::{Body, CallEvent, Event, GateEvent, RunEvent, TurnEvent};
 use crate::view::cost::role_of;
 use crate::view::visible_line;
 use crate::work::Work;
@@ -199,15 +199,15 @@ impl WhatIf {
         for event in events {
             if let (Some(then), Some(now)) = (before.session_at(&event.part), after.session_at(&event.part)) {
                 match &event.body {
-                    Body::TurnRead { turn, .. } => self.turn(name, *turn, then, now),
-                    Body::AuthCheckFired { call: Some(number), answer, decision, .. } => {
+                    Body::Turn(TurnEvent::TurnRead { turn, .. }) => self.turn(name, *turn, then, now),
+                    Body::Gate(GateEvent::AuthCheckFired { call: Some(number), answer, decision, .. }) => {
                         let recorded = answer.as_deref().unwrap_or(decision);
                         let used = self.judgement(name, event, *number, recorded, (then, now), grants);
                         for grant_id in used {
                             after.apply(&Event { body: consumed(grant_id, *number), ..event.clone() });
                         }
                     }
-                    Body::ToolCall { slot, name: tool, args, .. } => {
+                    Body::Call(CallEvent::ToolCall { slot, name: tool, args, .. }) => {
                         self.limit(name, &event.part, slot.number, (tool, args), (then, now));
                     }
                     _ => {}
@@ -215,10 +215,10 @@ impl WhatIf {
             }
             before.apply(event);
             match &event.body {
-                Body::GrantsLoaded { grants: kept } if !grants.is_empty() => {
+                Body::Gate(GateEvent::GrantsLoaded { grants: kept }) if !grants.is_empty() => {
                     after.apply(&loaded(event, kept.iter().chain(grants).cloned().collect()));
                 }
-                Body::RunStart(_) if !grants.is_empty() => {
+                Body::Run(RunEvent::RunStart(_)) if !grants.is_empty() => {
                     after.apply(event);
                     after.apply(&loaded(event, grants.to_vec()));
                 }
@@ -401,11 +401,11 @@ impl Tally {
 }
 
 fn loaded(event: &Event, grants: Vec<Grant>) -> Event {
-    Event { seq: event.seq, at: event.at, part: Part::root(), body: Body::GrantsLoaded { grants } }
+    Event { seq: event.seq, at: event.at, part: Part::root(), body: Body::Gate(GateEvent::GrantsLoaded { grants }) }
 }
 
 fn consumed(grant_id: String, call: u32) -> Body {
-    Body::PermissionGrantConsumed { grant_id, consuming_tool_call_id: String::new(), call }
+    Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, consuming_tool_call_id: String::new(), call })
 }
 
 /// What a decision is about: what was missing, else all that the call needs.

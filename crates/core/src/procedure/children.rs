@@ -1,7 +1,7 @@
 //! Several procedures under one parent: each hears what concerns it, and all of them want together.
 
 use super::{Next, On, Part, Procedure, Want};
-use crate::trace::{Body, Entry, Event, Outcome};
+use crate::trace::{Body, Entry, Event, Outcome, PartEvent};
 
 /// The children of a part that are at work, in the order in which they were called in.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl<P: Procedure> Children<P> {
                 child.apply(event);
             }
         }
-        let Body::PartEnd { outcome } = event.body else { return None };
+        let Body::Part(PartEvent::PartEnd { outcome }) = event.body else { return None };
         let place = self.at_work.iter().position(|(part, _)| *part == event.part)?;
         let (part, child) = self.at_work.remove(place);
         Some(Gone { part, child, outcome })
@@ -56,7 +56,10 @@ impl<P: Procedure> Children<P> {
             match child.next(facts) {
                 Next::Record(entry) => return Next::Record(entry),
                 Next::Done(outcome) => {
-                    return Next::Record(Entry { part: part.clone(), body: Body::PartEnd { outcome } });
+                    return Next::Record(Entry {
+                        part: part.clone(),
+                        body: Body::Part(PartEvent::PartEnd { outcome }),
+                    });
                 }
                 Next::Want(more) => wants.extend(more),
                 Next::Wait(on) => drop(waits.get_or_insert(on)),

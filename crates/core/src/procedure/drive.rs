@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::run::Run;
 use super::{Begun, Breach, Command, Key, Ledger, Next, Part, Procedure, Want};
 use crate::tool::FileChange;
-use crate::trace::{Body, Entry, Event, Outcome};
+use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, Outcome, TurnEvent};
 
 /// A run with its ledger, and what was asked to end.
 #[derive(Debug, Clone)]
@@ -165,7 +165,7 @@ impl Want {
         let slot = self.key.slot;
         let body = match &self.command {
             Command::Turn { messages, tools, may_call, agent, input_tokens, output_max, limit_ms: _ } => {
-                Body::AgentRequest {
+                Body::Turn(TurnEvent::AgentRequest {
                     slot,
                     messages: *messages,
                     tools: u32::try_from(tools.len()).unwrap_or(u32::MAX),
@@ -174,9 +174,9 @@ impl Want {
                     input_tokens: *input_tokens,
                     output_max: *output_max,
                     hash: None,
-                }
+                })
             }
-            Command::Call { call, network, limit_ms: _ } => Body::ToolCall {
+            Command::Call { call, network, limit_ms: _ } => Body::Call(CallEvent::ToolCall {
                 slot,
                 call_id: call.call_id.clone(),
                 name: call.name.clone(),
@@ -184,13 +184,16 @@ impl Want {
                 auth_decision: "allow".to_owned(),
                 changes: Vec::new(),
                 network: *network,
-            },
-            Command::Hook(asked) => {
-                Body::HookCall { slot, hook: asked.hook.name().to_owned(), place: asked.place, call: asked.call }
-            }
-            Command::Look { look, .. } => Body::TreeLook { slot, look: *look },
-            Command::Ask(question) => Body::Question { slot, question: (**question).clone() },
-            Command::Wait { length_ms } => Body::Timer { slot, length_ms: *length_ms },
+            }),
+            Command::Hook(asked) => Body::Gate(GateEvent::HookCall {
+                slot,
+                hook: asked.hook.name().to_owned(),
+                place: asked.place,
+                call: asked.call,
+            }),
+            Command::Look { look, .. } => Body::Gate(GateEvent::TreeLook { slot, look: *look }),
+            Command::Ask(question) => Body::Ask(AskEvent::Question { slot, question: (**question).clone() }),
+            Command::Wait { length_ms } => Body::Ask(AskEvent::Timer { slot, length_ms: *length_ms }),
         };
         Entry { part: self.key.part.clone(), body }
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{Key, Part};
 use crate::inbox::Question;
 use crate::tool::FileChange;
-use crate::trace::{Body, Entry, Event};
+use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
 
 /// What a run asked for and what came of it.
 #[derive(Debug, Clone, Default)]
@@ -56,12 +56,14 @@ pub enum Begun {
 impl Begun {
     fn by(intent: &Body) -> Option<Self> {
         Some(match intent {
-            Body::AgentRequest { .. } => Self::Turn,
-            Body::ToolCall { name, changes, .. } => Self::Call { name: name.clone(), changes: changes.clone() },
-            Body::Question { question, .. } => Self::Question(question.clone()),
-            Body::Timer { .. } => Self::Timer,
-            Body::HookCall { .. } => Self::Hook,
-            Body::TreeLook { .. } => Self::Look,
+            Body::Turn(TurnEvent::AgentRequest { .. }) => Self::Turn,
+            Body::Call(CallEvent::ToolCall { name, changes, .. }) => {
+                Self::Call { name: name.clone(), changes: changes.clone() }
+            }
+            Body::Ask(AskEvent::Question { question, .. }) => Self::Question(question.clone()),
+            Body::Ask(AskEvent::Timer { .. }) => Self::Timer,
+            Body::Gate(GateEvent::HookCall { .. }) => Self::Hook,
+            Body::Gate(GateEvent::TreeLook { .. }) => Self::Look,
             _ => return None,
         })
     }
@@ -139,7 +141,7 @@ impl Ledger {
                 return Err(Breach::WrongKind { key, outcome });
             }
         }
-        if matches!(entry.body, Body::PartEnd { .. } | Body::RunEnd { .. })
+        if matches!(entry.body, Body::Part(PartEvent::PartEnd { .. }) | Body::Run(RunEvent::RunEnd { .. }))
             && let Some(open) = self.open_within(&entry.part).next()
         {
             return Err(Breach::EndedTooEarly { part: entry.part.clone(), open: open.clone() });
@@ -170,7 +172,7 @@ impl Ledger {
             self.open.remove(&key);
             self.closed.insert(key);
         }
-        self.ended |= matches!(event.body, Body::RunEnd { .. });
+        self.ended |= matches!(event.body, Body::Run(RunEvent::RunEnd { .. }));
     }
 
     /// Everything without an outcome, in the order of the keys.
@@ -210,8 +212,8 @@ impl Ledger {
 
 fn length_ms(intent: &Body) -> Option<u64> {
     match intent {
-        Body::Question { question, .. } => question.deadline_ms,
-        Body::Timer { length_ms, .. } => Some(*length_ms),
+        Body::Ask(AskEvent::Question { question, .. }) => question.deadline_ms,
+        Body::Ask(AskEvent::Timer { length_ms, .. }) => Some(*length_ms),
         _ => None,
     }
 }
@@ -226,16 +228,16 @@ pub(crate) fn after(at: Timestamp, length_ms: u64) -> Timestamp {
 fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
     let waits = matches!(begun, Begun::Question(_) | Begun::Timer);
     let (fits, name) = match outcome {
-        Body::AgentReply { .. } => (*begun == Begun::Turn, "agent_reply"),
-        Body::AgentFailed { .. } => (*begun == Begun::Turn, "agent_failed"),
-        Body::HookResult { .. } => (*begun == Begun::Hook, "hook_result"),
-        Body::TreeSeen { .. } => (*begun == Begun::Look, "tree_seen"),
-        Body::Answer { .. } => (matches!(begun, Begun::Question(_)), "answer"),
-        Body::Expired { .. } => (waits, "expired"),
-        Body::Withdrawn { .. } => (waits, "withdrawn"),
-        Body::ToolResult { .. } => (matches!(begun, Begun::Call { .. }), "tool_result"),
-        Body::ToolCancelled { .. } => (matches!(begun, Begun::Call { .. }), "tool_cancelled"),
-        Body::Interrupted { .. } => (!waits, "interrupted"),
+        Body::Turn(TurnEvent::AgentReply { .. }) => (*begun == Begun::Turn, "agent_reply"),
+        Body::Turn(TurnEvent::AgentFailed { .. }) => (*begun == Begun::Turn, "agent_failed"),
+        Body::Gate(GateEvent::HookResult { .. }) => (*begun == Begun::Hook, "hook_result"),
+        Body::Gate(GateEvent::TreeSeen { .. }) => (*begun == Begun::Look, "tree_seen"),
+        Body::Ask(AskEvent::Answer { .. }) => (matches!(begun, Begun::Question(_)), "answer"),
+        Body::Ask(AskEvent::Expired { .. }) => (waits, "expired"),
+        Body::Ask(AskEvent::Withdrawn { .. }) => (waits, "withdrawn"),
+        Body::Call(CallEvent::ToolResult { .. }) => (matches!(begun, Begun::Call { .. }), "tool_result"),
+        Body::Call(CallEvent::ToolCancelled { .. }) => (matches!(begun, Begun::Call { .. }), "tool_cancelled"),
+        Body::Call(CallEvent::Interrupted { .. }) => (!waits, "interrupted"),
         _ => (true, ""),
     };
     (!fits).then_some(name)

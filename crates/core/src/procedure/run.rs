@@ -2,7 +2,7 @@
 
 use super::{Facts, Next, Part, Procedure};
 use crate::inbox::Message;
-use crate::trace::{Body, Entry, Event, Outcome};
+use crate::trace::{AskEvent, Body, Entry, Event, Outcome, PartEvent, RunEvent};
 
 /// A run around the one part that does the work, and the facts that its parts share.
 ///
@@ -53,17 +53,19 @@ impl<P: Procedure> Run<P> {
     pub fn apply(&mut self, event: &Event) {
         self.facts.apply(event);
         match &event.body {
-            Body::RunResume { .. } => self.interrupted = false,
+            Body::Run(RunEvent::RunResume { .. }) => self.interrupted = false,
             // What is said to a part alone is no word on the run.
-            Body::OperatorMessage { message: Message::Interrupt, .. } if event.part.is_root() => {
+            Body::Ask(AskEvent::OperatorMessage { message: Message::Interrupt, .. }) if event.part.is_root() => {
                 self.interrupted = true
             }
-            Body::OperatorMessage { message: Message::Stop, .. } if event.part.is_root() => self.stopped = true,
-            Body::RunEnd { outcome } => self.ended = Some(*outcome),
+            Body::Ask(AskEvent::OperatorMessage { message: Message::Stop, .. }) if event.part.is_root() => {
+                self.stopped = true
+            }
+            Body::Run(RunEvent::RunEnd { outcome }) => self.ended = Some(*outcome),
             _ => {}
         }
         if event.part == self.part
-            && let Body::PartEnd { outcome } = event.body
+            && let Body::Part(PartEvent::PartEnd { outcome }) = event.body
         {
             self.child_ended = Some(outcome);
         }
@@ -79,8 +81,8 @@ impl<P: Procedure> Run<P> {
         if let Some(outcome) = self.ended {
             return Next::Done(outcome);
         }
-        let part_end = |outcome| Entry { part: self.part.clone(), body: Body::PartEnd { outcome } };
-        let run_end = |outcome| Entry { part: Part::root(), body: Body::RunEnd { outcome } };
+        let part_end = |outcome| Entry { part: self.part.clone(), body: Body::Part(PartEvent::PartEnd { outcome }) };
+        let run_end = |outcome| Entry { part: Part::root(), body: Body::Run(RunEvent::RunEnd { outcome }) };
         match self.child_ended {
             Some(outcome) => Next::Record(run_end(outcome)),
             None if self.stopped => Next::Record(part_end(Outcome::Stopped)),

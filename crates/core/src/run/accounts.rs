@@ -11,7 +11,7 @@ use crate::budget::{Metric, PhaseCalls, Spending, Whose};
 use crate::crew::states::{CrewState, Signal};
 use crate::procedure::Part;
 use crate::role::RoleName;
-use crate::trace::{Body, Event, PhaseName};
+use crate::trace::{Body, BudgetEvent, CrewEvent, Event, PartEvent, PhaseName, RunEvent};
 
 /// The name of an account: a part of the run whose spending is counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ pub struct Accounts {
 impl Accounts {
     pub(super) fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::RunStart(_) | Body::RunResume { .. } => {
+            Body::Run(RunEvent::RunStart(_) | RunEvent::RunResume { .. }) => {
                 let last = self.last;
                 for spending in self.all() {
                     // The journal knows best until when the last driver lived.
@@ -67,17 +67,19 @@ impl Accounts {
             _ => self.count(event),
         }
         match &event.body {
-            Body::BudgetWarn { metric, role, phase, learned, .. } => {
+            Body::Budget(BudgetEvent::BudgetWarn { metric, role, phase, learned, .. }) => {
                 let whose = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
                 if let (Some(metric), Some(spending)) = (Metric::named(metric), self.at_mut(whose, &event.part)) {
                     spending.note_warning(metric);
                 }
             }
             // The first attempt at a sub-task: each may call so many tools.
-            Body::CoordinatorState { state: CrewState::Execute, signal: Signal::Dispatched, .. } => {
+            Body::Crew(CrewEvent::CoordinatorState {
+                state: CrewState::Execute, signal: Signal::Dispatched, ..
+            }) => {
                 self.run.begin_subtask();
             }
-            Body::PartEnd { .. } => {
+            Body::Part(PartEvent::PartEnd { .. }) => {
                 // What is stopped ends with everything under it.
                 self.parts.retain(|part, _| !part.is_within(&event.part));
                 self.phases.retain(|part, _| !part.is_within(&event.part));

@@ -10,7 +10,7 @@ use crate::gate::Category;
 use crate::gate::authorization::covers;
 use crate::procedure::Part;
 use crate::session::detect;
-use crate::trace::{Body, Event, PhaseName};
+use crate::trace::{Body, Event, GateEvent, PartEvent, PhaseName, TurnEvent};
 
 /// The parts in phase 3.
 #[derive(Debug, Clone, Default)]
@@ -25,20 +25,20 @@ impl ActsAsked {
     pub(super) fn apply(&mut self, event: &Event) {
         let part = &event.part;
         match &event.body {
-            Body::AgentReply { .. } => drop(self.held.remove(part)),
-            Body::AuthCheckFired { answer: Some(answer), missing, .. } if answer == "ask" => {
+            Body::Turn(TurnEvent::AgentReply { .. }) => drop(self.held.remove(part)),
+            Body::Gate(GateEvent::AuthCheckFired { answer: Some(answer), missing, .. }) if answer == "ask" => {
                 self.hold(part, missing.iter().map(Category::new));
             }
-            Body::DetectorFired { detector, payload, .. } if detector == "destructive" => {
+            Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) if detector == "destructive" => {
                 self.hold(part, detect::announced(payload).iter().map(Category::new));
             }
             // From here on nobody else may ask about the same, though the phase is entered only with the next event.
-            Body::PhaseExit { to: Some(PhaseName::Destructive), .. } => {
+            Body::Part(PartEvent::PhaseExit { to: Some(PhaseName::Destructive), .. }) => {
                 let held = self.held.remove(part).unwrap_or_default();
                 self.asks.insert(part.clone(), held);
             }
-            Body::PhaseExit { phase: PhaseName::Destructive, .. } => drop(self.asks.remove(part)),
-            Body::PartEnd { .. } => {
+            Body::Part(PartEvent::PhaseExit { phase: PhaseName::Destructive, .. }) => drop(self.asks.remove(part)),
+            Body::Part(PartEvent::PartEnd { .. }) => {
                 self.held.retain(|other, _| !other.is_within(part));
                 self.asks.retain(|other, _| !other.is_within(part));
             }

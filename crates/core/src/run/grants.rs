@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::gate::grant::Subject;
 use crate::gate::{Grant, Lasts};
 use crate::procedure::Part;
-use crate::trace::{Body, Event};
+use crate::trace::{Body, Event, GateEvent, RunEvent};
 
 /// The grants of a run, with the uses that were made of them.
 #[derive(Debug, Clone, Default)]
@@ -28,19 +28,21 @@ impl Grants {
     /// Takes note of an event of the run.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::RunStart(start) => self.run = start.run_id.to_string(),
-            Body::GrantsLoaded { grants } => self.load(grants),
-            Body::PermissionGranted { grant: Some(grant), .. } => {
+            Body::Run(RunEvent::RunStart(start)) => self.run = start.run_id.to_string(),
+            Body::Gate(GateEvent::GrantsLoaded { grants }) => self.load(grants),
+            Body::Gate(GateEvent::PermissionGranted { grant: Some(grant), .. }) => {
                 // What was granted for one call is for whoever asked.
                 let part = (grant.lasts == Lasts::ThisCall).then(|| event.part.clone());
                 self.held.push(HeldGrant { grant: (**grant).clone(), used: 0, part });
             }
-            Body::PermissionGrantConsumed { grant_id, .. } => {
+            Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) => {
                 for held in self.held.iter_mut().filter(|held| held.grant.grant_id == *grant_id) {
                     held.used = held.used.saturating_add(1);
                 }
             }
-            Body::PermissionRevoked { grant_id, .. } => self.held.retain(|held| held.grant.grant_id != *grant_id),
+            Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
+                self.held.retain(|held| held.grant.grant_id != *grant_id)
+            }
             _ => {}
         }
     }
@@ -130,13 +132,13 @@ mod tests {
                     assert_eq!(expected["scope"], lasts.as_str(), "{line}");
                     let given = Box::new(grant(added, add[0].as_str(), lasts));
                     added += 1;
-                    grants.apply(&at_root(Body::PermissionGranted {
+                    grants.apply(&at_root(Body::Gate(GateEvent::PermissionGranted {
                         grant_id: given.grant_id.clone(),
                         scope_granted: lasts,
                         operator_note: None,
                         call: 1,
                         grant: Some(given),
-                    }));
+                    })));
                 } else if let Some(use_of) = step["use"].as_array() {
                     let tool = use_of[0].as_str().expect("a tool");
                     let args = json!({});
@@ -145,15 +147,15 @@ mod tests {
                     let id = found.first().map(|grant| grant.grant_id.clone());
                     assert_eq!(expected["match"].as_u64().map(|id| id.to_string()), id, "{line}");
                     if let Some(grant_id) = id {
-                        grants.apply(&at_root(Body::PermissionGrantConsumed {
+                        grants.apply(&at_root(Body::Gate(GateEvent::PermissionGrantConsumed {
                             grant_id,
                             consuming_tool_call_id: "c".to_owned(),
                             call: 1,
-                        }));
+                        })));
                     }
                 } else if let Some(place) = step["revoke"].as_u64() {
                     let (grant_id, revoked_at) = (place.to_string(), Timestamp::UNIX_EPOCH);
-                    grants.apply(&at_root(Body::PermissionRevoked { grant_id, revoked_at }));
+                    grants.apply(&at_root(Body::Gate(GateEvent::PermissionRevoked { grant_id, revoked_at })));
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::accounts::{AccountName, Accounts};
 use crate::budget::{Metric, Whose};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Key, Part};
-use crate::trace::{Body, Event};
+use crate::trace::{AskEvent, Body, BudgetEvent, Event, PartEvent};
 
 /// A limit that was reached: whose, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Halts {
     pub(super) fn apply(&mut self, event: &Event, accounts: &mut Accounts) {
         let key = |slot| Key { part: event.part.clone(), slot };
         match &event.body {
-            Body::BudgetHalt { metric, role, phase, learned, .. } => {
+            Body::Budget(BudgetEvent::BudgetHalt { metric, role, phase, learned, .. }) => {
                 let whose = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
                 match Metric::named(metric) {
                     Some(metric) => drop(self.by_part.insert(event.part.clone(), Halt { whose, metric })),
@@ -41,12 +41,12 @@ impl Halts {
                     None => drop(self.by_part.remove(&event.part)),
                 }
             }
-            Body::Question { slot, question } if question.kind == QuestionKind::Limit => {
+            Body::Ask(AskEvent::Question { slot, question }) if question.kind == QuestionKind::Limit => {
                 if let Some(halt) = self.by_part.get(&event.part) {
                     self.asked.insert(key(*slot), *halt);
                 }
             }
-            Body::Answer { slot, choice: Choice::Extend, text, .. } => {
+            Body::Ask(AskEvent::Answer { slot, choice: Choice::Extend, text, .. }) => {
                 let more = |metric: Metric| text.as_deref().and_then(|text| metric.amount(text)).unwrap_or(0);
                 if let Some(Halt { whose, metric }) = self.asked.remove(&key(*slot)) {
                     accounts.add(whose, &event.part, metric, more(metric));
@@ -54,11 +54,11 @@ impl Halts {
                 }
             }
             // Nobody said how much: the next request that does not fit is another halt.
-            Body::Expired { slot } if self.asked.remove(&key(*slot)).is_some() => {
+            Body::Ask(AskEvent::Expired { slot }) if self.asked.remove(&key(*slot)).is_some() => {
                 self.by_part.remove(&event.part);
             }
-            Body::Withdrawn { slot } => drop(self.asked.remove(&key(*slot))),
-            Body::PartEnd { .. } => {
+            Body::Ask(AskEvent::Withdrawn { slot }) => drop(self.asked.remove(&key(*slot))),
+            Body::Part(PartEvent::PartEnd { .. }) => {
                 self.by_part.retain(|part, _| !part.is_within(&event.part));
                 self.asked.retain(|key, _| !key.part.is_within(&event.part));
             }

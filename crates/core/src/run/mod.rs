@@ -22,7 +22,7 @@ use crate::inbox::Message;
 use crate::memory::Inherited;
 use crate::procedure::{Facts, Part};
 use crate::session::Mode;
-use crate::trace::{Body, Event};
+use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, PartEvent};
 
 /// The facts of a whole run, as its events say them.
 #[derive(Debug, Clone, Default)]
@@ -131,14 +131,17 @@ impl Facts for RunFacts {
         self.failures.apply(event);
         self.grants.apply(event);
         match &event.body {
-            Body::ModeSet { mode } | Body::OperatorMessage { message: Message::Mode(mode), .. } => {
+            Body::Part(PartEvent::ModeSet { mode })
+            | Body::Ask(AskEvent::OperatorMessage { message: Message::Mode(mode), .. }) => {
                 self.mode = Some(*mode);
             }
-            Body::OperatorMessage { message: Message::Amend(amendment), .. } => {
+            Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {
                 self.approved.retain(|category| !amendment.withdraw.contains(category));
             }
-            Body::AuthPrompt { categories, response, .. } if response == "Y" => self.approve(categories),
-            Body::MemoryInherited { project, records, left_out, contradictions } => {
+            Body::Gate(GateEvent::AuthPrompt { categories, response, .. }) if response == "Y" => {
+                self.approve(categories)
+            }
+            Body::Learned(LearnedEvent::MemoryInherited { project, records, left_out, contradictions }) => {
                 self.memory = Inherited {
                     project: project.clone(),
                     records: records.clone(),
@@ -146,7 +149,7 @@ impl Facts for RunFacts {
                     contradictions: contradictions.clone(),
                 };
             }
-            Body::SandboxReport { missing, .. } => self.missing_walls.clone_from(missing),
+            Body::Host(HostEvent::SandboxReport { missing, .. }) => self.missing_walls.clone_from(missing),
             _ => {}
         }
     }

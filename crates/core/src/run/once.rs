@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Key, Part};
-use crate::trace::{Body, Event};
+use crate::trace::{AskEvent, Body, Event, PartEvent, TurnEvent};
 
 /// The deadline of the run, once it has passed.
 #[derive(Debug, Clone, Default)]
@@ -22,14 +22,16 @@ impl PassedDeadline {
     pub(super) fn apply(&mut self, event: &Event) {
         let key = |slot| Key { part: event.part.clone(), slot };
         match &event.body {
-            Body::DeadlinePassed { .. } => self.asks = Some(event.part.clone()),
-            Body::Question { slot, question } if question.kind == QuestionKind::Deadline => {
+            Body::Part(PartEvent::DeadlinePassed { .. }) => self.asks = Some(event.part.clone()),
+            Body::Ask(AskEvent::Question { slot, question }) if question.kind == QuestionKind::Deadline => {
                 self.questions.insert(key(*slot));
             }
-            Body::Answer { slot, choice, .. } if self.questions.remove(&key(*slot)) => {
+            Body::Ask(AskEvent::Answer { slot, choice, .. }) if self.questions.remove(&key(*slot)) => {
                 self.is_waived |= *choice == Choice::Continue;
             }
-            Body::PartEnd { .. } if self.asks.as_ref().is_some_and(|part| part.is_within(&event.part)) => {
+            Body::Part(PartEvent::PartEnd { .. })
+                if self.asks.as_ref().is_some_and(|part| part.is_within(&event.part)) =>
+            {
                 self.asks = None;
             }
             _ => {}
@@ -62,21 +64,23 @@ impl Failures {
     pub(super) fn apply(&mut self, event: &Event) {
         let key = |slot| Key { part: event.part.clone(), slot };
         match &event.body {
-            Body::AgentRequest { agent, .. } => drop(self.asked.insert(event.part.clone(), *agent)),
-            Body::Question { slot, question } if question.kind == QuestionKind::Failure => {
+            Body::Turn(TurnEvent::AgentRequest { agent, .. }) => drop(self.asked.insert(event.part.clone(), *agent)),
+            Body::Ask(AskEvent::Question { slot, question }) if question.kind == QuestionKind::Failure => {
                 if let Some(agent) = self.asked.get(&event.part) {
                     self.questions.insert(key(*slot), *agent);
                 }
             }
-            Body::Answer { slot, choice, .. } => {
+            Body::Ask(AskEvent::Answer { slot, choice, .. }) => {
                 if let Some(agent) = self.questions.remove(&key(*slot))
                     && *choice == Choice::Retry
                 {
                     self.retried.insert(agent, event.at);
                 }
             }
-            Body::Expired { slot } | Body::Withdrawn { slot } => drop(self.questions.remove(&key(*slot))),
-            Body::PartEnd { .. } => {
+            Body::Ask(AskEvent::Expired { slot } | AskEvent::Withdrawn { slot }) => {
+                self.questions.remove(&key(*slot));
+            }
+            Body::Part(PartEvent::PartEnd { .. }) => {
                 self.asked.retain(|part, _| !part.is_within(&event.part));
                 self.questions.retain(|key, _| !key.part.is_within(&event.part));
             }

@@ -8,7 +8,7 @@ use super::Setup;
 use crate::budget::{Budget, Metric};
 use crate::gate::{Category, Scope};
 use crate::inbox::Message;
-use crate::trace::{Body, Event};
+use crate::trace::{AskEvent, Body, Event, GateEvent};
 
 /// What changes in a brief from here on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,11 +113,11 @@ pub fn authorized_by(brief: Vec<Category>, events: &[Event]) -> Vec<Category> {
     let mut held = brief;
     for event in events {
         match &event.body {
-            Body::OperatorMessage { message: Message::Amend(before), .. } => {
+            Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(before), .. }) => {
                 held.retain(|category| !before.withdraw.contains(category));
                 held.extend(before.authorize.iter().cloned());
             }
-            Body::AuthPrompt { categories, response, .. } if response == "Y" => {
+            Body::Gate(GateEvent::AuthPrompt { categories, response, .. }) if response == "Y" => {
                 held.extend(categories.iter().map(Category::new));
             }
             _ => {}

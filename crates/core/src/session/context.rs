@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::transcript::SHORTENED_NOTE_BYTES;
 use crate::tool::ToolCall;
-use crate::trace::{Body, MessageRole, Usage};
+use crate::trace::{Body, CallEvent, MessageRole, TurnEvent, Usage};
 
 /// How many bytes of text a token has, until the provider has counted a request: the peer's number.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -89,12 +89,12 @@ impl Context {
     /// Takes note of an event of the session's part.
     pub(super) fn apply(&mut self, body: &Body) {
         match body {
-            Body::Message { role, text, .. } => {
+            Body::Turn(TurnEvent::Message { role, text, .. }) => {
                 let kind = if *role == MessageRole::System { Kind::System } else { Kind::User };
                 self.push(kind, text.len() as u64);
             }
-            Body::AgentRequest { tools, .. } => self.asked = self.weight(*tools > 0),
-            Body::AgentReply { text, calls, provider_data, usage, .. } => {
+            Body::Turn(TurnEvent::AgentRequest { tools, .. }) => self.asked = self.weight(*tools > 0),
+            Body::Turn(TurnEvent::AgentReply { text, calls, provider_data, usage, .. }) => {
                 if let Some(doubted) = self.doubted.take() {
                     self.seen = Some(self.seen.map_or(doubted, |seen| seen.min(doubted)));
                 }
@@ -104,10 +104,12 @@ impl Context {
                 let data = provider_data.as_ref().map_or(0, |data| written(&data.parts));
                 self.push(Kind::Agent, text.len() as u64 + data + calls.iter().map(bytes).sum::<u64>());
             }
-            Body::ToolResult { bytes, .. } => self.push_result(*bytes),
-            Body::ToolCancelled { partial_output, .. } => self.push_result(partial_output.len() as u64),
-            Body::ToolRejected { content, .. } => self.push_result(content.len() as u64),
-            Body::ContextFolded { messages, .. } => {
+            Body::Call(CallEvent::ToolResult { bytes, .. }) => self.push_result(*bytes),
+            Body::Call(CallEvent::ToolCancelled { partial_output, .. }) => {
+                self.push_result(partial_output.len() as u64)
+            }
+            Body::Call(CallEvent::ToolRejected { content, .. }) => self.push_result(content.len() as u64),
+            Body::Turn(TurnEvent::ContextFolded { messages, .. }) => {
                 for message in messages {
                     if let Some(weight) = self.weights.get_mut(*message as usize) {
                         *weight = Weight { tokens: FOLDED_TOKENS, kind: Kind::Folded };
@@ -115,7 +117,7 @@ impl Context {
                 }
                 self.weigh();
             }
-            Body::ContextCut { first, .. } => {
+            Body::Turn(TurnEvent::ContextCut { first, .. }) => {
                 self.first = *first as usize;
                 self.weigh();
             }
@@ -316,7 +318,7 @@ mod tests {
         let mut context = Context::new(0, None);
         for text in ["a".repeat(40_000), "b".repeat(40_000)] {
             let (role, kind, phase) = (MessageRole::User, MessageKind::Steer, PhaseName::Execute);
-            context.apply(&Body::Message { role, kind, phase, step: 0, text });
+            context.apply(&Body::Turn(TurnEvent::Message { role, kind, phase, step: 0, text }));
         }
         context.asked = context.weight(true);
         context.refused();
@@ -330,7 +332,7 @@ mod tests {
     fn a_result_weighs_what_is_sent_of_it() {
         let weight = |bytes: u64, most: Option<u64>| {
             let mut context = Context::new(0, most);
-            context.apply(&Body::ToolResult {
+            context.apply(&Body::Call(CallEvent::ToolResult {
                 slot: Slot::first(What::Call, 1),
                 call_id: String::new(),
                 success: true,
@@ -342,7 +344,7 @@ mod tests {
                 exit_code: None,
                 settled: false,
                 seen: None,
-            });
+            }));
             context.tokens()
         };
         let tokens = |bytes: u64| bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS;

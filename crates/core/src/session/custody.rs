@@ -12,7 +12,7 @@ use crate::gate::custody::{Custody, Look, Outside};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Command, Next, Slot, What};
 use crate::tool::{ToolCall, ToolEffect};
-use crate::trace::{Body, MessageKind, PhaseName};
+use crate::trace::{Body, CallEvent, GateEvent, MessageKind, PhaseName, TurnEvent};
 
 /// What the events say of the tree.
 #[derive(Debug, Clone, Default)]
@@ -49,11 +49,11 @@ impl Seen {
 impl Tree {
     pub(super) fn apply(&mut self, body: &Body) {
         match body {
-            Body::TreeLook { slot, .. } => {
+            Body::Gate(GateEvent::TreeLook { slot, .. }) => {
                 self.begun(*slot);
                 self.looking = Some(*slot);
             }
-            Body::TreeSeen { slot, look, outside, more, error, .. } => {
+            Body::Gate(GateEvent::TreeSeen { slot, look, outside, more, error, .. }) => {
                 self.begun(*slot);
                 self.looking = None;
                 match look {
@@ -67,16 +67,16 @@ impl Tree {
                     }
                 }
             }
-            Body::Interrupted { slot, .. } if slot.what == What::Look => {
+            Body::Call(CallEvent::Interrupted { slot, .. }) if slot.what == What::Look => {
                 self.begun(*slot);
                 self.looking = None;
             }
-            Body::ToolCall { name, .. } => {
+            Body::Call(CallEvent::ToolCall { name, .. }) => {
                 self.called.insert(name.clone());
                 self.seen = None;
             }
             // What the agent does about it is looked at anew.
-            Body::Message { .. } => self.seen = None,
+            Body::Turn(TurnEvent::Message { .. }) => self.seen = None,
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ use crate::gate::{self, Finding, RoleLimit};
 use crate::inbox::{Choice, QuestionKind};
 use crate::procedure::{Command, Key, Next, On, Slot, Want, What};
 use crate::tool::{ToolCall, ToolEffect, ToolSpec};
-use crate::trace::{Body, MessageKind, PhaseName, Rejection};
+use crate::trace::{Body, BudgetEvent, CallEvent, GateEvent, HostEvent, MessageKind, PartEvent, PhaseName, Rejection};
 
 /// What no command can do without the network: whoever allowed it to a call allowed the network to it.
 const NETWORKED: [&str; 6] = [HTTP_FETCH, GIT_PUSH, EXTERNAL_MESSAGE, DEPLOY, PACKAGE_CHANGE, PAID_API_CALL];
@@ -200,10 +200,14 @@ impl Decider<'_> {
             Some(PhaseName::Intake | PhaseName::Done) => false,
         };
         if let (Some(declared), false, false) = (declared, expected, taken.drift_told) {
-            return Some(self.record(Body::PhaseDrift { turn: self.state.turns, declared, phase: PhaseName::Execute }));
+            return Some(self.record(Body::Part(PartEvent::PhaseDrift {
+                turn: self.state.turns,
+                declared,
+                phase: PhaseName::Execute,
+            })));
         }
         let phrases = taken.payload("banned_phrases").filter(|_| !taken.phrases_told)?;
-        Some(self.record(Body::Warning { text: prompts::banned_phrases(phrases) }))
+        Some(self.record(Body::Host(HostEvent::Warning { text: prompts::banned_phrases(phrases) })))
     }
 
     /// What of a turn waits for the operator in phase 3.
@@ -305,14 +309,14 @@ impl Decider<'_> {
             decision = call.tightened(decision);
         }
         if let Some(grant_id) = decision.grants.iter().find(|id| !call.paid.contains(id)) {
-            return self.record(Body::PermissionGrantConsumed {
+            return self.record(Body::Gate(GateEvent::PermissionGrantConsumed {
                 grant_id: grant_id.clone(),
                 consuming_tool_call_id: call.call.call_id.clone(),
                 call: call.number,
-            });
+            }));
         }
         let allowed = decision.answer == gate::Answer::Allow;
-        self.record(Body::AuthCheckFired {
+        self.record(Body::Gate(GateEvent::AuthCheckFired {
             layer: decision.layer.as_str().to_owned(),
             tool: tool.name.clone(),
             decision: if allowed { "allow" } else { "deny" }.to_owned(),
@@ -323,7 +327,7 @@ impl Decider<'_> {
             would_allow: decision.would_allow,
             untrusted: self.setup.untrusted.is_brought_by(&tool.name, &tool.categories, &effects),
             after_untrusted: self.read_from_outside().to_vec(),
-        })
+        }))
     }
 
     /// What the gate says to a call, by what holds now.
@@ -438,13 +442,13 @@ impl Decider<'_> {
     }
 
     pub(super) fn reject(&self, call: &Call, rejection: Rejection, content: String) -> Next {
-        self.record(Body::ToolRejected {
+        self.record(Body::Call(CallEvent::ToolRejected {
             call: call.number,
             call_id: call.call.call_id.clone(),
             name: call.call.name.clone(),
             rejection,
             content,
-        })
+        }))
     }
 
     /// Tells the agent the operator's word on what it announced, if no call carries it.
@@ -516,7 +520,7 @@ impl Decider<'_> {
             && !self.run.is_deadline_waived()
         {
             return match (self.run.asks_about_deadline(), state.answer(QuestionKind::Deadline)) {
-                (None, _) => self.record(Body::DeadlinePassed { deadline: deadline.clone() }),
+                (None, _) => self.record(Body::Part(PartEvent::DeadlinePassed { deadline: deadline.clone() })),
                 (Some(other), _) if *other != self.part => Next::Wait(On::Part(other.clone())),
                 (Some(_), Some(_)) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
                 (Some(_), None) => self.ask(prompts::deadline_passed(deadline)),
@@ -525,14 +529,14 @@ impl Decider<'_> {
         if state.step >= self.step_limit() {
             if !state.is_out_of_steps {
                 let limit = u64::from(self.step_limit());
-                return self.record(Body::BudgetHalt {
+                return self.record(Body::Budget(BudgetEvent::BudgetHalt {
                     metric: "steps".to_owned(),
                     used: u64::from(state.step),
                     limit,
                     role: None,
                     phase: None,
                     learned: None,
-                });
+                }));
             }
             return self.leave(PhaseName::Blocker, "max_steps");
         }
@@ -554,7 +558,7 @@ impl Decider<'_> {
                 self.say(MessageKind::Redirect, next, text)
             }
             Some((Choice::ContinueAuto, _)) if self.mode() == Mode::Gated => {
-                self.record(Body::ModeSet { mode: Mode::Auto })
+                self.record(Body::Part(PartEvent::ModeSet { mode: Mode::Auto }))
             }
             Some(_) => self.say(MessageKind::Continue, next, prompts::go_on(self.mode(), self.was_cut())),
         }

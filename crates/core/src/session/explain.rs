@@ -15,7 +15,7 @@ use super::state::Call;
 use crate::gate::{Category, Decision, Effect, Grant};
 use crate::procedure::Part;
 use crate::procedure::run::Run;
-use crate::trace::{Body, Event};
+use crate::trace::{Body, CallEvent, Event, GateEvent, TurnEvent};
 use crate::work::Work;
 
 /// Everything that bears on one call.
@@ -106,7 +106,7 @@ pub fn explain(events: &[Event], mut run: Run<Work>, call: u32) -> Option<Explan
     for event in events {
         let session = run.session_at(&part);
         if let (Some(explanation), Some(session)) = (&mut explanation, session) {
-            let is_judged = matches!(&event.body, Body::AuthCheckFired { call: Some(call), .. } if *call == number);
+            let is_judged = matches!(&event.body, Body::Gate(GateEvent::AuthCheckFired { call: Some(call), .. }) if *call == number);
             let is_here = event.part == part;
             if is_here && is_judged {
                 explanation.judgements.extend(session.judgement(event, number));
@@ -142,7 +142,7 @@ fn place(events: &[Event], call: u32) -> Option<(Part, u32)> {
     let mut left = usize::try_from(call).ok()?;
     let mut before: BTreeMap<&Part, usize> = BTreeMap::new();
     for event in events {
-        let Body::AgentReply { calls, .. } = &event.body else { continue };
+        let Body::Turn(TurnEvent::AgentReply { calls, .. }) = &event.body else { continue };
         let own = before.entry(&event.part).or_default();
         if left <= calls.len() {
             return Some((event.part.clone(), u32::try_from(*own + left).ok()?));
@@ -159,7 +159,9 @@ impl Decider<'_> {
     }
 
     fn judgement(&self, event: &Event, number: u32) -> Option<Judgement> {
-        let Body::AuthCheckFired { layer, decision, reason, answer, missing, would_allow, .. } = &event.body else {
+        let Body::Gate(GateEvent::AuthCheckFired { layer, decision, reason, answer, missing, would_allow, .. }) =
+            &event.body
+        else {
             return None;
         };
         let call = self.call(number)?;
@@ -198,30 +200,34 @@ impl Decider<'_> {
 /// What an event says of the call, in a line; judgements are told apart.
 fn happened(body: &Body, number: u32) -> Option<String> {
     Some(match body {
-        Body::AuthPrompt { response, calls, .. } if calls.contains(&number) => match response.as_str() {
+        Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response.as_str()
+        {
             "Y" => "the operator said yes, for the rest of the run".to_owned(),
             "y" => "the operator said yes, this once".to_owned(),
             _ => "the operator said no".to_owned(),
         },
-        Body::PermissionRequested { grant_id, call, .. } if *call == number => {
+        Body::Gate(GateEvent::PermissionRequested { grant_id, call, .. }) if *call == number => {
             format!("a permission was asked for: {grant_id}")
         }
-        Body::PermissionGranted { grant_id, scope_granted, call, .. } if *call == number => {
+        Body::Gate(GateEvent::PermissionGranted { grant_id, scope_granted, call, .. }) if *call == number => {
             format!("it was granted ({}): {grant_id}", scope_granted.as_str())
         }
-        Body::PermissionDenied { grant_id, call, .. } if *call == number => format!("it was denied: {grant_id}"),
-        Body::PermissionGrantConsumed { grant_id, call, .. } if *call == number => {
+        Body::Gate(GateEvent::PermissionDenied { grant_id, call, .. }) if *call == number => {
+            format!("it was denied: {grant_id}")
+        }
+        Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, call, .. }) if *call == number => {
             format!("it used the grant {grant_id}")
         }
-        Body::ToolCall { slot, .. } if slot.number == number => "it began".to_owned(),
-        Body::ToolResult { slot, success, code, .. } if is_call(slot, number) => match (success, code) {
+        Body::Call(CallEvent::ToolCall { slot, .. }) if slot.number == number => "it began".to_owned(),
+        Body::Call(CallEvent::ToolResult { slot, success, code, .. }) if is_call(slot, number) => match (success, code)
+        {
             (true, _) => "it worked".to_owned(),
             (false, Some(code)) => format!("it failed: {code}"),
             (false, None) => "it failed".to_owned(),
         },
-        Body::ToolCancelled { slot, .. } if is_call(slot, number) => "it was cancelled".to_owned(),
-        Body::Interrupted { slot, .. } if is_call(slot, number) => "it was interrupted".to_owned(),
-        Body::ToolRejected { call, rejection, .. } if *call == number => {
+        Body::Call(CallEvent::ToolCancelled { slot, .. }) if is_call(slot, number) => "it was cancelled".to_owned(),
+        Body::Call(CallEvent::Interrupted { slot, .. }) if is_call(slot, number) => "it was interrupted".to_owned(),
+        Body::Call(CallEvent::ToolRejected { call, rejection, .. }) if *call == number => {
             let rejection = serde_json::to_value(rejection).unwrap_or_default();
             format!("it was not carried out: {}", rejection.as_str().unwrap_or_default())
         }

@@ -10,7 +10,7 @@ use super::setup::{HANDOFF_RETRIES_MAX, Piece, Task};
 use super::state::Taken;
 use crate::crew::handoff::{self, BadHandoff, Fault, Handoff};
 use crate::procedure::Next;
-use crate::trace::{Body, MessageKind, PhaseName};
+use crate::trace::{Body, HandoffEvent, MessageKind, PhaseName};
 
 /// The reason of a transition to the end because there is a handoff.
 const HANDED_OFF: &str = "handed off";
@@ -93,12 +93,12 @@ impl Decider<'_> {
             Some(_) if taken.is_cut => (None, vec![CUT.to_owned()]),
             read => (read, faults),
         };
-        Some(self.record(Body::HandoffRead {
+        Some(self.record(Body::Handoff(HandoffEvent::HandoffRead {
             turn: self.state.turns,
             expected: piece.handoff.as_str().to_owned(),
             handoff: read,
             faults,
-        }))
+        })))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::gate::{Category, authorization};
 use crate::inbox::{Choice, QuestionKind};
 use crate::memory::{self, View};
 use crate::procedure::Next;
-use crate::trace::{Body, MessageKind, PhaseName, Rejection};
+use crate::trace::{Body, MessageKind, PartEvent, PhaseName, Rejection};
 
 /// The reason of a transition out of phase 0 that nobody was asked about.
 const COVERED: &str = "covered by the confirmation of the run";
@@ -65,7 +65,11 @@ impl Decider<'_> {
             && declared != PhaseName::Intake
             && !taken.drift_told
         {
-            return self.record(Body::PhaseDrift { turn: self.state.turns, declared, phase: PhaseName::Intake });
+            return self.record(Body::Part(PartEvent::PhaseDrift {
+                turn: self.state.turns,
+                declared,
+                phase: PhaseName::Intake,
+            }));
         }
         let found = taken.payload("confirmation").is_some();
         if !found && self.holds_handoff(taken) {
@@ -101,7 +105,7 @@ impl Decider<'_> {
             Some(_) => mode.unwrap_or(Mode::Gated),
         };
         if mode != Some(chosen) {
-            return self.record(Body::ModeSet { mode: chosen });
+            return self.record(Body::Part(PartEvent::ModeSet { mode: chosen }));
         }
         // Nothing was said that could be accepted.
         if summary.is_none() {

@@ -11,7 +11,7 @@ use super::state::Stand;
 use crate::budget::{Budget, Metric, PhaseCalls, Spending, Whose};
 use crate::procedure::Next;
 use crate::run::AccountName;
-use crate::trace::{Body, LimitSource, PhaseName};
+use crate::trace::{Body, LearnedEvent, LimitSource, PhaseName};
 
 /// What a learned profile has for one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,6 +138,11 @@ impl<'a> Decider<'a> {
             None => (of_run, LimitSource::Default),
         };
         let recommended = recommended.unwrap_or(0);
-        Some(self.record(Body::LearnedBudgetConsulted { phase: *phase, recommended, active, source }))
+        Some(self.record(Body::Learned(LearnedEvent::LearnedBudgetConsulted {
+            phase: *phase,
+            recommended,
+            active,
+            source,
+        })))
     }
 }

@@ -18,7 +18,10 @@ use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
 use crate::run::RunFacts;
-use crate::trace::{Body, Entry, Event, MessageKind, MessageRole, Outcome, PhaseName, Rejection};
+use crate::trace::{
+    AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName,
+    Rejection, TurnEvent,
+};
 
 /// The reason of a transition that ends a run because the operator declined it.
 pub(super) const DECLINED: &str = "declined by the operator";
@@ -63,7 +66,7 @@ impl Procedure for Session {
         if event.part == self.part || event.part.is_root() {
             self.state.apply(event);
         }
-        if let (true, Body::OperatorMessage { message: Message::Amend(amendment), .. }) =
+        if let (true, Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. })) =
             (event.part.is_root(), &event.body)
         {
             Arc::make_mut(&mut self.setup).amend(amendment);
@@ -78,7 +81,7 @@ impl Procedure for Session {
 impl Decider<'_> {
     fn next(&self) -> Next {
         if !self.state.started {
-            return self.record(Body::PartStart { kind: "session".to_owned() });
+            return self.record(Body::Part(PartEvent::PartStart { kind: "session".to_owned() }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
@@ -87,10 +90,13 @@ impl Decider<'_> {
             return consulted;
         }
         match &self.state.stand {
-            Stand::Outside => {
-                self.record(Body::PhaseEnter { phase: self.first_phase(), reason: Some("starting".to_owned()) })
+            Stand::Outside => self.record(Body::Part(PartEvent::PhaseEnter {
+                phase: self.first_phase(),
+                reason: Some("starting".to_owned()),
+            })),
+            Stand::Between { to, reason } => {
+                self.record(Body::Part(PartEvent::PhaseEnter { phase: *to, reason: reason.clone() }))
             }
-            Stand::Between { to, reason } => self.record(Body::PhaseEnter { phase: *to, reason: reason.clone() }),
             Stand::In { phase: PhaseName::Intake, .. } => self.intake(),
             Stand::In { phase: PhaseName::Execute, .. } => self.execute(),
             Stand::In { phase: PhaseName::Blocker, reason, .. } => self.blocker(reason.as_deref().unwrap_or_default()),
@@ -102,7 +108,7 @@ impl Decider<'_> {
                     Some(ROLE_VIOLATED | HANDOFF_FAILED) => Outcome::Failed,
                     _ => Outcome::Completed,
                 };
-                self.record(Body::PartEnd { outcome })
+                self.record(Body::Part(PartEvent::PartEnd { outcome }))
             }
         }
     }
@@ -205,19 +211,19 @@ impl<'a> Decider<'a> {
     pub(super) fn leave(&self, to: PhaseName, reason: &str) -> Next {
         let Stand::In { phase, since, .. } = &self.state.stand else { return Next::Want(Vec::new()) };
         let lasted = self.state.now.map_or(0, |now| now.as_millisecond().saturating_sub(since.as_millisecond()));
-        self.record(Body::PhaseExit {
+        self.record(Body::Part(PartEvent::PhaseExit {
             phase: *phase,
             duration_ms: u64::try_from(lasted).unwrap_or(0),
             to: Some(to),
             reason: Some(reason.to_owned()),
-        })
+        }))
     }
 
     /// Says something to the agent.
     pub(super) fn say(&self, kind: MessageKind, step: u32, text: String) -> Next {
         let role = if kind == MessageKind::StandingOrders { MessageRole::System } else { MessageRole::User };
         let phase = self.state.phase().unwrap_or(PhaseName::Intake);
-        self.record(Body::Message { role, kind, phase, step, text })
+        self.record(Body::Turn(TurnEvent::Message { role, kind, phase, step, text }))
     }
 
     /// Puts a question, or waits for the answer to it.
@@ -244,23 +250,23 @@ impl<'a> Decider<'a> {
             Arc::new(detect::read_in_session(taken.spoken(), &self.setup.authorized, &self.setup.sensitivities))
         });
         if let Some(consultation) = reading.consultations.get(taken.consulted) {
-            return Some(self.record(Body::LearnedSensitivityConsulted {
+            return Some(self.record(Body::Learned(LearnedEvent::LearnedSensitivityConsulted {
                 detector: consultation.detector.name().to_owned(),
                 sensitivity: consultation.sensitivity.to_string(),
                 fired: consultation.fired,
                 bypassed: consultation.bypassed,
                 turn: Some(turn),
-            }));
+            })));
         }
         if let Some((detector, payload)) = reading.fired().nth(taken.fired.len()) {
-            return Some(self.record(Body::DetectorFired {
+            return Some(self.record(Body::Turn(TurnEvent::DetectorFired {
                 detector: detector.name().to_owned(),
                 payload,
                 turn: Some(turn),
-            }));
+            })));
         }
         let fired = taken.fired.iter().map(|(name, _)| name.clone()).collect();
-        Some(self.record(Body::TurnRead { turn, fired }))
+        Some(self.record(Body::Turn(TurnEvent::TurnRead { turn, fired })))
     }
 
     /// Answers the next call that needs an answer without being carried out, in a phase without tools.
@@ -303,12 +309,12 @@ impl<'a> Decider<'a> {
             Choice::ForRun | Choice::Once => "y",
             _ => "n",
         };
-        self.record(Body::AuthPrompt {
+        self.record(Body::Gate(GateEvent::AuthPrompt {
             categories: held.categories(),
             response: response.to_owned(),
             calls: held.calls.iter().map(|call| call.number).collect(),
             acts: held.announced(),
-        })
+        }))
     }
 
     /// Why phase 3 is left, in the peer's words.
@@ -324,7 +330,7 @@ impl<'a> Decider<'a> {
 
     fn completion(&self, reason: Option<&str>) -> Next {
         if reason == Some(OPERATOR_ENDED) {
-            return self.record(Body::PartEnd { outcome: Outcome::Completed });
+            return self.record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed }));
         }
         if self.state.said != Some(MessageKind::Report) {
             return self.say(MessageKind::Report, self.state.step, prompts::report());

@@ -11,7 +11,7 @@ use crate::gate::permission::PermissionRequest;
 use crate::inbox::{Choice, QuestionKind};
 use crate::moment::day_end;
 use crate::procedure::Next;
-use crate::trace::{Body, Bound, Rejection};
+use crate::trace::{Body, Bound, GateEvent, Rejection};
 
 /// How far a request of a call has come.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,7 +42,7 @@ impl Decider<'_> {
             Asking::Not if self.state.denied.contains(&same_call(&call.call)) => {
                 self.reject(call, Rejection::Answered, prompts::denied_before())
             }
-            Asking::Not => self.record(Body::PermissionRequested {
+            Asking::Not => self.record(Body::Gate(GateEvent::PermissionRequested {
                 grant_id: self.run.grants().id(&self.part, call.number),
                 bound: bound(&request),
                 action: request.action,
@@ -52,7 +52,7 @@ impl Decider<'_> {
                 fallback: request.fallback,
                 call: call.number,
                 categories: request.categories.iter().map(ToString::to_string).collect(),
-            }),
+            })),
             Asking::Asked { grant_id } => match self.state.answer(QuestionKind::Permission) {
                 None => self.ask(prompts::permission(&request, longest)),
                 Some((choice, text)) => self.answered(call, request, grant_id, choice, text),
@@ -83,22 +83,22 @@ impl Decider<'_> {
             _ => None,
         };
         let (Some(wanted), Some(now)) = (wanted, self.state.now) else {
-            return self.record(Body::PermissionDenied {
+            return self.record(Body::Gate(GateEvent::PermissionDenied {
                 grant_id: grant_id.to_owned(),
                 operator_note: text.map(str::to_owned),
                 call: call.number,
-            });
+            }));
         };
         let lasts = wanted.min(request.longest(self.setup.scope_locked));
         let until = text.filter(|_| choice == Choice::Persistent).and_then(day_end);
         let grant = request.granted(grant_id.to_owned(), lasts, until, now);
-        self.record(Body::PermissionGranted {
+        self.record(Body::Gate(GateEvent::PermissionGranted {
             grant_id: grant_id.to_owned(),
             scope_granted: lasts,
             operator_note: None,
             call: call.number,
             grant: Some(Box::new(grant)),
-        })
+        }))
     }
 }
 

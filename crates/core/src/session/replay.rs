@@ -10,7 +10,10 @@ use serde_json::Value;
 use super::detect::Spoken;
 use crate::procedure::run::Run;
 use crate::procedure::{Next, On, Procedure};
-use crate::trace::{Body, Entry, Event};
+use crate::trace::{
+    AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, GateEvent, HostEvent, LearnedEvent, PartEvent, RunEvent,
+    TurnEvent,
+};
 
 /// One decision that would be another one today.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,11 +53,13 @@ pub fn replay<P: Procedure>(
     let mut turn = TurnOnRecord { spoken: Spoken::of("", "", false), fired: Vec::new() };
     for event in events {
         match &event.body {
-            Body::AgentReply { text, thinking, calls, .. } => {
+            Body::Turn(TurnEvent::AgentReply { text, thinking, calls, .. }) => {
                 turn = TurnOnRecord { spoken: Spoken::of(text, thinking, !calls.is_empty()), fired: Vec::new() };
             }
-            Body::DetectorFired { detector, payload, .. } => turn.fired.push((detector.clone(), payload.clone())),
-            Body::TurnRead { turn: number, .. } => {
+            Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) => {
+                turn.fired.push((detector.clone(), payload.clone()))
+            }
+            Body::Turn(TurnEvent::TurnRead { turn: number, .. }) => {
                 report.decisions += 1;
                 report.turns += 1;
                 let today = read(event, turn.spoken);
@@ -62,7 +67,8 @@ pub fn replay<P: Procedure>(
                     report.drift.push(drift(event, Some(*number), fired(&turn.fired), fired(&today)));
                 }
             }
-            Body::LearnedSensitivityConsulted { .. } | Body::Warning { .. } => {}
+            Body::Learned(LearnedEvent::LearnedSensitivityConsulted { .. }) | Body::Host(HostEvent::Warning { .. }) => {
+            }
             body if body.is_decision() => {
                 report.decisions += 1;
                 compare(event, run.next(), &mut report);
@@ -115,25 +121,37 @@ fn same(today: &Entry, recorded: &Entry) -> bool {
 /// What was decided, in a line: without the wording and without times.
 fn decision(body: &Body) -> String {
     match body {
-        Body::Message { kind, phase, step, .. } => format!("message {kind:?} in {} (step {step})", phase.as_str()),
-        Body::PhaseEnter { phase, .. } => format!("enter {}", phase.as_str()),
-        Body::PhaseExit { phase, to, .. } => {
+        Body::Turn(TurnEvent::Message { kind, phase, step, .. }) => {
+            format!("message {kind:?} in {} (step {step})", phase.as_str())
+        }
+        Body::Part(PartEvent::PhaseEnter { phase, .. }) => format!("enter {}", phase.as_str()),
+        Body::Part(PartEvent::PhaseExit { phase, to, .. }) => {
             format!("leave {} for {}", phase.as_str(), to.map_or("?", crate::trace::PhaseName::as_str))
         }
-        Body::AuthCheckFired { tool, decision, answer, missing, call, .. } => {
+        Body::Gate(GateEvent::AuthCheckFired { tool, decision, answer, missing, call, .. }) => {
             let answer = answer.as_deref().unwrap_or(decision);
             let call = call.map(|number| format!(" (call {number})")).unwrap_or_default();
             format!("{answer} {tool}{call}, missing [{}]", missing.join(", "))
         }
-        Body::AuthPrompt { categories, response, .. } => format!("answer {response} for [{}]", categories.join(", ")),
-        Body::ToolRejected { call, name, rejection, .. } => format!("reject {name} (call {call}): {rejection:?}"),
-        Body::BudgetHalt { metric, used, limit, .. } => format!("halt at {used} of {limit} {metric}"),
-        Body::PhaseDrift { turn, declared, .. } => format!("drift to {} in turn {turn}", declared.as_str()),
-        Body::PartEnd { outcome } | Body::RunEnd { outcome } => format!("end {outcome:?}"),
-        Body::ModeSet { mode } => format!("mode {mode}"),
-        Body::Question { slot, question } => format!("ask {} ({slot})", question.kind.as_str()),
-        Body::ToolCall { slot, name, .. } => format!("call {name} ({slot})"),
-        Body::AgentRequest { slot, .. } => format!("request {slot}"),
+        Body::Gate(GateEvent::AuthPrompt { categories, response, .. }) => {
+            format!("answer {response} for [{}]", categories.join(", "))
+        }
+        Body::Call(CallEvent::ToolRejected { call, name, rejection, .. }) => {
+            format!("reject {name} (call {call}): {rejection:?}")
+        }
+        Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, .. }) => {
+            format!("halt at {used} of {limit} {metric}")
+        }
+        Body::Part(PartEvent::PhaseDrift { turn, declared, .. }) => {
+            format!("drift to {} in turn {turn}", declared.as_str())
+        }
+        Body::Part(PartEvent::PartEnd { outcome }) | Body::Run(RunEvent::RunEnd { outcome }) => {
+            format!("end {outcome:?}")
+        }
+        Body::Part(PartEvent::ModeSet { mode }) => format!("mode {mode}"),
+        Body::Ask(AskEvent::Question { slot, question }) => format!("ask {} ({slot})", question.kind.as_str()),
+        Body::Call(CallEvent::ToolCall { slot, name, .. }) => format!("call {name} ({slot})"),
+        Body::Turn(TurnEvent::AgentRequest { slot, .. }) => format!("request {slot}"),
         other => serde_json::to_string(other).unwrap_or_default(),
     }
 }

@@ -9,7 +9,7 @@ use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::{Metric, Room, Whose};
 use crate::procedure::{Command, Next, On, Slot, What};
 use crate::run::AccountName;
-use crate::trace::{Body, FailureKind, MessageKind, PhaseName};
+use crate::trace::{Body, BudgetEvent, FailureKind, MessageKind, PhaseName, TurnEvent};
 
 impl Decider<'_> {
     /// The next turn, whose number was never used.
@@ -36,11 +36,11 @@ impl Decider<'_> {
         let patience = Patience { ms, is_last, can_shrink, may_shrink, limit_ms: self.time_left_ms() };
         if failed.is_final(turn.failures, patience) {
             return match next {
-                Some(next) => self.record(Body::AgentChanged {
+                Some(next) => self.record(Body::Turn(TurnEvent::AgentChanged {
                     agent: self.state.agent + 1,
                     name: next.name.clone(),
                     reason: failed.message.clone(),
-                }),
+                })),
                 None if let Some(other) = self.run.asks_about_agent(&self.part, place) => {
                     Next::Wait(On::Part(other.clone()))
                 }
@@ -70,8 +70,10 @@ impl Decider<'_> {
         }
         if let Some(relief) = self.relief() {
             return self.record(match relief {
-                Relief::Fold { messages, before, after } => Body::ContextFolded { messages, before, after },
-                Relief::Cut { first, before, after } => Body::ContextCut { first, before, after },
+                Relief::Fold { messages, before, after } => {
+                    Body::Turn(TurnEvent::ContextFolded { messages, before, after })
+                }
+                Relief::Cut { first, before, after } => Body::Turn(TurnEvent::ContextCut { first, before, after }),
             });
         }
         let input = self.state.context.tokens();
@@ -86,7 +88,14 @@ impl Decider<'_> {
         match self.warning() {
             Some((whose, metric, used, limit)) => {
                 let (role, phase, learned) = self.holder(whose);
-                self.record(Body::BudgetWarn { metric: metric.as_str().to_owned(), used, limit, role, phase, learned })
+                self.record(Body::Budget(BudgetEvent::BudgetWarn {
+                    metric: metric.as_str().to_owned(),
+                    used,
+                    limit,
+                    role,
+                    phase,
+                    learned,
+                }))
             }
             None => self.send(slot, output),
         }
@@ -111,7 +120,14 @@ impl Decider<'_> {
             None => {}
         }
         let (role, phase, learned) = self.holder(whose);
-        self.record(Body::BudgetHalt { metric: metric.as_str().to_owned(), used, limit, role, phase, learned })
+        self.record(Body::Budget(BudgetEvent::BudgetHalt {
+            metric: metric.as_str().to_owned(),
+            used,
+            limit,
+            role,
+            phase,
+            learned,
+        }))
     }
 
     /// Whose limit it is, as it is put on record: role, phase, and the profile that it comes from.

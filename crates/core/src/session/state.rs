@@ -23,7 +23,10 @@ use crate::gate::{HookAnswer, HookFault};
 use crate::inbox::{Choice, Message, QuestionKind};
 use crate::procedure::{Slot, What, after};
 use crate::tool::ToolCall;
-use crate::trace::{Body, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Stop};
+use crate::trace::{
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Effect, Event, FailureKind, GateEvent, HandoffEvent, HostEvent,
+    LearnedEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName, RunEvent, Stop, TurnEvent,
+};
 
 /// A wait before another attempt at a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -275,9 +278,9 @@ impl State {
             self.begun(*slot);
         }
         match &event.body {
-            Body::PartStart { .. } => self.started = true,
-            Body::PartEnd { outcome } => self.ended = Some(*outcome),
-            Body::RunResume { .. } => {
+            Body::Part(PartEvent::PartStart { .. }) => self.started = true,
+            Body::Part(PartEvent::PartEnd { outcome }) => self.ended = Some(*outcome),
+            Body::Run(RunEvent::RunResume { .. }) => {
                 // Whoever resumes it before a wait is over wants it to go on now; afterwards it just goes on.
                 match self.wait.filter(|wait| wait.ends <= event.at) {
                     Some(wait) => self.be_patient_for(event.at.duration_since(wait.ends)),
@@ -285,12 +288,12 @@ impl State {
                 }
                 self.judge_again();
             }
-            Body::OperatorMessage { message, .. } => self.told(message),
-            Body::PhaseEnter { phase, reason } => {
+            Body::Ask(AskEvent::OperatorMessage { message, .. }) => self.told(message),
+            Body::Part(PartEvent::PhaseEnter { phase, reason }) => {
                 self.stand = Stand::In { phase: *phase, since: event.at, reason: reason.clone() };
                 self.budget_consulted = false;
             }
-            Body::PhaseExit { phase, to, reason, .. } => {
+            Body::Part(PartEvent::PhaseExit { phase, to, reason, .. }) => {
                 if *phase == PhaseName::Intake && *to == Some(PhaseName::Execute) {
                     self.past.summary = self.taken().map(|taken| taken.text.clone());
                 }
@@ -300,19 +303,19 @@ impl State {
                 self.asked = None;
                 self.held = false;
             }
-            Body::Message { role, kind, step, text, .. } => {
+            Body::Turn(TurnEvent::Message { role, kind, step, text, .. }) => {
                 self.past.hear(*kind, text);
                 self.say(*role, *kind, *step);
             }
-            Body::AgentRequest { slot, output_max, .. } => {
+            Body::Turn(TurnEvent::AgentRequest { slot, output_max, .. }) => {
                 self.asked_output = *output_max;
                 self.untrusted.append(&mut self.untrusted_next);
                 self.request(*slot);
             }
-            Body::AgentReply { slot, text, thinking, calls, stop, .. } => {
+            Body::Turn(TurnEvent::AgentReply { slot, text, thinking, calls, stop, .. }) => {
                 self.reply(*slot, (text, thinking), calls, *stop == Stop::MaxTokens);
             }
-            Body::AgentFailed { kind, message, retry_after_ms, output_max, .. } => {
+            Body::Turn(TurnEvent::AgentFailed { kind, message, retry_after_ms, output_max, .. }) => {
                 if *kind == FailureKind::ReplyTooLong {
                     self.shorten_replies(*output_max);
                 }
@@ -324,42 +327,42 @@ impl State {
                     since: event.at,
                 });
             }
-            Body::AgentChanged { agent, .. } => {
+            Body::Turn(TurnEvent::AgentChanged { agent, .. }) => {
                 self.ask_agent(*agent);
                 self.forgive();
             }
-            Body::ContextCut { .. } => self.owes_state = true,
-            Body::Timer { slot, length_ms } => {
+            Body::Turn(TurnEvent::ContextCut { .. }) => self.owes_state = true,
+            Body::Ask(AskEvent::Timer { slot, length_ms }) => {
                 self.waits = self.waits.max(slot.number);
                 self.wait = Some(Wait { slot: *slot, ends: after(event.at, *length_ms) });
             }
-            Body::LearnedBudgetConsulted { .. } => self.budget_consulted = true,
-            Body::LearnedSensitivityConsulted { .. } => {
+            Body::Learned(LearnedEvent::LearnedBudgetConsulted { .. }) => self.budget_consulted = true,
+            Body::Learned(LearnedEvent::LearnedSensitivityConsulted { .. }) => {
                 if let Some(taken) = self.taken_mut() {
                     taken.consulted += 1;
                 }
             }
-            Body::DetectorFired { detector, payload, .. } => {
+            Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) => {
                 if let Some(taken) = self.taken_mut() {
                     taken.fired.push((detector.clone(), payload.clone()));
                 }
             }
-            Body::TurnRead { .. } => {
+            Body::Turn(TurnEvent::TurnRead { .. }) => {
                 if let Some(taken) = self.taken_mut() {
                     taken.read = true;
                 }
             }
-            Body::PhaseDrift { .. } => {
+            Body::Part(PartEvent::PhaseDrift { .. }) => {
                 if let Some(taken) = self.taken_mut() {
                     taken.drift_told = true;
                 }
             }
-            Body::Warning { .. } => {
+            Body::Host(HostEvent::Warning { .. }) => {
                 if let Some(taken) = self.taken_mut() {
                     taken.phrases_told = true;
                 }
             }
-            Body::AuthCheckFired {
+            Body::Gate(GateEvent::AuthCheckFired {
                 call: Some(number),
                 layer,
                 decision,
@@ -369,7 +372,7 @@ impl State {
                 would_allow,
                 untrusted,
                 ..
-            } => {
+            }) => {
                 if let Some(call) = self.call_mut(*number) {
                     call.brings_untrusted = *untrusted;
                     call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
@@ -383,26 +386,26 @@ impl State {
                     });
                 }
             }
-            Body::PermissionRequested { grant_id, call, .. } => {
+            Body::Gate(GateEvent::PermissionRequested { grant_id, call, .. }) => {
                 self.asking(*call, Asking::Asked { grant_id: grant_id.clone() });
             }
-            Body::PermissionGranted { grant_id, scope_granted, operator_note, call, .. } => {
+            Body::Gate(GateEvent::PermissionGranted { grant_id, scope_granted, operator_note, call, .. }) => {
                 let (grant_id, note) = (grant_id.clone(), operator_note.clone());
                 self.asking(*call, Asking::Granted { grant_id, lasts: *scope_granted, note });
             }
-            Body::PermissionDenied { grant_id, operator_note, call } => {
+            Body::Gate(GateEvent::PermissionDenied { grant_id, operator_note, call }) => {
                 let (grant_id, note) = (grant_id.clone(), operator_note.clone());
                 self.asking(*call, Asking::Denied { grant_id, note });
                 let denied = self.call_mut(*call).map(|call| same_call(&call.call));
                 self.denied.extend(denied);
             }
-            Body::PermissionGrantConsumed { grant_id, call, .. } => {
+            Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, call, .. }) => {
                 if let Some(call) = self.call_mut(*call) {
                     call.paid.push(grant_id.clone());
                 }
             }
-            Body::PermissionRevoked { grant_id, .. } => self.revoked(grant_id),
-            Body::Question { slot, question } => {
+            Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => self.revoked(grant_id),
+            Body::Ask(AskEvent::Question { slot, question }) => {
                 self.asked = Some(Asked {
                     slot: *slot,
                     kind: question.kind,
@@ -411,19 +414,19 @@ impl State {
                     answer: None,
                 });
             }
-            Body::Answer { slot, choice, text, .. } => self.answered(*slot, *choice, text.clone()),
-            Body::Expired { slot } if self.is_waiting_in(*slot) => {
+            Body::Ask(AskEvent::Answer { slot, choice, text, .. }) => self.answered(*slot, *choice, text.clone()),
+            Body::Ask(AskEvent::Expired { slot }) if self.is_waiting_in(*slot) => {
                 self.wait = None;
                 if let Some(turn) = &mut self.turn {
                     turn.waited = true;
                 }
             }
-            Body::Expired { slot } => {
+            Body::Ask(AskEvent::Expired { slot }) => {
                 if let Some(default) = self.asked.as_ref().map(|asked| asked.default) {
                     self.answered(*slot, default, None);
                 }
             }
-            Body::Withdrawn { slot } => {
+            Body::Ask(AskEvent::Withdrawn { slot }) => {
                 if self.is_waiting_in(*slot) {
                     self.wait = None;
                 }
@@ -431,55 +434,53 @@ impl State {
                     asked.withdrawn = true;
                 }
             }
-            Body::AuthPrompt { response, calls, acts, .. } => self.prompted(response, calls, acts),
-            Body::HookCall { slot, hook, place, call } => {
+            Body::Gate(GateEvent::AuthPrompt { response, calls, acts, .. }) => self.prompted(response, calls, acts),
+            Body::Gate(GateEvent::HookCall { slot, hook, place, call }) => {
                 let asked = HookAsked { slot: *slot, place: *place, name: hook.clone(), answer: None };
                 if let Some(call) = self.call_mut(*call) {
                     call.hooks.push(asked);
                 }
             }
-            Body::HookResult { slot, decision, reason, fault, .. } => {
+            Body::Gate(GateEvent::HookResult { slot, decision, reason, fault, .. }) => {
                 self.hook_said(*slot, HookAnswer { answer: *decision, reason: reason.clone(), fault: *fault });
             }
-            Body::ToolResult { slot, success, .. } => {
+            Body::Call(CallEvent::ToolResult { slot, success, .. }) => {
                 // A failure too: it may repeat what a server said.
                 self.brought(slot.number);
                 self.finish(slot.number, if *success { Came::Well } else { Came::Failed })
             }
-            Body::ToolCancelled { slot, .. } => {
+            Body::Call(CallEvent::ToolCancelled { slot, .. }) => {
                 self.brought(slot.number);
                 self.finish(slot.number, Came::Cancelled);
             }
-            Body::ToolRejected { call, .. } => self.finish(*call, Came::NotMade),
-            Body::Interrupted { slot, effect } => self.interrupted(*slot, *effect),
+            Body::Call(CallEvent::ToolRejected { call, .. }) => self.finish(*call, Came::NotMade),
+            Body::Call(CallEvent::Interrupted { slot, effect }) => self.interrupted(*slot, *effect),
             // What else has a limit is the run's to count.
-            Body::BudgetHalt { metric, .. } => self.is_out_of_steps = Metric::named(metric).is_none(),
-            Body::FolderChanged { paths, more, head_before, head_now } => {
+            Body::Budget(BudgetEvent::BudgetHalt { metric, .. }) => {
+                self.is_out_of_steps = Metric::named(metric).is_none()
+            }
+            Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now }) => {
                 let (head_before, head_now) = (head_before.clone(), head_now.clone());
                 let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
                 self.steers.push_back(prompts::folder_changed(&change));
             }
-            Body::HandoffRead { turn, handoff, faults, .. } => self.handed_off.apply(*turn, handoff.as_ref(), faults),
-            Body::TraceVersion { .. }
-            | Body::RunStart(_)
-            | Body::RunEnd { .. }
-            | Body::AuthCheckFired { call: None, .. }
-            | Body::GrantsLoaded { .. }
-            | Body::ModeSet { .. }
-            | Body::SandboxReport { .. }
-            | Body::MemoryInherited { .. }
-            | Body::LearnedProfileApplied { .. }
-            | Body::AnswerIgnored { .. }
-            | Body::DeadlinePassed { .. }
-            | Body::ToolCall { .. }
-            | Body::ContextFolded { .. }
-            | Body::BudgetWarn { .. }
-            | Body::RescueMade { .. }
-            | Body::TreeLook { .. }
-            | Body::TreeSeen { .. }
-            | Body::CoordinatorState { .. }
-            | Body::ScopeWarning { .. }
-            | Body::Error { .. } => {}
+            Body::Handoff(HandoffEvent::HandoffRead { turn, handoff, faults, .. }) => {
+                self.handed_off.apply(*turn, handoff.as_ref(), faults)
+            }
+            Body::Run(RunEvent::TraceVersion { .. } | RunEvent::RunStart(_) | RunEvent::RunEnd { .. })
+            | Body::Gate(GateEvent::AuthCheckFired { call: None, .. } | GateEvent::GrantsLoaded { .. })
+            | Body::Part(PartEvent::ModeSet { .. })
+            | Body::Host(HostEvent::SandboxReport { .. })
+            | Body::Learned(LearnedEvent::MemoryInherited { .. } | LearnedEvent::LearnedProfileApplied { .. })
+            | Body::Ask(AskEvent::AnswerIgnored { .. })
+            | Body::Part(PartEvent::DeadlinePassed { .. })
+            | Body::Call(CallEvent::ToolCall { .. })
+            | Body::Turn(TurnEvent::ContextFolded { .. })
+            | Body::Budget(BudgetEvent::BudgetWarn { .. })
+            | Body::Call(CallEvent::RescueMade { .. })
+            | Body::Gate(GateEvent::TreeLook { .. } | GateEvent::TreeSeen { .. })
+            | Body::Crew(CrewEvent::CoordinatorState { .. } | CrewEvent::ScopeWarning { .. })
+            | Body::Host(HostEvent::Error { .. }) => {}
         }
     }
 

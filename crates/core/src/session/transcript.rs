@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::fence;
 use crate::provider_data::ProviderData;
 use crate::tool::ToolCall;
-use crate::trace::{Body, Event, MessageRole, PhaseName, Rejection, wire};
+use crate::trace::{Body, CallEvent, Event, MessageRole, PartEvent, PhaseName, Rejection, TurnEvent, wire};
 use jiff::Timestamp;
 
 /// The messages of one part, numbered from 0 in the order in which they were recorded.
@@ -159,15 +159,15 @@ impl Transcript {
     /// Takes note of an event of the part whose transcript this is, and keeps what it says.
     pub fn apply(&mut self, Event { at, body, .. }: Event) {
         match body {
-            Body::PhaseEnter { phase, .. } => self.phase = Some(phase),
-            Body::Message { role, text, .. } => {
+            Body::Part(PartEvent::PhaseEnter { phase, .. }) => self.phase = Some(phase),
+            Body::Turn(TurnEvent::Message { role, text, .. }) => {
                 let speaker = match role {
                     MessageRole::System => Speaker::System,
                     MessageRole::User => Speaker::User,
                 };
                 self.push(at, speaker, text);
             }
-            Body::AgentReply { text, calls, provider_data, .. } => {
+            Body::Turn(TurnEvent::AgentReply { text, calls, provider_data, .. }) => {
                 for call in &calls {
                     self.calls += 1;
                     let source = fence::source(&call.name, self.calls, &call.args);
@@ -176,7 +176,7 @@ impl Transcript {
                 let provider_data = provider_data.map(|data| Arc::new(*data));
                 self.push(at, Speaker::Agent { calls, provider_data }, text);
             }
-            Body::ToolResult { slot, call_id, success, content, artifact, settled, code, .. } => {
+            Body::Call(CallEvent::ToolResult { slot, call_id, success, content, artifact, settled, code, .. }) => {
                 // What a driver says of a call that it did not carry out is our own word.
                 let is_ours = settled || code.as_deref() == Some(MASKED_ARGUMENTS);
                 let (id, name, source) = self.call(slot.number, call_id, String::new());
@@ -184,7 +184,7 @@ impl Transcript {
                 let speaker = Speaker::Tool { call_id: id, name, is_error: !success, artifact, source };
                 self.push(at, speaker, content.unwrap_or_default());
             }
-            Body::ToolCancelled { slot, call_id, tool_name, partial_output, .. } => {
+            Body::Call(CallEvent::ToolCancelled { slot, call_id, tool_name, partial_output, .. }) => {
                 let (id, name, source) = self.call(slot.number, call_id, tool_name);
                 let source = source.filter(|_| !partial_output.is_empty());
                 let text = if partial_output.is_empty() {
@@ -194,12 +194,12 @@ impl Transcript {
                 };
                 self.push(at, Speaker::Tool { call_id: id, name, is_error: true, artifact: None, source }, text);
             }
-            Body::ToolRejected { call, call_id, name, content, rejection } => {
+            Body::Call(CallEvent::ToolRejected { call, call_id, name, content, rejection }) => {
                 let (id, name, _) = self.call(call, call_id, name);
                 let is_error = rejection != Rejection::Answered;
                 self.push(at, Speaker::Tool { call_id: id, name, is_error, artifact: None, source: None }, content);
             }
-            Body::ContextFolded { messages, .. } => {
+            Body::Turn(TurnEvent::ContextFolded { messages, .. }) => {
                 for number in messages {
                     if let Some(said) = self.messages.get_mut(number as usize) {
                         said.is_folded = true;
@@ -207,7 +207,7 @@ impl Transcript {
                 }
                 self.hash_anew();
             }
-            Body::ContextCut { first, .. } => {
+            Body::Turn(TurnEvent::ContextCut { first, .. }) => {
                 self.first = (first as usize).min(self.messages.len());
                 self.hash_anew();
             }

@@ -21,8 +21,12 @@ pub mod otlp;
 pub mod pack;
 pub mod prune;
 
+pub use crate::words::{
+    Bound, Effect, FailureKind, LimitSource, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RescueKind, Stop,
+    Usage,
+};
 pub use event::{
-    Body, Bound, Call, Effect, Entry, Event, FailureKind, LimitSource, Line, MessageKind, MessageRole, Outcome,
-    PhaseName, Rejection, RescueKind, Stop, TRACE_VERSION, Usage,
+    AskEvent, Body, BudgetEvent, Call, CallEvent, CrewEvent, Entry, Event, Family, GateEvent, HandoffEvent, HostEvent,
+    Kind, LearnedEvent, Line, PartEvent, Role, RunEvent, TRACE_VERSION, TurnEvent,
 };
 pub use options::{AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions};

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::PhaseName;
 use crate::budget::Budget;
 use crate::crew::CustomRoles;
 use crate::effort::Effort;
@@ -14,6 +13,7 @@ use crate::id::{BriefId, RunId};
 use crate::price::Prices;
 use crate::role::RoleName;
 use crate::session::Mode;
+use crate::words::PhaseName;
 
 /// Everything needed to begin a run again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,15 +6,15 @@
 
 use serde::de::DeserializeOwned;
 
-use super::event::{
-    Bound, Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RescueKind, Stop,
-};
 use super::read::{Fields, items_of, number_of, object_of, text_of};
 use crate::gate::Grant;
 use crate::inbox::{Choice, Message, Question};
 use crate::memory::{Contradiction, Record};
 use crate::procedure::Slot;
 use crate::session::Mode;
+use crate::words::{
+    Bound, Effect, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RescueKind, Stop,
+};
 
 /// One field of an event.
 pub(super) struct Field {

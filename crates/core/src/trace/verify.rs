@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::read::Trace;
-use super::{Body, Event};
+use super::{Body, CallEvent, Event, RunEvent};
 use crate::procedure::{Key, What};
 
 /// What is known of a journal.
@@ -183,12 +183,12 @@ impl Verifier {
             }
         }
         match &event.body {
-            Body::ToolResult { artifact: Some(hash), .. } => {
+            Body::Call(CallEvent::ToolResult { artifact: Some(hash), .. }) => {
                 self.artifacts.entry(hash.clone()).or_insert(line);
             }
-            Body::RunEnd { .. } => self.ended = Some(line),
-            Body::RunResume { accepted_damage, .. } => self.accepted.extend(accepted_damage),
-            Body::RunStart(start) => self.run = Some((line, start.run_id.to_string())),
+            Body::Run(RunEvent::RunEnd { .. }) => self.ended = Some(line),
+            Body::Run(RunEvent::RunResume { accepted_damage, .. }) => self.accepted.extend(accepted_damage),
+            Body::Run(RunEvent::RunStart(start)) => self.run = Some((line, start.run_id.to_string())),
             _ => {}
         }
     }

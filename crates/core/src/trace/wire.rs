@@ -15,7 +15,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
 use thiserror::Error;
 
-use super::event::{Body, Event, Line};
+use super::event::{Body, Event, Kind, Line};
 use crate::procedure::Part;
 
 /// How many hexadecimal digits of a line's hash the next line carries.
@@ -183,23 +183,19 @@ fn plain(text: &str) -> Option<(&str, &str)> {
 ///
 /// [`BadLine::BadFields`] if the type is known and the fields are not what it has.
 pub fn body(kind: &str, line: &str) -> Result<Option<Body>, BadLine> {
-    let mut unknown = false;
-    let read = Body::deserialize(TypedLine { kind, line, unknown: &mut unknown });
-    if unknown {
-        return Ok(None);
-    }
-    read.map(Some).map_err(|source| BadLine::BadFields { kind: kind.to_owned(), source })
+    let Some(kind) = Kind::named(kind) else { return Ok(None) };
+    let read = Body::of_kind(kind, TypedLine { kind, line });
+    read.map(Some).map_err(|source| BadLine::BadFields { kind: kind.as_str().to_owned(), source })
 }
 
 /// Presents a line to serde as an enum: the type picks the variant, the same line gives its fields. Unlike
 /// serde's own internal tagging this copies nothing aside and parses each line once per reader.
-struct TypedLine<'a, 'u> {
-    kind: &'a str,
+struct TypedLine<'a> {
+    kind: Kind,
     line: &'a str,
-    unknown: &'u mut bool,
 }
 
-impl<'de> Deserializer<'de> for TypedLine<'de, '_> {
+impl<'de> Deserializer<'de> for TypedLine<'de> {
     type Error = serde_json::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
@@ -209,13 +205,9 @@ impl<'de> Deserializer<'de> for TypedLine<'de, '_> {
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
-        variants: &'static [&'static str],
+        _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
-        if !variants.contains(&self.kind) {
-            *self.unknown = true;
-            return Err(de::Error::custom("unknown type"));
-        }
         visitor.visit_enum(self)
     }
 
@@ -225,12 +217,12 @@ impl<'de> Deserializer<'de> for TypedLine<'de, '_> {
     }
 }
 
-impl<'de> EnumAccess<'de> for TypedLine<'de, '_> {
+impl<'de> EnumAccess<'de> for TypedLine<'de> {
     type Error = serde_json::Error;
     type Variant = Fields<'de>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Fields<'de>), Self::Error> {
-        let variant = seed.deserialize(StrDeserializer::<serde_json::Error>::new(self.kind))?;
+        let variant = seed.deserialize(StrDeserializer::<serde_json::Error>::new(self.kind.as_str()))?;
         Ok((variant, Fields(self.line)))
     }
 }
@@ -281,6 +273,7 @@ pub struct BadPart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::{CallEvent, PartEvent};
     use crate::trace::{Effect, PhaseName};
 
     fn event(body: Body) -> Event {
@@ -303,11 +296,11 @@ mod tests {
     #[test]
     fn keys_stand_in_the_order_of_the_design() {
         check(
-            Body::PhaseEnter { phase: PhaseName::Intake, reason: None },
+            Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: None }),
             r#"{"seq":7,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","part":"session","phase":"intake","prev":"00ff"}"#,
         );
         check(
-            Body::Interrupted { slot: "call/3.1".parse().expect("a slot"), effect: Effect::Unknown },
+            Body::Call(CallEvent::Interrupted { slot: "call/3.1".parse().expect("a slot"), effect: Effect::Unknown }),
             r#"{"seq":7,"at":"2026-01-02T03:04:05.678Z","type":"interrupted","part":"session","slot":"call/3.1","effect":"unknown","prev":"00ff"}"#,
         );
     }
@@ -318,7 +311,7 @@ mod tests {
         assert_eq!(decode(line).expect("skipped"), Line::Unknown { seq: 1, kind: "some_future_event".into() });
         let line =
             r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","phase":"execute","mood":[1,{"a":2}]}"#;
-        assert!(matches!(decode(line), Ok(Line::Event(Event { body: Body::PhaseEnter { .. }, .. }))));
+        assert!(matches!(decode(line), Ok(Line::Event(Event { body: Body::Part(PartEvent::PhaseEnter { .. }), .. }))));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::session::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, Setup};
 use adjutant_core::tool::{ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, FailureKind, MessageKind, Outcome, PhaseName};
+use adjutant_core::trace::{AskEvent, Body, FailureKind, MessageKind, Outcome, PartEvent, PhaseName, TurnEvent};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -69,7 +69,7 @@ fn count(ended: &Ended, named: &str) -> usize {
 /// The agents that were asked, in order.
 fn asked(ended: &Ended) -> Vec<u32> {
     let agent = |body: &Body| match body {
-        Body::AgentRequest { agent, .. } => Some(*agent),
+        Body::Turn(TurnEvent::AgentRequest { agent, .. }) => Some(*agent),
         _ => None,
     };
     ended.journal.iter().filter_map(|event| agent(&event.body)).collect()
@@ -89,7 +89,9 @@ fn a_failed_turn_is_asked_for_again_after_a_wait_that_grows() {
     let waits: Vec<u64> = ended
         .journal
         .iter()
-        .filter_map(|event| if let Body::Timer { length_ms, .. } = event.body { Some(length_ms) } else { None })
+        .filter_map(
+            |event| if let Body::Ask(AskEvent::Timer { length_ms, .. }) = event.body { Some(length_ms) } else { None },
+        )
         .collect();
     assert!((500..=1_000).contains(&waits[0]) && (1_000..=2_000).contains(&waits[1]), "{waits:?}");
 }
@@ -100,7 +102,7 @@ const WAITED_FOR: [FailureKind; 3] = [FailureKind::Busy, FailureKind::Transient,
 /// How long all waits of a run took, in milliseconds.
 fn waited_ms(ended: &Ended) -> u64 {
     let waits = ended.journal.iter().filter_map(|event| match event.body {
-        Body::Timer { length_ms, .. } => Some(length_ms),
+        Body::Ask(AskEvent::Timer { length_ms, .. }) => Some(length_ms),
         _ => None,
     });
     waits.sum()
@@ -130,7 +132,7 @@ fn patience_is_time_and_ends() {
         let failed: Vec<i64> = ended
             .journal
             .iter()
-            .filter(|event| matches!(event.body, Body::AgentFailed { .. }))
+            .filter(|event| matches!(event.body, Body::Turn(TurnEvent::AgentFailed { .. })))
             .map(|event| event.at.as_millisecond())
             .collect();
         let took = (failed[failed.len() - 1] - failed[0]) as u64;
@@ -192,7 +194,7 @@ fn who_can_not_take_a_turn_is_followed_by_the_next_and_that_is_on_record() {
         .journal
         .iter()
         .filter_map(|event| match &event.body {
-            Body::AgentChanged { agent, name, .. } => Some((*agent, name.clone())),
+            Body::Turn(TurnEvent::AgentChanged { agent, name, .. }) => Some((*agent, name.clone())),
             _ => None,
         })
         .collect();
@@ -221,12 +223,12 @@ fn work_never_begins_on_a_summary_that_was_not_given() {
         let before_work = ended
             .journal
             .iter()
-            .take_while(|event| !matches!(event.body, Body::PhaseEnter { phase, .. } if phase == PhaseName::Execute));
+            .take_while(|event| !matches!(event.body, Body::Part(PartEvent::PhaseEnter { phase, .. }) if phase == PhaseName::Execute));
         let replies = before_work.filter(|event| kind(&event.body) == "agent_reply").count();
         let has_begun = ended
             .journal
             .iter()
-            .any(|event| matches!(event.body, Body::PhaseEnter { phase, .. } if phase == PhaseName::Execute));
+            .any(|event| matches!(event.body, Body::Part(PartEvent::PhaseEnter { phase, .. }) if phase == PhaseName::Execute));
         assert!(has_begun && replies > 0, "cancelled after {after} events: {:?}", ended.kinds());
     }
 }
@@ -237,7 +239,10 @@ fn an_agent_whose_reply_was_cut_is_told_so() {
     let ended = run(&setup(), &world(&script, &[GO]));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     let told = |text: &str| text.contains("was cut there");
-    let messages = ended.journal.iter().filter(|event| matches!(&event.body, Body::Message { text, .. } if told(text)));
+    let messages = ended
+        .journal
+        .iter()
+        .filter(|event| matches!(&event.body, Body::Turn(TurnEvent::Message { text, .. }) if told(text)));
     assert_eq!(messages.count(), 1);
 }
 
@@ -266,7 +271,7 @@ fn check_requests(ended: &Ended, window: u64) {
         if event.part.as_str() != "session" {
             continue;
         }
-        if let Body::AgentRequest { input_tokens, .. } = &event.body {
+        if let Body::Turn(TurnEvent::AgentRequest { input_tokens, .. }) = &event.body {
             assert!(*input_tokens + 1_000 <= window, "{input_tokens} tokens in {window}");
             let sent: Vec<_> = transcript.sent().collect();
             assert_eq!(sent[0].speaker, Speaker::System);
@@ -310,7 +315,7 @@ fn what_is_left_out_is_followed_by_the_runtime_state_verbatim() {
         .journal
         .iter()
         .filter_map(|event| match &event.body {
-            Body::Message { kind: MessageKind::RuntimeState, text, .. } => Some(text.as_str()),
+            Body::Turn(TurnEvent::Message { kind: MessageKind::RuntimeState, text, .. }) => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -340,7 +345,7 @@ fn a_window_that_nobody_knows_is_found_out_by_the_refusal() {
         .journal
         .iter()
         .filter_map(|event| match event.body {
-            Body::AgentRequest { input_tokens, slot, .. } if slot.number == 7 => Some(input_tokens),
+            Body::Turn(TurnEvent::AgentRequest { input_tokens, slot, .. }) if slot.number == 7 => Some(input_tokens),
             _ => None,
         })
         .collect();
@@ -352,7 +357,7 @@ fn a_window_that_nobody_knows_is_found_out_by_the_refusal() {
 /// The requests for the turn of this number: their tokens, and the longest reply.
 fn requests_for(run: &Ended, number: u32) -> Vec<(u64, u32)> {
     let asked = run.journal.iter().filter_map(|event| match event.body {
-        Body::AgentRequest { input_tokens, output_max, slot, .. } if slot.number == number => {
+        Body::Turn(TurnEvent::AgentRequest { input_tokens, output_max, slot, .. }) if slot.number == number => {
             Some((input_tokens, output_max))
         }
         _ => None,
@@ -422,7 +427,7 @@ fn a_budget_of_tokens_shortens_the_last_replies_and_is_never_overdrawn() {
     for event in &waiting.journal {
         spending.apply(event);
         assert!(spending.used(Metric::Tokens) <= 30_000, "{}", spending.used(Metric::Tokens));
-        if let Body::AgentRequest { output_max, .. } = event.body {
+        if let Body::Turn(TurnEvent::AgentRequest { output_max, .. }) = event.body {
             assert!((1_024..=30_000).contains(&output_max), "{output_max}");
         }
     }

@@ -14,7 +14,8 @@ use adjutant_core::session::replay::replay;
 use adjutant_core::session::{AgentLimits, Session, Setup};
 use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{
-    AgentOptions, Body, Entry, Event, FailureKind, Outcome, RunOptions, RunStart, Usage, Versions,
+    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, FailureKind, Outcome, PartEvent, RunEvent,
+    RunOptions, RunStart, TurnEvent, Usage, Versions,
 };
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -43,8 +44,8 @@ impl Procedure for Council {
 
     fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::PartStart { .. } if event.part == self.part => self.started = true,
-            Body::PartEnd { outcome } if event.part == self.part => self.ended = Some(*outcome),
+            Body::Part(PartEvent::PartStart { .. }) if event.part == self.part => self.started = true,
+            Body::Part(PartEvent::PartEnd { outcome }) if event.part == self.part => self.ended = Some(*outcome),
             _ => {}
         }
         self.has_first |= self.voters.apply(event).is_some();
@@ -53,15 +54,15 @@ impl Procedure for Council {
     fn next(&self, facts: &RunFacts) -> Next {
         let record = |part: &Part, body| Next::Record(Entry { part: part.clone(), body });
         if !self.started {
-            return record(&self.part, Body::PartStart { kind: "council".to_owned() });
+            return record(&self.part, Body::Part(PartEvent::PartStart { kind: "council".to_owned() }));
         }
         if let Some(outcome) = self.ended {
             return Next::Done(outcome);
         }
         match self.voters.iter().next() {
-            None => record(&self.part, Body::PartEnd { outcome: Outcome::Completed }),
+            None => record(&self.part, Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             Some((part, _)) if self.is_hasty && self.has_first => {
-                record(part, Body::PartEnd { outcome: Outcome::Superseded })
+                record(part, Body::Part(PartEvent::PartEnd { outcome: Outcome::Superseded }))
             }
             Some(_) => self.voters.next(facts),
         }
@@ -89,7 +90,7 @@ fn council(setup: &Arc<Setup>, voters: usize, is_hasty: bool) -> Run<Council> {
 
 fn start() -> Body {
     let agent = AgentOptions { prices: Some(PRICES), ..AgentOptions::default() };
-    Body::RunStart(Box::new(RunStart {
+    Body::Run(RunEvent::RunStart(Box::new(RunStart {
         run_id: "council".parse().expect("a name"),
         brief_id: "council".parse().expect("a name"),
         project: String::new(),
@@ -98,7 +99,7 @@ fn start() -> Body {
         tools: Vec::new(),
         options: RunOptions { agent, ..RunOptions::default() },
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
-    }))
+    })))
 }
 
 fn setup(budget: Budget) -> Arc<Setup> {
@@ -142,7 +143,7 @@ fn count(ended: &Ended, name: &str) -> usize {
 }
 
 fn asked(ended: &Ended, of: &str) -> usize {
-    let is_it = |event: &&Event| matches!(&event.body, Body::Question { slot, question } if question.kind.as_str() == of && slot.attempt == 1);
+    let is_it = |event: &&Event| matches!(&event.body, Body::Ask(AskEvent::Question { slot, question }) if question.kind.as_str() == of && slot.attempt == 1);
     ended.journal.iter().filter(is_it).count()
 }
 
@@ -222,7 +223,7 @@ fn dollars_are_never_overdrawn_by_siblings() {
             run.apply(event);
             let used = run.facts().accounts().spending(&AccountName::Under(Part::root())).used(Metric::Money);
             assert!(used <= limit, "{used} of {limit} after event {}", event.seq);
-            if let Body::BudgetHalt { used, .. } = event.body {
+            if let Body::Budget(BudgetEvent::BudgetHalt { used, .. }) = event.body {
                 let spent = run.facts().accounts().spending(&AccountName::Under(Part::root())).spent(Metric::Money);
                 assert_eq!(used, spent, "a halt says what was spent, not what siblings have reserved");
             }
@@ -238,7 +239,12 @@ fn the_end_of_one_part_takes_nothing_from_its_siblings() {
     everywhere(&|| council(&setup, 3, false), &world, &|ended| {
         assert_eq!(ended.outcome, Some(Outcome::Completed));
         let cancelled = |event: &&Event| {
-            matches!(&event.body, Body::AgentFailed { .. } | Body::Withdrawn { .. } | Body::ToolCancelled { .. })
+            matches!(
+                &event.body,
+                Body::Turn(TurnEvent::AgentFailed { .. })
+                    | Body::Ask(AskEvent::Withdrawn { .. })
+                    | Body::Call(CallEvent::ToolCancelled { .. })
+            )
         };
         assert_eq!(ended.journal.iter().filter(cancelled).count(), 0);
         assert_eq!(count(ended, "agent_reply"), 7 + 3 + 7);
@@ -253,7 +259,8 @@ fn what_is_not_needed_any_more_is_ended_and_its_question_taken_over() {
     world.answers.insert("limit", vec!["9".to_owned(); 9]);
     everywhere(&|| council(&setup, 3, true), &world, &|ended| {
         assert_eq!(ended.outcome, Some(Outcome::Completed));
-        let superseded = |event: &&Event| matches!(event.body, Body::PartEnd { outcome: Outcome::Superseded });
+        let superseded =
+            |event: &&Event| matches!(event.body, Body::Part(PartEvent::PartEnd { outcome: Outcome::Superseded }));
         assert_eq!(ended.journal.iter().filter(superseded).count(), 2);
     });
 }
@@ -284,8 +291,8 @@ fn what_is_said_to_one_part_reaches_no_sibling() {
             let world = World { to: Some("council/2"), messages, ..world };
             let ended = simulate(&|| council(&setup, 3, false), &world, &Plan::default()).expect("no rule is broken");
             let reached = |event: &&Event| match &event.body {
-                Body::Message { text, .. } => text.contains("mind the gap"),
-                Body::AgentFailed { .. } => true,
+                Body::Turn(TurnEvent::Message { text, .. }) => text.contains("mind the gap"),
+                Body::Turn(TurnEvent::AgentFailed { .. }) => true,
                 _ => false,
             };
             let reached: BTreeSet<&str> =

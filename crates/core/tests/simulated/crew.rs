@@ -15,7 +15,10 @@ use adjutant_core::role::{Role, RoleName};
 use adjutant_core::session::amendment::Amendment;
 use adjutant_core::session::{Mode, Setup};
 use adjutant_core::tool::ToolEffect;
-use adjutant_core::trace::{Body, Entry, Event, LearnedOptions, LimitSource, MessageKind, Outcome, PhaseName};
+use adjutant_core::trace::{
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, LearnedEvent, LearnedOptions, LimitSource,
+    MessageKind, Outcome, PartEvent, PhaseName, TurnEvent,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -99,14 +102,16 @@ fn run(setup: &CrewSetup, world: &World) -> Ended {
 
 /// The states that the crew went through.
 fn states(ended: &Ended) -> Vec<CrewState> {
-    let state = |body: &Body| if let Body::CoordinatorState { state, .. } = body { Some(*state) } else { None };
+    let state = |body: &Body| {
+        if let Body::Crew(CrewEvent::CoordinatorState { state, .. }) = body { Some(*state) } else { None }
+    };
     ended.journal.iter().filter_map(|event| state(&event.body)).collect()
 }
 
 /// What agents were told, by part.
 fn told(ended: &Ended, part: &str, kind: MessageKind) -> Vec<String> {
     let text = |body: &Body| match body {
-        Body::Message { kind: other, text, .. } if *other == kind => Some(text.clone()),
+        Body::Turn(TurnEvent::Message { kind: other, text, .. }) if *other == kind => Some(text.clone()),
         _ => None,
     };
     let here = ended.journal.iter().filter(|event| event.part.as_str() == format!("crew/{part}"));
@@ -151,10 +156,10 @@ fn every_subtask_is_planned_done_and_judged_in_order() {
     );
     assert_eq!(ended.files.keys().collect::<Vec<_>>(), ["a.txt", "b.txt"]);
     // The operator was asked once: their word on the run covers what the sub-tasks need.
-    let asked = ended.journal.iter().filter(|event| matches!(event.body, Body::Question { .. })).count();
+    let asked = ended.journal.iter().filter(|event| matches!(event.body, Body::Ask(AskEvent::Question { .. }))).count();
     assert_eq!(asked, 1);
     let covered = ended.journal.iter().filter(|event| {
-        matches!(&event.body, Body::PhaseExit { reason: Some(reason), .. } if reason == "covered by the confirmation of the run")
+        matches!(&event.body, Body::Part(PartEvent::PhaseExit { reason: Some(reason), .. }) if reason == "covered by the confirmation of the run")
     });
     assert_eq!(covered.count(), 2);
 }
@@ -229,7 +234,7 @@ fn judges_that_disagree_are_shown_side_by_side() {
     let ended = run(&asks_at_once, &world(scripts, &[]));
     assert_eq!(ended.open[0].1, QuestionKind::Disagreement);
     let question = ended.journal.iter().rev().find_map(|event| match &event.body {
-        Body::Question { question, .. } => Some(question.text.clone()),
+        Body::Ask(AskEvent::Question { question, .. }) => Some(question.text.clone()),
         _ => None,
     });
     let question = question.expect("it was asked");
@@ -357,14 +362,16 @@ fn a_judge_runs_the_declared_checks_and_no_other_command() {
     };
     let made = |ended: &Ended| -> Vec<String> {
         let cmd = |body: &Body| match body {
-            Body::ToolCall { name, args, .. } if name == "shell_exec" => args["cmd"].as_str().map(str::to_owned),
+            Body::Call(CallEvent::ToolCall { name, args, .. }) if name == "shell_exec" => {
+                args["cmd"].as_str().map(str::to_owned)
+            }
             _ => None,
         };
         ended.journal.iter().filter_map(|event| cmd(&event.body)).collect()
     };
     let refused = |ended: &Ended| -> Vec<String> {
         let content = |body: &Body| match body {
-            Body::ToolRejected { content, .. } => Some(content.clone()),
+            Body::Call(CallEvent::ToolRejected { content, .. }) => Some(content.clone()),
             _ => None,
         };
         ended.journal.iter().filter_map(|event| content(&event.body)).collect()
@@ -418,7 +425,7 @@ fn what_is_approved_for_the_run_holds_after_a_judge_who_may_not_hold_it() {
     let ended = run(&checked(&["filesystem_write"]), &world);
     assert_eq!(ended.outcome, Some(Outcome::Completed), "{:?}", ended.open);
     let asked = ended.journal.iter().filter(
-        |event| matches!(&event.body, Body::Question { question, .. } if question.kind == QuestionKind::Destructive),
+        |event| matches!(&event.body, Body::Ask(AskEvent::Question { question, .. }) if question.kind == QuestionKind::Destructive),
     );
     assert_eq!(asked.count(), 1);
 }
@@ -475,7 +482,8 @@ fn c23_roles_get_what_their_limit_allows_and_only_those_listed_judge() {
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     assert!(!ended.files.contains_key("c.txt"), "a reviewer changes nothing");
     let rejected = ended.journal.iter().any(|event| {
-        event.part.as_str() == "crew/subtask/1.1/reviewer" && matches!(event.body, Body::ToolRejected { .. })
+        event.part.as_str() == "crew/subtask/1.1/reviewer"
+            && matches!(event.body, Body::Call(CallEvent::ToolRejected { .. }))
     });
     assert!(rejected);
 }
@@ -492,9 +500,12 @@ fn a_planner_looks_and_changes_nothing() {
     let of_planner = |is: fn(&Body) -> bool| {
         ended.journal.iter().filter(|event| event.part.as_str() == "crew/plan/1/planner" && is(&event.body)).count()
     };
-    assert_eq!(of_planner(|body| matches!(body, Body::ToolResult { success: true, .. })), 1);
-    assert_eq!(of_planner(|body| matches!(body, Body::ToolRejected { .. })), 1);
-    assert_eq!(of_planner(|body| matches!(body, Body::ToolCall { name, .. } if name != "read_file")), 0);
+    assert_eq!(of_planner(|body| matches!(body, Body::Call(CallEvent::ToolResult { success: true, .. }))), 1);
+    assert_eq!(of_planner(|body| matches!(body, Body::Call(CallEvent::ToolRejected { .. }))), 1);
+    assert_eq!(
+        of_planner(|body| matches!(body, Body::Call(CallEvent::ToolCall { name, .. }) if name != "read_file")),
+        0
+    );
 }
 
 #[test]
@@ -522,7 +533,12 @@ fn c22_each_role_sees_the_projects_memory_once_and_an_executor_no_decisions() {
         ),
         record(json!({"id": "k1", "at": "2026-01-02T00:00:00Z", "category": "knowledge", "content": "it is slow"})),
     ];
-    let inherited = Body::MemoryInherited { project: "p".to_owned(), records, left_out: 0, contradictions: Vec::new() };
+    let inherited = Body::Learned(LearnedEvent::MemoryInherited {
+        project: "p".to_owned(),
+        records,
+        left_out: 0,
+        contradictions: Vec::new(),
+    });
     let setup = Arc::new(setup(&TEAM));
     let mut crew = make(&setup);
     let world = good();
@@ -532,8 +548,10 @@ fn c22_each_role_sees_the_projects_memory_once_and_an_executor_no_decisions() {
     crew.apply(&Event { part: Part::root(), body: inherited, ..first });
     let mut told: BTreeMap<String, String> = BTreeMap::new();
     for event in &whole.journal {
-        if let Next::Record(Entry { part, body: Body::Message { kind: MessageKind::StandingOrders, text, .. } }) =
-            crew.next()
+        if let Next::Record(Entry {
+            part,
+            body: Body::Turn(TurnEvent::Message { kind: MessageKind::StandingOrders, text, .. }),
+        }) = crew.next()
         {
             told.insert(part.to_string(), text);
         }
@@ -586,7 +604,9 @@ fn a_crew_that_only_plans_asks_nothing_and_does_nothing() {
     let turns: Vec<&str> = ended
         .journal
         .iter()
-        .filter(|event| matches!(event.body, Body::AgentReply { .. } | Body::Question { .. }))
+        .filter(|event| {
+            matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. }) | Body::Ask(AskEvent::Question { .. }))
+        })
         .map(|event| event.part.as_str())
         .collect();
     assert_eq!(turns, ["crew/plan/1/planner"]);
@@ -598,7 +618,7 @@ fn silence_is_an_answer_only_where_it_says_something() {
     hurried.base.answer_within_ms = Some(60_000);
     let deadlines = |ended: &Ended| -> Vec<(QuestionKind, Option<u64>)> {
         let question = |body: &Body| match body {
-            Body::Question { question, .. } => Some((question.kind, question.deadline_ms)),
+            Body::Ask(AskEvent::Question { question, .. }) => Some((question.kind, question.deadline_ms)),
             _ => None,
         };
         ended.journal.iter().filter_map(|event| question(&event.body)).collect()
@@ -643,7 +663,7 @@ fn a_role_has_a_limit_of_its_own_over_all_its_sessions() {
     let ended = run(&limited, &world);
     assert_eq!((ended.open[0].0.part.as_str(), ended.open[0].1), ("crew/subtask/2.1/reviewer", QuestionKind::Limit));
     let halt = ended.journal.iter().find_map(|event| match &event.body {
-        Body::BudgetHalt { role, used, limit, .. } => Some((role.clone(), *used, *limit)),
+        Body::Budget(BudgetEvent::BudgetHalt { role, used, limit, .. }) => Some((role.clone(), *used, *limit)),
         _ => None,
     });
     assert_eq!(halt, Some((Some("reviewer".to_owned()), 1, 1)));
@@ -665,9 +685,12 @@ fn learned(mut setup: CrewSetup) -> CrewSetup {
 fn consulted(ended: &Ended, part: &str) -> Option<(u64, u64, LimitSource)> {
     let here = ended.journal.iter().filter(|event| event.part.as_str() == format!("crew/{part}"));
     let mut said = here.filter_map(|event| match &event.body {
-        Body::LearnedBudgetConsulted { phase: PhaseName::Execute, recommended, active, source } => {
-            Some((*recommended, *active, *source))
-        }
+        Body::Learned(LearnedEvent::LearnedBudgetConsulted {
+            phase: PhaseName::Execute,
+            recommended,
+            active,
+            source,
+        }) => Some((*recommended, *active, *source)),
         _ => None,
     });
     said.next()
@@ -681,7 +704,7 @@ fn a_session_of_a_role_has_the_limits_of_a_learned_profile() {
     let waiting = run(&learned(setup(&TEAM)), &world);
     assert_eq!((waiting.open[0].0.part.as_str(), waiting.open[0].1), (executor, QuestionKind::Limit));
     let halt = waiting.journal.iter().find_map(|event| match &event.body {
-        Body::BudgetHalt { metric, used, limit, role, phase, learned } => {
+        Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
             Some((metric.clone(), *used, *limit, role.clone(), *phase, learned.clone()))
         }
         _ => None,
@@ -795,7 +818,9 @@ fn any_judge_who_disagrees_makes_it_a_question_that_shows_all_views() {
     let ended = run(&asks_at_once, &custom_world("fail"));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     let asked = ended.journal.iter().find_map(|event| match &event.body {
-        Body::Question { question, .. } if question.kind == QuestionKind::Disagreement => Some(question.text.clone()),
+        Body::Ask(AskEvent::Question { question, .. }) if question.kind == QuestionKind::Disagreement => {
+            Some(question.text.clone())
+        }
         _ => None,
     });
     let asked = asked.expect("a question");
@@ -830,7 +855,8 @@ fn what_a_role_is_not_granted_is_refused_without_a_question_and_the_run_goes_on(
         let ended = run(&setup, &custom_world("pass"));
         assert_eq!(ended.outcome, Some(Outcome::Completed), "{may_hold:?} {grants:?}");
         assert_eq!(ended.files.len(), usize::from(is_written), "{may_hold:?} {grants:?}");
-        let asked = ended.journal.iter().filter(|event| matches!(event.body, Body::Question { .. })).count();
+        let asked =
+            ended.journal.iter().filter(|event| matches!(event.body, Body::Ask(AskEvent::Question { .. }))).count();
         assert_eq!(asked, 1, "{may_hold:?} {grants:?}");
     }
 }
@@ -839,7 +865,7 @@ fn what_a_role_is_not_granted_is_refused_without_a_question_and_the_run_goes_on(
 fn a_role_is_warned_before_its_own_limit_and_the_run_before_its() {
     let warned = |ended: &Ended| -> Vec<(String, Option<String>, u64, u64)> {
         let warning = |event: &Event| match &event.body {
-            Body::BudgetWarn { role, used, limit, .. } => {
+            Body::Budget(BudgetEvent::BudgetWarn { role, used, limit, .. }) => {
                 Some((event.part.as_str().to_owned(), role.clone(), *used, *limit))
             }
             _ => None,
@@ -870,7 +896,9 @@ fn a_role_is_warned_before_its_own_limit_and_the_run_before_its() {
 /// What the operator was warned of in plans: sub-task, category and word.
 fn scope_warned(ended: &Ended) -> Vec<(String, String, String)> {
     let warning = |body: &Body| match body {
-        Body::ScopeWarning { subtask, category, word } => Some((subtask.clone(), category.to_string(), word.clone())),
+        Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }) => {
+            Some((subtask.clone(), category.to_string(), word.clone()))
+        }
         _ => None,
     };
     ended.journal.iter().filter_map(|event| warning(&event.body)).collect()
@@ -896,7 +924,7 @@ fn a_plan_that_speaks_of_what_nothing_authorizes_is_warned_of_and_goes_on() {
     let ended = run(&gated, &world);
     assert_eq!(scope_warned(&ended), [expected.clone(), expected.clone()].concat());
     let asked = ended.journal.iter().filter_map(|event| match &event.body {
-        Body::Question { question, .. } => Some(question.text.clone()),
+        Body::Ask(AskEvent::Question { question, .. }) => Some(question.text.clone()),
         _ => None,
     });
     let asked: Vec<String> = asked.filter(|text| text.starts_with("Is this plan")).collect();
@@ -917,7 +945,8 @@ fn tokens_are_one_ledger_over_all_roles() {
     limited.base.budget.max_turns = Some(4);
     let ended = run(&limited, &good());
     assert_eq!(ended.open[0].1, QuestionKind::Limit);
-    let turns = ended.journal.iter().filter(|event| matches!(event.body, Body::AgentReply { .. })).count();
+    let turns =
+        ended.journal.iter().filter(|event| matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. }))).count();
     assert_eq!(turns, 4);
 }
 
@@ -1014,16 +1043,16 @@ proptest! {
         let ended = simulate(&|| make(&setup), &world, &Plan { kills, seed, ..Plan::default() });
         let ended = ended.map_err(|violation| TestCaseError::fail(format!("{violation:?}")))?;
         prop_assert!(ended.outcome.is_some() || !ended.open.is_empty());
-        let replies = ended.journal.iter().filter(|event| matches!(event.body, Body::AgentReply { .. })).count() as u64;
+        let replies = ended.journal.iter().filter(|event| matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. }))).count() as u64;
         prop_assert!(replies <= turns, "{replies} of {turns}");
         // Each attempt at a sub-task begins once, and the second only when the first passed or a person let it.
         let parts: Vec<&str> = ended.journal.iter()
-            .filter(|event| matches!(event.body, Body::PartStart { .. }))
+            .filter(|event| matches!(event.body, Body::Part(PartEvent::PartStart { .. })))
             .map(|event| event.part.as_str())
             .collect();
         let once: BTreeSet<&&str> = parts.iter().collect();
         prop_assert_eq!(once.len(), parts.len());
-        let passed = ended.journal.iter().filter(|event| matches!(event.body, Body::CoordinatorState { state: CrewState::NextSubtask, .. })).count();
+        let passed = ended.journal.iter().filter(|event| matches!(event.body, Body::Crew(CrewEvent::CoordinatorState { state: CrewState::NextSubtask, .. }))).count();
         let second = parts.iter().any(|part| part.starts_with("crew/subtask/2."));
         prop_assert!(!second || passed >= 1);
         prop_assert!(ended.outcome != Some(Outcome::Completed) || passed == 2);

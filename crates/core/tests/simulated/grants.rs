@@ -11,7 +11,7 @@ use adjutant_core::session::detect::Sensitivities;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{Session, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, Event, Outcome, Rejection};
+use adjutant_core::trace::{Body, CallEvent, Event, GateEvent, Outcome, Rejection};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -95,7 +95,9 @@ fn of_kind(ended: &Ended, wanted: &str) -> Vec<Body> {
 /// What the agent got as answers to its requests.
 fn answers(ended: &Ended) -> Vec<Value> {
     let answered = |event: &Event| match &event.body {
-        Body::ToolRejected { rejection: Rejection::Answered, content, .. } => serde_json::from_str(content).ok(),
+        Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, content, .. }) => {
+            serde_json::from_str(content).ok()
+        }
         _ => None,
     };
     ended.journal.iter().filter_map(answered).collect()
@@ -180,7 +182,9 @@ fn a_yes_lasts_no_longer_than_it_may() {
         let answers: [(&str, &[&str]); 1] = [("permission", &[typed])];
         let ended = run_with(setup, &[], &world(&[vec![ask("p", asked)]], &answers));
         match of_kind(&ended, "permission_granted").as_slice() {
-            [Body::PermissionGranted { grant: Some(grant), .. }] => (grant.lasts, grant.until.is_some()),
+            [Body::Gate(GateEvent::PermissionGranted { grant: Some(grant), .. })] => {
+                (grant.lasts, grant.until.is_some())
+            }
             other => panic!("{other:?}"),
         }
     };
@@ -202,7 +206,7 @@ fn a_request_that_says_too_little_is_sent_back_without_a_question() {
     assert!(of_kind(&ended, "permission_requested").is_empty());
     let rejected = of_kind(&ended, "tool_rejected");
     assert!(
-        matches!(rejected.as_slice(), [Body::ToolRejected { rejection: Rejection::BadArguments, .. }]),
+        matches!(rejected.as_slice(), [Body::Call(CallEvent::ToolRejected { rejection: Rejection::BadArguments, .. })]),
         "{rejected:?}"
     );
 }
@@ -225,8 +229,10 @@ fn kept(id: &str, until: Option<&str>) -> Grant {
 
 #[test]
 fn kept_grants_hold_until_they_are_over_or_revoked() {
-    let loaded = |grants: &[Grant]| Body::GrantsLoaded { grants: grants.to_vec() };
-    let revoked = |id: &str| Body::PermissionRevoked { grant_id: id.to_owned(), revoked_at: Timestamp::UNIX_EPOCH };
+    let loaded = |grants: &[Grant]| Body::Gate(GateEvent::GrantsLoaded { grants: grants.to_vec() });
+    let revoked = |id: &str| {
+        Body::Gate(GateEvent::PermissionRevoked { grant_id: id.to_owned(), revoked_at: Timestamp::UNIX_EPOCH })
+    };
     let one = kept("one", Some("9999-01-01T00:00:00Z"));
     for (before, written) in [
         (vec![loaded(std::slice::from_ref(&one))], true),

@@ -13,7 +13,7 @@ use adjutant_core::session::Setup;
 use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, Event, Outcome};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, Outcome, PartEvent, TurnEvent};
 use serde_json::{Value, json};
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate};
@@ -86,7 +86,7 @@ fn delete() -> ToolCall {
 /// The gate's words, in order: the tool, the answer, the layer, and the text from outside that came before.
 fn checks(ended: &Ended) -> Vec<(String, String, String, Vec<String>)> {
     let check = |event: &Event| match &event.body {
-        Body::AuthCheckFired { tool, answer, layer, after_untrusted, .. } => {
+        Body::Gate(GateEvent::AuthCheckFired { tool, answer, layer, after_untrusted, .. }) => {
             Some((tool.clone(), answer.clone().unwrap_or_default(), layer.clone(), after_untrusted.clone()))
         }
         _ => None,
@@ -129,7 +129,7 @@ fn an_agent_that_quotes_what_it_read_declares_nothing() {
         .journal
         .iter()
         .filter_map(|event| match &event.body {
-            Body::TurnRead { fired, .. } => Some(fired.clone()),
+            Body::Turn(TurnEvent::TurnRead { fired, .. }) => Some(fired.clone()),
             _ => None,
         })
         .collect();
@@ -283,7 +283,7 @@ fn fail_closed_hook_is_interrupted() {
         let ended = simulate(&|| alone(&setup), &world, &plan).unwrap_or_else(|broken| panic!("{tick}: {broken:?}"));
         assert_eq!(ended.outcome, Some(Outcome::Completed), "{tick}");
         let gave_none = ended.journal.iter().any(
-            |event| matches!(&event.body, Body::Interrupted { slot, .. } if slot.to_string().starts_with("hook/")),
+            |event| matches!(&event.body, Body::Call(CallEvent::Interrupted { slot, .. }) if slot.to_string().starts_with("hook/")),
         );
         if gave_none {
             interrupted += 1;
@@ -319,7 +319,7 @@ fn fail_closed_call_malformed() {
     for call in [malformed, call("x", "no_such_tool", json!({})), call("x", "APPLY_PATCH", json!({}))] {
         let ended = run(&setup(&["*"]), &world(&[Said::calls("", vec![call])], &[]));
         assert_eq!((ended.effects.len(), ended.outcome), (0, Some(Outcome::Completed)));
-        assert!(ended.journal.iter().any(|event| matches!(event.body, Body::ToolRejected { .. })));
+        assert!(ended.journal.iter().any(|event| matches!(event.body, Body::Call(CallEvent::ToolRejected { .. }))));
     }
 }
 
@@ -344,7 +344,7 @@ fn fail_closed_clock_jumps() {
             match (next, expected) {
                 (Next::Record(mut next), Next::Record(mut expected)) => {
                     for entry in [&mut next, &mut expected] {
-                        if let Body::PhaseExit { duration_ms, .. } = &mut entry.body {
+                        if let Body::Part(PartEvent::PhaseExit { duration_ms, .. }) = &mut entry.body {
                             *duration_ms = 0;
                         }
                     }
@@ -371,11 +371,11 @@ fn fail_closed_clock_jumps() {
         seq: last.seq + 1,
         at: jiff::Timestamp::MAX,
         part: key.part.clone(),
-        body: Body::Expired { slot: key.slot },
+        body: Body::Ask(AskEvent::Expired { slot: key.slot }),
     };
     session.apply(&expired);
     let Next::Record(entry) = session.next() else { panic!("the question is answered") };
-    assert!(matches!(&entry.body, Body::AuthPrompt { response, .. } if response == "n"), "{entry:?}");
+    assert!(matches!(&entry.body, Body::Gate(GateEvent::AuthPrompt { response, .. }) if response == "n"), "{entry:?}");
 }
 
 /// A session whose brief is about `src`.
@@ -392,13 +392,15 @@ fn script(path: &str, content: Option<&str>) -> ToolCall {
 /// What the looks at the end of a step found, and the questions that were put about it.
 fn looks(ended: &Ended) -> (Vec<Vec<String>>, usize) {
     let seen = ended.journal.iter().filter_map(|event| match &event.body {
-        Body::TreeSeen { look: adjutant_core::gate::custody::Look::After, outside, .. } => Some(outside.clone()),
+        Body::Gate(GateEvent::TreeSeen { look: adjutant_core::gate::custody::Look::After, outside, .. }) => {
+            Some(outside.clone())
+        }
         _ => None,
     });
     let asked = ended
         .journal
         .iter()
-        .filter(|event| matches!(&event.body, Body::Question { question, .. } if question.kind == QuestionKind::Scope));
+        .filter(|event| matches!(&event.body, Body::Ask(AskEvent::Question { question, .. }) if question.kind == QuestionKind::Scope));
     (seen.collect(), asked.count())
 }
 
@@ -451,7 +453,7 @@ fn under_a_locked_scope_it_is_a_blocker_until_it_is_as_it_was() {
     let told = talks
         .journal
         .iter()
-        .any(|event| matches!(&event.body, Body::Question { question, .. } if question.text.contains("`out`")));
+        .any(|event| matches!(&event.body, Body::Ask(AskEvent::Question { question, .. }) if question.text.contains("`out`")));
     assert!(told, "the path is named");
     assert_eq!(looks(&talks).1, 0, "nobody is asked to accept it");
     let mends = run(&scoped(true), &world(&[out, done, back], &[("blocker", &["put it back"])]));

@@ -11,7 +11,7 @@ use adjutant_core::session::detect::{self, Detector, Sensitivity};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{LearnedLimits, Mode, Setup};
 use adjutant_core::tool::ToolEffect;
-use adjutant_core::trace::{Body, LimitSource, Outcome, PhaseName};
+use adjutant_core::trace::{AskEvent, Body, BudgetEvent, CallEvent, LearnedEvent, LimitSource, Outcome, PhaseName};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -86,7 +86,7 @@ fn count(ended: &Ended, name: &str) -> usize {
 /// What was said of budgets: phase, recommended, active, source.
 fn consulted(ended: &Ended) -> Vec<(PhaseName, u64, u64, LimitSource)> {
     let said = |body: &Body| match body {
-        Body::LearnedBudgetConsulted { phase, recommended, active, source } => {
+        Body::Learned(LearnedEvent::LearnedBudgetConsulted { phase, recommended, active, source }) => {
             Some((*phase, *recommended, *active, *source))
         }
         _ => None,
@@ -109,7 +109,7 @@ fn c4_calls_of_a_phase_are_counted_and_asked_about_and_what_is_added_holds() {
     let waiting = run(&setup, &world(&[3, 3], &[]));
     assert_eq!((waiting.open[0].1, count(&waiting, "tool_call")), (QuestionKind::Limit, 4));
     let halt = waiting.journal.iter().find_map(|event| match &event.body {
-        Body::BudgetHalt { metric, used, limit, role, phase, learned } => {
+        Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
             Some((metric.clone(), *used, *limit, role.clone(), *phase, learned.clone()))
         }
         _ => None,
@@ -117,7 +117,9 @@ fn c4_calls_of_a_phase_are_counted_and_asked_about_and_what_is_added_holds() {
     let expected = ("tool_calls".to_owned(), 4, 4, None, Some(PhaseName::Execute), Some("orchard".to_owned()));
     assert_eq!(halt, Some(expected));
     let asked = waiting.journal.iter().find_map(|event| match &event.body {
-        Body::Question { question, .. } if question.kind == QuestionKind::Limit => Some(question.text.clone()),
+        Body::Ask(AskEvent::Question { question, .. }) if question.kind == QuestionKind::Limit => {
+            Some(question.text.clone())
+        }
         _ => None,
     });
     let asked = asked.expect("it asks");
@@ -203,7 +205,13 @@ fn a_critical_detector_that_is_to_be_disabled_reads_and_the_attempt_is_on_record
         assert_eq!(ended.outcome, Some(Outcome::Completed), "{detector}");
         let said: Vec<(bool, bool)> = (ended.journal.iter())
             .filter_map(|event| match &event.body {
-                Body::LearnedSensitivityConsulted { detector: name, sensitivity, fired, bypassed, .. } => {
+                Body::Learned(LearnedEvent::LearnedSensitivityConsulted {
+                    detector: name,
+                    sensitivity,
+                    fired,
+                    bypassed,
+                    ..
+                }) => {
                     assert_eq!((name.as_str(), sensitivity.as_str()), (detector.name(), "disabled"));
                     Some((*fired, *bypassed))
                 }
@@ -243,13 +251,15 @@ fn within_limits(ended: &Ended) {
     let (mut calls, mut limit) = (0, None);
     for event in &ended.journal {
         match &event.body {
-            Body::LearnedBudgetConsulted { phase: PhaseName::Execute, active, .. } => limit = Some(*active),
-            Body::Answer { text: Some(text), .. } => {
+            Body::Learned(LearnedEvent::LearnedBudgetConsulted { phase: PhaseName::Execute, active, .. }) => {
+                limit = Some(*active)
+            }
+            Body::Ask(AskEvent::Answer { text: Some(text), .. }) => {
                 if let (Some(limit), Ok(more)) = (&mut limit, text.parse::<u64>()) {
                     *limit += more;
                 }
             }
-            Body::ToolCall { .. } => calls += 1,
+            Body::Call(CallEvent::ToolCall { .. }) => calls += 1,
             _ => {}
         }
         assert!(calls <= limit.unwrap_or(u64::MAX), "{calls} calls of {limit:?} at {}", event.seq);

@@ -8,7 +8,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Next, Part};
 use adjutant_core::role::Role;
 use adjutant_core::session::{Session, Setup};
-use adjutant_core::trace::{Body, Event, MessageKind};
+use adjutant_core::trace::{Body, Event, LearnedEvent, MessageKind, TurnEvent};
 use jiff::Timestamp;
 
 use crate::simulator;
@@ -27,7 +27,7 @@ fn inherited() -> Body {
         record(r#"{"id":"c1","at":"2026-01-01T00:00:00Z","category":"constraints","rule":"Port: 443"}"#),
     ];
     let contradictions = contradictions(&records);
-    Body::MemoryInherited { project: "orchard".to_owned(), records, left_out: 0, contradictions }
+    Body::Learned(LearnedEvent::MemoryInherited { project: "orchard".to_owned(), records, left_out: 0, contradictions })
 }
 
 /// The messages that a session says before its first turn.
@@ -44,7 +44,7 @@ fn said(role: Option<Role>, before: Option<Body>) -> Vec<(MessageKind, String)> 
     }
     let mut said = Vec::new();
     while let Next::Record(entry) = run.next() {
-        if let Body::Message { kind, text, .. } = &entry.body {
+        if let Body::Turn(TurnEvent::Message { kind, text, .. }) = &entry.body {
             said.push((*kind, text.clone()));
         }
         run.apply(&event(entry.part, entry.body));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use adjutant_core::inbox::{Choice, Message, Offer, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Children, Command, Key, Next, Part, Procedure, Slot, Want, What};
-use adjutant_core::trace::{Body, Effect, Entry, Event, Outcome};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Effect, Entry, Event, HostEvent, Outcome, PartEvent, TurnEvent};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -74,18 +74,18 @@ impl Procedure for Child {
             return;
         }
         match &event.body {
-            Body::PartStart { .. } => self.started = true,
-            Body::AgentReply { .. } => self.replied = true,
-            Body::Answer { choice, .. } => self.answered = Some(*choice),
-            Body::Interrupted { slot, effect } => match (slot.what, effect) {
+            Body::Part(PartEvent::PartStart { .. }) => self.started = true,
+            Body::Turn(TurnEvent::AgentReply { .. }) => self.replied = true,
+            Body::Ask(AskEvent::Answer { choice, .. }) => self.answered = Some(*choice),
+            Body::Call(CallEvent::Interrupted { slot, effect }) => match (slot.what, effect) {
                 (What::Turn, _) => self.turn_attempt += 1,
                 (_, Effect::None) => self.attempt += 1,
                 (_, Effect::Unknown) => self.unknown = true,
             },
-            Body::AgentFailed { .. } => self.turn_attempt += 1,
-            Body::Withdrawn { .. } => self.ask_attempt += 1,
-            Body::ToolResult { .. } | Body::ToolCancelled { .. } => self.called = true,
-            Body::PartEnd { .. } => self.ended = true,
+            Body::Turn(TurnEvent::AgentFailed { .. }) => self.turn_attempt += 1,
+            Body::Ask(AskEvent::Withdrawn { .. }) => self.ask_attempt += 1,
+            Body::Call(CallEvent::ToolResult { .. } | CallEvent::ToolCancelled { .. }) => self.called = true,
+            Body::Part(PartEvent::PartEnd { .. }) => self.ended = true,
             _ => {}
         }
     }
@@ -94,11 +94,11 @@ impl Procedure for Child {
         if self.fault == Some(ToyFault::Recomputes) {
             self.asked.set(self.asked.get() + 1);
             if self.asked.get() > 9 {
-                return self.record(Body::Warning { text: "asked often".to_owned() });
+                return self.record(Body::Host(HostEvent::Warning { text: "asked often".to_owned() }));
             }
         }
         if !self.started {
-            return self.record(Body::PartStart { kind: "toy".to_owned() });
+            return self.record(Body::Part(PartEvent::PartStart { kind: "toy".to_owned() }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);
@@ -135,7 +135,7 @@ impl Procedure for Child {
             let call = call("c", "shell", json!({"part": self.part.as_str()}));
             return self.want(slot, Command::Call { call: Arc::new(call), network: false, limit_ms: None });
         }
-        self.record(Body::PartEnd { outcome: Outcome::Completed })
+        self.record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed }))
     }
 }
 
@@ -164,8 +164,8 @@ impl Procedure for Parent {
 
     fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::PartStart { .. } if event.part == self.part => self.started = true,
-            Body::PartEnd { .. } if event.part == self.part => self.ended = true,
+            Body::Part(PartEvent::PartStart { .. }) if event.part == self.part => self.started = true,
+            Body::Part(PartEvent::PartEnd { .. }) if event.part == self.part => self.ended = true,
             _ => {}
         }
         self.children.apply(event);
@@ -174,13 +174,13 @@ impl Procedure for Parent {
     fn next(&self, (): &()) -> Next {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         if !self.started {
-            return record(Body::PartStart { kind: "toys".to_owned() });
+            return record(Body::Part(PartEvent::PartStart { kind: "toys".to_owned() }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);
         }
         if self.children.is_empty() {
-            return record(Body::PartEnd { outcome: Outcome::Completed });
+            return record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed }));
         }
         self.children.next(&())
     }
@@ -224,7 +224,9 @@ fn a_kill_at_any_tick_has_each_effect_at_most_once_and_ends_the_same() {
                 let unknown = ended
                     .journal
                     .iter()
-                    .filter(|event| matches!(event.body, Body::Interrupted { effect: Effect::Unknown, .. }))
+                    .filter(|event| {
+                        matches!(event.body, Body::Call(CallEvent::Interrupted { effect: Effect::Unknown, .. }))
+                    })
                     .count();
                 assert!(
                     ended.effects.len() <= 2 && ended.effects.len() + unknown >= 2,

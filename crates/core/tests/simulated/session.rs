@@ -11,7 +11,10 @@ use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::session::{Mode, Setup};
 use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, Event, FailureKind, Outcome, PhaseName, Rejection};
+use adjutant_core::trace::{
+    AskEvent, Body, CallEvent, Event, FailureKind, GateEvent, Outcome, PartEvent, PhaseName, Rejection, RunEvent,
+    TurnEvent,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -66,7 +69,7 @@ fn run(setup: Setup, world: &World) -> Ended {
 
 fn phases(ended: &Ended) -> Vec<&'static str> {
     let entered = |event: &Event| match &event.body {
-        Body::PhaseEnter { phase, .. } => Some(phase.as_str()),
+        Body::Part(PartEvent::PhaseEnter { phase, .. }) => Some(phase.as_str()),
         _ => None,
     };
     ended.journal.iter().filter_map(entered).collect()
@@ -74,14 +77,17 @@ fn phases(ended: &Ended) -> Vec<&'static str> {
 
 fn rejections(ended: &Ended) -> Vec<Rejection> {
     let rejected = |event: &Event| match &event.body {
-        Body::ToolRejected { rejection, .. } => Some(*rejection),
+        Body::Call(CallEvent::ToolRejected { rejection, .. }) => Some(*rejection),
         _ => None,
     };
     ended.journal.iter().filter_map(rejected).collect()
 }
 
 fn said_to_agent(ended: &Ended, part_of_it: &str) -> bool {
-    ended.journal.iter().any(|event| matches!(&event.body, Body::Message { text, .. } if text.contains(part_of_it)))
+    ended
+        .journal
+        .iter()
+        .any(|event| matches!(&event.body, Body::Turn(TurnEvent::Message { text, .. }) if text.contains(part_of_it)))
 }
 
 const DONE: &str = "## Phase 4\nEverything shipped.";
@@ -113,7 +119,7 @@ fn a_reply_without_a_summary_is_asked_again_once() {
     let nudges = ended
         .journal
         .iter()
-        .filter(|event| matches!(&event.body, Body::Message { kind, .. } if format!("{kind:?}") == "Nudge"))
+        .filter(|event| matches!(&event.body, Body::Turn(TurnEvent::Message { kind, .. }) if format!("{kind:?}") == "Nudge"))
         .count();
     assert_eq!(nudges, 1);
     assert_eq!(ended.open.len(), 1);
@@ -188,11 +194,12 @@ fn a_denied_call_is_not_made_and_the_agent_is_told() {
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     assert!(ended.files.is_empty());
     assert_eq!(rejections(&ended), [Rejection::Denied]);
-    let told =
-        |event: &Event| matches!(&event.body, Body::ToolRejected { content, .. } if content.contains("keep out"));
+    let told = |event: &Event| matches!(&event.body, Body::Call(CallEvent::ToolRejected { content, .. }) if content.contains("keep out"));
     assert!(ended.journal.iter().any(told));
-    let read =
-        ended.journal.iter().any(|event| matches!(&event.body, Body::ToolCall { name, .. } if name == "read_file"));
+    let read = ended
+        .journal
+        .iter()
+        .any(|event| matches!(&event.body, Body::Call(CallEvent::ToolCall { name, .. }) if name == "read_file"));
     assert!(read, "the call that nobody objected to is made");
 }
 
@@ -277,7 +284,10 @@ fn g5_another_phase_than_the_sessions_is_put_on_record() {
     let script = [Said::text(SUMMARY), Said::text("## Phase 0\nlet me restate"), Said::text(DONE), Said::text("bye")];
     let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
     let drift = |event: &Event| {
-        matches!(event.body, Body::PhaseDrift { turn: 2, declared: PhaseName::Intake, phase: PhaseName::Execute })
+        matches!(
+            event.body,
+            Body::Part(PartEvent::PhaseDrift { turn: 2, declared: PhaseName::Intake, phase: PhaseName::Execute })
+        )
     };
     assert!(ended.journal.iter().any(drift));
 }
@@ -312,7 +322,11 @@ fn a_step_holds_three_rounds_of_calls() {
     let read = |id: &str| Said::calls("r", vec![call(id, "read_file", json!({"path": id}))]);
     let script = [Said::text(SUMMARY), read("1"), read("2"), read("3"), Said::text(DONE), Said::text("bye")];
     let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"])]));
-    let continues = ended.journal.iter().filter(|event| matches!(&event.body, Body::Message { step: 2, .. })).count();
+    let continues = ended
+        .journal
+        .iter()
+        .filter(|event| matches!(&event.body, Body::Turn(TurnEvent::Message { step: 2, .. })))
+        .count();
     assert!(continues > 0, "the fourth turn begins the second step");
     assert_eq!(ended.outcome, Some(Outcome::Completed));
 }
@@ -533,7 +547,7 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
 /// The hashes of the results that are kept beside the journal, by the number of their call.
 fn kept(ended: &Ended) -> BTreeMap<u32, &str> {
     let named = ended.journal.iter().filter_map(|event| match &event.body {
-        Body::ToolResult { slot, artifact: Some(hash), .. } => Some((slot.number, hash.as_str())),
+        Body::Call(CallEvent::ToolResult { slot, artifact: Some(hash), .. }) => Some((slot.number, hash.as_str())),
         _ => None,
     });
     named.collect()
@@ -547,7 +561,7 @@ fn ends_the_same(name: &str, plan: &Plan, whole: &Ended, ended: &Ended) {
         .journal
         .iter()
         .filter_map(|event| match &event.body {
-            Body::ToolRejected { call, rejection: Rejection::EffectUnknown, .. } => Some(*call),
+            Body::Call(CallEvent::ToolRejected { call, rejection: Rejection::EffectUnknown, .. }) => Some(*call),
             _ => None,
         })
         .collect();
@@ -627,7 +641,8 @@ fn whichever_event_is_lost_with_a_kill_the_run_goes_on() {
         for tick in (1..whole.ticks).step_by(7) {
             let killed = Plan { kills: [tick].into(), seed: tick, ..Plan::default() };
             let ended = simulate(&|| alone(&setup), &world, &killed).expect("no rule is broken");
-            let stopped = ended.journal.iter().take_while(|event| !matches!(event.body, Body::RunResume { .. }));
+            let stopped =
+                ended.journal.iter().take_while(|event| !matches!(event.body, Body::Run(RunEvent::RunResume { .. })));
             for (place, lost) in stopped.enumerate() {
                 let plan = Plan { kills: [tick].into(), seed: tick, loses: Some(place), ..Plan::default() };
                 match simulate(&|| alone(&setup), &world, &plan) {
@@ -776,8 +791,10 @@ fn unauthorized_call(journal: &[Event], authorized: &[&str]) -> Option<String> {
     let mut accepted = false;
     for event in journal {
         match &event.body {
-            Body::Answer { choice, .. } if format!("{choice:?}").starts_with("Accept") => accepted = true,
-            Body::AuthPrompt { categories, response, calls, .. } => match response.as_str() {
+            Body::Ask(AskEvent::Answer { choice, .. }) if format!("{choice:?}").starts_with("Accept") => {
+                accepted = true
+            }
+            Body::Gate(GateEvent::AuthPrompt { categories, response, calls, .. }) => match response.as_str() {
                 "Y" => {
                     for_run.extend(categories.iter().cloned());
                     once.extend(calls);
@@ -785,7 +802,7 @@ fn unauthorized_call(journal: &[Event], authorized: &[&str]) -> Option<String> {
                 "y" => once.extend(calls),
                 _ => {}
             },
-            Body::ToolCall { slot, name, .. } => {
+            Body::Call(CallEvent::ToolCall { slot, name, .. }) => {
                 if !accepted {
                     return Some(format!("{name} before phase 0 was accepted"));
                 }

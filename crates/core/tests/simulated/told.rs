@@ -9,7 +9,7 @@ use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::session::Setup;
 use adjutant_core::session::amendment::Amendment;
 use adjutant_core::tool::{ToolCall, ToolEffect};
-use adjutant_core::trace::{Body, MessageKind, Outcome};
+use adjutant_core::trace::{Body, CallEvent, MessageKind, Outcome, TurnEvent};
 use serde_json::json;
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate, tool};
@@ -72,18 +72,18 @@ fn what_the_operator_says_reaches_the_agent_at_its_next_turn_and_only_once() {
     ];
     let world = world(&script);
     let quiet = run(setup(&["filesystem_write"]), &world);
-    let first_call = place(&quiet, |body| matches!(body, Body::ToolCall { .. }));
+    let first_call = place(&quiet, |body| matches!(body, Body::Call(CallEvent::ToolCall { .. })));
     let ended = with_message(&["filesystem_write"], world, first_call, Message::Steer("mind the gap".to_owned()));
     assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 2));
     let told: Vec<usize> = (0..ended.journal.len())
-        .filter(|at| matches!(&ended.journal[*at].body, Body::Message { kind: MessageKind::Steer, text, .. } if text.contains("mind the gap")))
+        .filter(|at| matches!(&ended.journal[*at].body, Body::Turn(TurnEvent::Message { kind: MessageKind::Steer, text, .. }) if text.contains("mind the gap")))
         .collect();
     let [told] = told[..] else { panic!("told once: {told:?}") };
     // Not between a call and its result, and before the turn that follows.
     let results: Vec<usize> =
-        (0..told).filter(|at| matches!(ended.journal[*at].body, Body::ToolResult { .. })).collect();
+        (0..told).filter(|at| matches!(ended.journal[*at].body, Body::Call(CallEvent::ToolResult { .. }))).collect();
     assert_eq!(results.len(), 2);
-    assert!(matches!(ended.journal[told + 1].body, Body::AgentRequest { .. }));
+    assert!(matches!(ended.journal[told + 1].body, Body::Turn(TurnEvent::AgentRequest { .. })));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn an_amended_brief_holds_from_the_next_judgement_on() {
     let world = world(&script);
     let asked = run(setup(&[]), &world);
     assert_eq!(asked.open.len(), 1, "nothing authorizes it");
-    let early = place(&asked, |body| matches!(body, Body::Message { kind: MessageKind::KickOff, .. }));
+    let early = place(&asked, |body| matches!(body, Body::Turn(TurnEvent::Message { kind: MessageKind::KickOff, .. })));
     let amend = |amendment: Amendment| Message::Amend(Box::new(amendment));
     let wider = Amendment { authorize: vec![Category::new("filesystem_write")], ..Amendment::default() };
     let ended = with_message(&[], world.clone(), early, amend(wider));

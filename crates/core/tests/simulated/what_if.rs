@@ -12,7 +12,10 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{LearnedLimits, Session, Setup};
 use adjutant_core::tool::ToolEffect;
-use adjutant_core::trace::{AgentOptions, Body, Event, LearnedOptions, PhaseName, RunOptions, RunStart, Versions};
+use adjutant_core::trace::{
+    AgentOptions, Body, Event, GateEvent, LearnedOptions, PhaseName, RunEvent, RunOptions, RunStart, TurnEvent,
+    Versions,
+};
 use adjutant_core::work::Work;
 use jiff::Timestamp;
 use serde_json::json;
@@ -69,7 +72,12 @@ fn journal(setup: &Setup, said: &[Said]) -> Vec<Event> {
         options: RunOptions { agent: AgentOptions::default(), ..RunOptions::default() },
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
     };
-    let begun = Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: Part::root(), body: Body::RunStart(Box::new(start)) };
+    let begun = Event {
+        seq: 0,
+        at: Timestamp::UNIX_EPOCH,
+        part: Part::root(),
+        body: Body::Run(RunEvent::RunStart(Box::new(start))),
+    };
     std::iter::once(begun).chain(ended.journal).collect()
 }
 
@@ -208,8 +216,10 @@ fn drift_is_told_apart_from_what_the_change_does() {
     let mut journal = journal(&narrow, &[write("a")]);
     for event in &mut journal {
         match &mut event.body {
-            Body::AuthCheckFired { answer, .. } => *answer = Some("refuse".to_owned()),
-            Body::DetectorFired { detector, .. } if detector == "completion" => *detector = "hearsay".to_owned(),
+            Body::Gate(GateEvent::AuthCheckFired { answer, .. }) => *answer = Some("refuse".to_owned()),
+            Body::Turn(TurnEvent::DetectorFired { detector, .. }) if detector == "completion" => {
+                *detector = "hearsay".to_owned()
+            }
             _ => {}
         }
     }

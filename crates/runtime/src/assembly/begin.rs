@@ -8,7 +8,9 @@ use adjutant_core::crew::Member;
 use adjutant_core::id::BriefId;
 use adjutant_core::role::{Role, RoleName};
 use adjutant_core::session::standing_orders;
-use adjutant_core::trace::{Body, CrewOptions, RunStart, TRACE_VERSION, Versions, WorkOptions};
+use adjutant_core::trace::{
+    Body, CrewOptions, HostEvent, LearnedEvent, RunEvent, RunStart, TRACE_VERSION, Versions, WorkOptions,
+};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -103,13 +105,13 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
     if let Some(folder) = &mut folder {
         folder.name(run_id.as_str(), tell);
     }
-    let header = Body::TraceVersion {
+    let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,
         adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
         brief_id: brief_id.to_string(),
-    };
+    });
     let (brief, options) = (equipped.brief(), equipped.options());
-    let start = Body::RunStart(Box::new(RunStart {
+    let start = Body::Run(RunEvent::RunStart(Box::new(RunStart {
         run_id: run_id.clone(),
         brief_id,
         project: brief.project.to_string(),
@@ -121,7 +123,7 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
             adjutant: env!("CARGO_PKG_VERSION").to_owned(),
             standing_orders: standing_orders::VERSION,
         },
-    }));
+    })));
     let first = [header, start].into_iter().chain(learned).collect();
     let opened = Opened { run_id, journal, events: Vec::new(), torn_bytes: 0 };
     Ok(Sitting::of(opened, equipped, folder, first))
@@ -165,15 +167,20 @@ fn of_learned(learned: &LearnedSetting) -> Vec<Body> {
             let text = format!(
                 "there is no learned profile of {slug}: nothing of it applies; `adjutant learn {slug} --apply` makes one"
             );
-            vec![Body::Warning { text }]
+            vec![Body::Host(HostEvent::Warning { text })]
         }
         LearnedSetting::Taken(taken) => {
             let slug = taken.options.slug.clone();
-            let left_out = (!taken.left_out.is_empty()).then(|| Body::Warning {
-                text: format!("not applied of the learned profile {slug}: {}", taken.left_out.join("; ")),
+            let left_out = (!taken.left_out.is_empty()).then(|| {
+                Body::Host(HostEvent::Warning {
+                    text: format!("not applied of the learned profile {slug}: {}", taken.left_out.join("; ")),
+                })
             });
-            let applied =
-                Body::LearnedProfileApplied { slug, schema_version: taken.schema_version, applied: taken.applied };
+            let applied = Body::Learned(LearnedEvent::LearnedProfileApplied {
+                slug,
+                schema_version: taken.schema_version,
+                applied: taken.applied,
+            });
             std::iter::once(applied).chain(left_out).collect()
         }
     }

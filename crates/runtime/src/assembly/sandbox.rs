@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_core::nearest::did_you_mean;
-use adjutant_core::trace::Body;
+use adjutant_core::trace::{Body, HostEvent};
 use adjutant_core::view::visible_line;
 use adjutant_host::sandbox::{Layer, Limits, Mode, Places, Sandbox, SelfTest, Settings, self_test};
 use adjutant_store::config::{Origin, SandboxConfig, Setting};
@@ -183,7 +183,7 @@ pub fn lacks(found: &SelfTest) -> String {
 /// Makes the event of what was found.
 pub(super) fn report(found: &SelfTest) -> Body {
     let words = |walls: &[adjutant_host::sandbox::Wall]| walls.iter().map(|wall| wall.as_str().to_owned()).collect();
-    Body::SandboxReport {
+    Body::Host(HostEvent::SandboxReport {
         mode: found.mode.as_str().to_owned(),
         held: words(&found.held),
         missing: words(&found.missing),
@@ -194,7 +194,7 @@ pub(super) fn report(found: &SelfTest) -> Body {
             .iter()
             .map(|absent| (absent.layer.to_string(), absent.why.clone()))
             .collect::<BTreeMap<_, _>>(),
-    }
+    })
 }
 
 /// Variables of the environment that commands get by configuration: never one that holds an adapter's key.

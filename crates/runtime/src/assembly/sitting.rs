@@ -21,7 +21,9 @@ use adjutant_core::id::{BriefId, RunId};
 use adjutant_core::memory::{Inherited, Log, MemoryCategory};
 use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::trace::{Body, Entry, Event, MessageKind, RunOptions};
+use adjutant_core::trace::{
+    Body, Entry, Event, GateEvent, HostEvent, LearnedEvent, MessageKind, RunOptions, TurnEvent,
+};
 use adjutant_core::view::visible_line;
 use adjutant_core::work::Work;
 use adjutant_host::hooks::HookRunner;
@@ -233,8 +235,12 @@ impl Equipped {
         let mut is_known = false;
         for event in events {
             match &event.body {
-                Body::GrantsLoaded { .. } => is_known = true,
-                Body::PermissionGranted { scope_granted: Lasts::Persistent, grant: Some(grant), .. } => {
+                Body::Gate(GateEvent::GrantsLoaded { .. }) => is_known = true,
+                Body::Gate(GateEvent::PermissionGranted {
+                    scope_granted: Lasts::Persistent,
+                    grant: Some(grant),
+                    ..
+                }) => {
                     is_known = true;
                     if let Err(error) = self.grants.keep(grant) {
                         tell(Remark::Warning(error));
@@ -254,7 +260,7 @@ impl Equipped {
         }
         let now = Timestamp::now();
         let grants: Vec<Grant> = kept.grants.into_iter().filter(|grant| !grant.is_over(now)).collect();
-        (is_known || !grants.is_empty()).then_some(Body::GrantsLoaded { grants })
+        (is_known || !grants.is_empty()).then_some(Body::Gate(GateEvent::GrantsLoaded { grants }))
     }
 
     /// Makes the event of what the run takes from its project's memory; `None` if its brief does not say so, if there is
@@ -263,7 +269,11 @@ impl Equipped {
     /// `events` is what the journal of the run says so far. What can't be read of the memory is named and left out.
     fn memory_inherited(&self, events: &[Event], tell: &dyn Fn(Remark)) -> Option<Body> {
         let is_past = |event: &Event| {
-            matches!(event.body, Body::MemoryInherited { .. } | Body::Message { kind: MessageKind::StandingOrders, .. })
+            matches!(
+                event.body,
+                Body::Learned(LearnedEvent::MemoryInherited { .. })
+                    | Body::Turn(TurnEvent::Message { kind: MessageKind::StandingOrders, .. })
+            )
         };
         if !self.brief.inherit_memory || events.iter().any(is_past) {
             return None;
@@ -289,7 +299,7 @@ impl Equipped {
             return None;
         }
         let Inherited { project, records, left_out, contradictions } = inherited;
-        Some(Body::MemoryInherited { project, records, left_out, contradictions })
+        Some(Body::Learned(LearnedEvent::MemoryInherited { project, records, left_out, contradictions }))
     }
 
     fn ports(&self, operator: Arc<dyn Operator>) -> Ports {
@@ -367,7 +377,8 @@ impl Sitting {
             equipped.memory_inherited(&events, tell),
         ];
         let found = found.into_iter().flatten();
-        let beside = self.folder.iter().flat_map(EnteredFolder::beside).map(|text| Body::Warning { text });
+        let beside =
+            self.folder.iter().flat_map(EnteredFolder::beside).map(|text| Body::Host(HostEvent::Warning { text }));
         let mut opening = std::mem::take(&mut self.first);
         // The order is a promise to those who compare journals.
         if events.is_empty() {

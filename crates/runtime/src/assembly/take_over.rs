@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use adjutant_agents::recorded::Existing;
 use adjutant_core::effort::Effort;
 use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, Event, Outcome, RunOptions, RunStart};
+use adjutant_core::trace::{Body, Event, Outcome, RunEvent, RunOptions, RunStart};
 use adjutant_core::view::visible_text;
 use adjutant_store::{Damage, FileJournal, Home, Owner};
 use jiff::Timestamp;
@@ -85,7 +85,7 @@ pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<Taken
         tell(Remark::OfConfiguration(visible_text(&notice.to_string()).into_owned()));
     }
     let changed = (options != *before).then(|| Box::new(options.clone()));
-    let first = vec![Body::RunResume { options: changed, accepted_damage: recovered.accepted_damage() }];
+    let first = vec![Body::Run(RunEvent::RunResume { options: changed, accepted_damage: recovered.accepted_damage() })];
     let brief = recorded_brief(&start.brief, start.options.work.custom_roles())?;
     let needs = Needs { home, surroundings, brief, brief_id: &start.brief_id, options, settings };
     let mut equipped = Equipped::with(needs, tell).await?;
@@ -127,7 +127,7 @@ impl ResumeChanges {
 /// [`Unready::NotBegun`] if it has none.
 pub fn run_start(events: &[Event]) -> Result<&RunStart, Unready> {
     let start = events.iter().find_map(|event| match &event.body {
-        Body::RunStart(start) => Some(&**start),
+        Body::Run(RunEvent::RunStart(start)) => Some(&**start),
         _ => None,
     });
     start.ok_or(Unready::NotBegun)
@@ -137,7 +137,7 @@ pub fn run_start(events: &[Event]) -> Result<&RunStart, Unready> {
 #[must_use]
 pub fn latest_options<'e>(events: &'e [Event], started: &'e RunOptions) -> &'e RunOptions {
     let changed = events.iter().rev().find_map(|event| match &event.body {
-        Body::RunResume { options: Some(options), .. } => Some(options),
+        Body::Run(RunEvent::RunResume { options: Some(options), .. }) => Some(options),
         _ => None,
     });
     changed.map_or(started, AsRef::as_ref)

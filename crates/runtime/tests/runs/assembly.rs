@@ -8,7 +8,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::inbox::{Choice, QuestionKind};
 use adjutant_core::session::Mode;
-use adjutant_core::trace::{Body, Outcome};
+use adjutant_core::trace::{AskEvent, Body, Outcome, RunEvent};
 use adjutant_ports::{CancellationToken, Progress};
 use adjutant_runtime::assembly::{
     self, BeginRun, Environment, Keeping, Overrides, Remark, ResumeChanges, RunExtent, Sitting, Surroundings, TakeOver,
@@ -93,7 +93,7 @@ impl World {
         let has_shown_end = Arc::clone(&self.has_shown_end);
         let show = Arc::new(move |shown: Shown<'_>| {
             if let Shown::Progress(Progress::Event(event)) = shown
-                && matches!(event.body, Body::RunEnd { .. })
+                && matches!(event.body, Body::Run(RunEvent::RunEnd { .. }))
             {
                 has_shown_end.store(true, Ordering::Relaxed);
             }
@@ -153,12 +153,12 @@ async fn a_run_begins_waits_for_its_operator_and_goes_on_to_its_end() {
 
     let journal = world.journal(&run_id);
     let is_of = |body: &Body| match body {
-        Body::RunStart(start) => start.options.unattended && start.options.no_shell,
+        Body::Run(RunEvent::RunStart(start)) => start.options.unattended && start.options.no_shell,
         _ => false,
     };
     assert!(journal.iter().any(is_of), "what holds is on record");
     let answered = journal.iter().find_map(|body| match body {
-        Body::Answer { whence, .. } => Some(whence.as_str()),
+        Body::Ask(AskEvent::Answer { whence, .. }) => Some(whence.as_str()),
         _ => None,
     });
     assert_eq!(answered, Some("test"));

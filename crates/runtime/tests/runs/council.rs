@@ -17,7 +17,10 @@ use adjutant_core::procedure::{Children, Key, Next, Part, Procedure};
 use adjutant_core::run::RunFacts;
 use adjutant_core::session::{Mode, Session};
 use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
-use adjutant_core::trace::{AgentOptions, Body, Entry, Event, Outcome, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{
+    AgentOptions, Body, Entry, Event, Outcome, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, TurnEvent,
+    Versions,
+};
 use adjutant_loopback::{Format, Reply, Rules, read_request};
 use adjutant_ports::{
     Answered, CancellationToken, Clock, GrantStore, Heard, Hooks, Operator, Pending, Prepared, Progress, Settled, Tools,
@@ -49,8 +52,8 @@ impl Procedure for Council {
 
     fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::PartStart { .. } if event.part == self.part => self.started = true,
-            Body::PartEnd { outcome } if event.part == self.part => self.ended = Some(*outcome),
+            Body::Part(PartEvent::PartStart { .. }) if event.part == self.part => self.started = true,
+            Body::Part(PartEvent::PartEnd { outcome }) if event.part == self.part => self.ended = Some(*outcome),
             _ => {}
         }
         self.voters.apply(event);
@@ -60,8 +63,8 @@ impl Procedure for Council {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         match self.ended {
             Some(outcome) => Next::Done(outcome),
-            None if !self.started => record(Body::PartStart { kind: "council".to_owned() }),
-            None if self.voters.is_empty() => record(Body::PartEnd { outcome: Outcome::Completed }),
+            None if !self.started => record(Body::Part(PartEvent::PartStart { kind: "council".to_owned() })),
+            None if self.voters.is_empty() => record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             None => self.voters.next(facts),
         }
     }
@@ -225,9 +228,12 @@ fn agent(base_url: String) -> ApiAgent {
 fn beginning(options: &RunOptions) -> [Entry; 2] {
     let brief_id = "2026-01-15-COUNCIL";
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let header =
-        Body::TraceVersion { version: TRACE_VERSION, adjutant_version: version.clone(), brief_id: brief_id.to_owned() };
-    let start = Body::RunStart(Box::new(RunStart {
+    let header = Body::Run(RunEvent::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: version.clone(),
+        brief_id: brief_id.to_owned(),
+    });
+    let start = Body::Run(RunEvent::RunStart(Box::new(RunStart {
         run_id: brief_id.parse().expect("a name"),
         brief_id: brief_id.parse().expect("a name"),
         project: "p".to_owned(),
@@ -236,7 +242,7 @@ fn beginning(options: &RunOptions) -> [Entry; 2] {
         options: options.clone(),
         tools: Vec::new(),
         versions: Versions { adjutant: version, standing_orders: 1 },
-    }));
+    })));
     [header, start].map(|body| Entry { part: Part::root(), body })
 }
 
@@ -271,9 +277,13 @@ async fn five_sessions_of_one_run_are_at_work_at_once() {
     drop(driver);
     drop(file);
     let events = journal::read_only(&home, &run_id).expect("a journal").events;
-    let first_reply = events.iter().position(|event| matches!(event.body, Body::AgentReply { .. })).expect("a reply");
-    let asked = |event: &&Event| matches!(event.body, Body::AgentRequest { .. });
+    let first_reply = events
+        .iter()
+        .position(|event| matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })))
+        .expect("a reply");
+    let asked = |event: &&Event| matches!(event.body, Body::Turn(TurnEvent::AgentRequest { .. }));
     assert_eq!(events[..first_reply].iter().filter(asked).count(), VOTERS);
-    let said = |event: &&Event| matches!(&event.body, Body::AgentReply { text, .. } if text == SUMMARY);
+    let said =
+        |event: &&Event| matches!(&event.body, Body::Turn(TurnEvent::AgentReply { text, .. }) if text == SUMMARY);
     assert_eq!(events.iter().filter(said).count(), VOTERS, "nobody was answered before all had asked");
 }

@@ -2,7 +2,7 @@
 
 use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
 use adjutant_core::procedure::{Slot, What};
-use adjutant_core::trace::{Body, Outcome};
+use adjutant_core::trace::{AskEvent, Body, Outcome, RunEvent};
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ async fn words_that_mean_something_else_answer_nothing() {
         default: Choice::Decline,
         deadline_ms: None,
     };
-    let summary = Body::Question { slot: Slot::first(What::Ask, 2), question: summary };
+    let summary = Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, 2), question: summary });
     drop(world.run(run, "orchard", "b", vec![may_delete(1, "May it?"), summary]));
     for (number, choice, text) in [
         (1, "once", Some("if you must")),
@@ -97,7 +97,7 @@ async fn several_are_answered_if_they_are_alike_and_no_others() {
         default: Choice::Continue,
         deadline_ms: None,
     };
-    let step = Body::Question { slot: Slot::first(What::Ask, 1), question: step };
+    let step = Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, 1), question: step });
     drop(world.run("2026-01-01-D", "orchard", "b", vec![step]));
     let ids = |runs: &[&str]| runs.iter().map(|run| id(&format!("2026-01-01-{run}"), 1)).collect::<Vec<_>>();
     let mixed = answer(&world, json!({"ids": ids(&["A", "D"]), "choice": "deny"})).await;
@@ -117,7 +117,7 @@ async fn a_run_is_told_what_it_can_be_told() {
     let world = World::open().await;
     let driven = world.run("2026-01-01-A", "orchard", "b", Vec::new());
     drop(world.run("2026-01-01-B", "orchard", "b", Vec::new()));
-    drop(world.run("2026-01-01-C", "orchard", "b", vec![Body::RunEnd { outcome: Outcome::Stopped }]));
+    drop(world.run("2026-01-01-C", "orchard", "b", vec![Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped })]));
     let say = async |run: &str, word: Value| world.send(world.act(&format!("/runs/2026-01-01-{run}/say"), &word)).await;
     for (run, word, status, expected) in [
         ("A", json!({"what": "pause"}), StatusCode::OK, "it stands still"),

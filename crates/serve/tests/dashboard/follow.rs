@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use adjutant_core::procedure::Part;
-use adjutant_core::trace::{Body, Entry, Outcome};
+use adjutant_core::trace::{Body, Entry, Outcome, RunEvent};
 use adjutant_ports::{Durability, Journal as _};
 use adjutant_store::FileJournal;
 use axum::body::BodyDataStream;
@@ -113,7 +113,7 @@ async fn what_the_journal_gains_comes_once_and_a_browser_that_comes_back_goes_on
     append(&mut journal, warning("four"));
     let mut events = Events::of(&world, "?after=1", Some(4)).await;
     assert_eq!(events.moments().await.0, [5, 6]);
-    append(&mut journal, Body::RunEnd { outcome: Outcome::Completed });
+    append(&mut journal, Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed }));
     drop(journal);
     let mut seen = Vec::new();
     let mut names = Vec::new();

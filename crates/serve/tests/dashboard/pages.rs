@@ -5,7 +5,10 @@ use std::fs;
 use adjutant_core::inbox::mailbox::{Answer, First};
 use adjutant_core::inbox::{Choice, QuestionKind};
 use adjutant_core::procedure::{Key, Part, Slot, What};
-use adjutant_core::trace::{Body, Call, MessageKind, MessageRole, Outcome, PhaseName, Stop};
+use adjutant_core::trace::{
+    Body, Call, CallEvent, GateEvent, HostEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName, RunEvent,
+    Stop, TurnEvent,
+};
 use adjutant_store::Mailbox;
 use serde_json::json;
 
@@ -24,15 +27,15 @@ fn hostile() -> Vec<Body> {
     let turn = Slot::first(What::Turn, 1);
     let slot = Slot::first(What::Call, 1);
     vec![
-        Body::PhaseEnter { phase: PhaseName::Execute, reason: Some(HOSTILE.into()) },
-        Body::Message {
+        Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: Some(HOSTILE.into()) }),
+        Body::Turn(TurnEvent::Message {
             role: MessageRole::User,
             kind: MessageKind::Steer,
             phase: PhaseName::Execute,
             step: 1,
             text: HOSTILE.into(),
-        },
-        Body::AgentReply {
+        }),
+        Body::Turn(TurnEvent::AgentReply {
             slot: turn,
             text: HOSTILE.into(),
             thinking: String::new(),
@@ -41,9 +44,13 @@ fn hostile() -> Vec<Body> {
             usage: None,
             stop: Stop::ToolUse,
             duration_ms: 1,
-        },
-        Body::DetectorFired { detector: HOSTILE.into(), payload: json!({ HOSTILE: HOSTILE }), turn: Some(1) },
-        Body::AuthCheckFired {
+        }),
+        Body::Turn(TurnEvent::DetectorFired {
+            detector: HOSTILE.into(),
+            payload: json!({ HOSTILE: HOSTILE }),
+            turn: Some(1),
+        }),
+        Body::Gate(GateEvent::AuthCheckFired {
             layer: HOSTILE.into(),
             tool: HOSTILE.into(),
             decision: "deny".into(),
@@ -54,8 +61,8 @@ fn hostile() -> Vec<Body> {
             would_allow: Some(HOSTILE.into()),
             untrusted: false,
             after_untrusted: vec![HOSTILE.into()],
-        },
-        Body::ToolCall {
+        }),
+        Body::Call(CallEvent::ToolCall {
             slot,
             call_id: HOSTILE.into(),
             name: HOSTILE.into(),
@@ -67,8 +74,8 @@ fn hostile() -> Vec<Body> {
                 after: Some("0".into()),
             }],
             network: false,
-        },
-        Body::ToolResult {
+        }),
+        Body::Call(CallEvent::ToolResult {
             slot,
             call_id: HOSTILE.into(),
             success: false,
@@ -80,9 +87,9 @@ fn hostile() -> Vec<Body> {
             exit_code: None,
             settled: false,
             seen: None,
-        },
+        }),
         warning(HOSTILE),
-        Body::Error { error: HOSTILE.into(), phase: PhaseName::Execute },
+        Body::Host(HostEvent::Error { error: HOSTILE.into(), phase: PhaseName::Execute }),
         may_delete(1, HOSTILE),
         may_delete(2, &format!("{HOSTILE}\nsecond line")),
     ]
@@ -167,7 +174,8 @@ async fn what_is_hostile_is_text_on_every_page() {
 async fn runs_are_found_by_name_project_and_status_a_page_at_a_time() {
     let world = World::open().await;
     for number in 0..120 {
-        let end = Body::RunEnd { outcome: if number % 2 == 0 { Outcome::Completed } else { Outcome::Failed } };
+        let end =
+            Body::Run(RunEvent::RunEnd { outcome: if number % 2 == 0 { Outcome::Completed } else { Outcome::Failed } });
         let project = if number < 60 { "orchard" } else { "harbour" };
         drop(world.run(&format!("2026-01-01-N{number:03}"), project, "b", vec![end]));
     }

@@ -2,7 +2,7 @@
 
 use adjutant_core::learn::CALIBRATION_TRAP;
 use adjutant_core::procedure::{Slot, What};
-use adjutant_core::trace::{Body, Outcome, PhaseName};
+use adjutant_core::trace::{Body, CallEvent, Outcome, PartEvent, PhaseName, RunEvent, TurnEvent};
 use adjutant_store::profiles;
 use axum::http::StatusCode;
 use jiff::Timestamp;
@@ -13,21 +13,23 @@ use crate::world::{HOSTILE, World};
 /// Runs of the project `orchard` that are over now, each with two calls of tools and a fire of `destructive`.
 fn teach(world: &World, numbers: std::ops::Range<u32>) {
     for number in numbers {
-        let call = |call: u32| Body::ToolCall {
-            slot: Slot::first(What::Call, call),
-            call_id: call.to_string(),
-            name: if number == 0 { HOSTILE.into() } else { "list_dir".into() },
-            args: json!({}),
-            auth_decision: "allow".into(),
-            changes: Vec::new(),
-            network: false,
+        let call = |call: u32| {
+            Body::Call(CallEvent::ToolCall {
+                slot: Slot::first(What::Call, call),
+                call_id: call.to_string(),
+                name: if number == 0 { HOSTILE.into() } else { "list_dir".into() },
+                args: json!({}),
+                auth_decision: "allow".into(),
+                changes: Vec::new(),
+                network: false,
+            })
         };
         let events = vec![
-            Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
+            Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }),
             call(1),
-            Body::DetectorFired { detector: "destructive".into(), payload: json!({}), turn: Some(1) },
+            Body::Turn(TurnEvent::DetectorFired { detector: "destructive".into(), payload: json!({}), turn: Some(1) }),
             call(2),
-            Body::RunEnd { outcome: Outcome::Completed },
+            Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed }),
         ];
         drop(world.run_at(&format!("2026-01-01-P{number:02}"), "orchard", "b", Timestamp::now(), events));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use adjutant_core::id::RunId;
 use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
 use adjutant_core::procedure::{Part, Slot, What};
-use adjutant_core::trace::{Body, Entry, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::trace::{AskEvent, Body, Entry, HostEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions};
 use adjutant_ports::{Durability, Journal as _};
 use adjutant_serve::dashboard::Dashboard;
 use adjutant_store::{FileJournal, Home, Owner};
@@ -144,8 +144,12 @@ impl World {
             options: RunOptions::default(),
             versions: Versions { adjutant: "0".into(), standing_orders: 1 },
         };
-        let header = Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: id.into() };
-        for body in [header, Body::RunStart(Box::new(start))].into_iter().chain(more) {
+        let header = Body::Run(RunEvent::TraceVersion {
+            version: TRACE_VERSION,
+            adjutant_version: "0".into(),
+            brief_id: id.into(),
+        });
+        for body in [header, Body::Run(RunEvent::RunStart(Box::new(start)))].into_iter().chain(more) {
             journal.append(Entry { part: Part::root(), body }, at, Durability::Written).expect("appended");
         }
         journal
@@ -178,9 +182,9 @@ pub fn may_delete(number: u32, text: &str) -> Body {
         default: Choice::Deny,
         deadline_ms: None,
     };
-    Body::Question { slot: Slot::first(What::Ask, number), question }
+    Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, number), question })
 }
 
 pub fn warning(text: &str) -> Body {
-    Body::Warning { text: text.to_owned() }
+    Body::Host(HostEvent::Warning { text: text.to_owned() })
 }

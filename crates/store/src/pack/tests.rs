@@ -1,6 +1,6 @@
 use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::verify::Verdict;
-use adjutant_core::trace::{Body, Entry, Outcome, TRACE_VERSION};
+use adjutant_core::trace::{Body, CallEvent, Entry, HostEvent, Outcome, RunEvent, TRACE_VERSION};
 use adjutant_ports::{Durability, Journal as _};
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn run(home: &Home) -> RunId {
     let (run_id, mut journal) = FileJournal::create_next(home, &brief_id, &Owner::current(), at(0)).expect("created");
     let hash = journal.keep(b"a content").expect("kept");
     let slot = Slot::first(What::Call, 1);
-    let result = Body::ToolResult {
+    let result = Body::Call(CallEvent::ToolResult {
         slot,
         call_id: "c".into(),
         success: true,
@@ -30,8 +30,8 @@ fn run(home: &Home) -> RunId {
         exit_code: None,
         settled: false,
         seen: None,
-    };
-    let call = Body::ToolCall {
+    });
+    let call = Body::Call(CallEvent::ToolCall {
         slot,
         call_id: "c".into(),
         name: "read_file".into(),
@@ -39,10 +39,14 @@ fn run(home: &Home) -> RunId {
         auth_decision: "allow".into(),
         changes: Vec::new(),
         network: false,
-    };
-    let header = Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "a".into() };
-    let end = Body::RunEnd { outcome: Outcome::Completed };
-    for body in [header, call, result, Body::Warning { text: "SECRET words".into() }, end] {
+    });
+    let header = Body::Run(RunEvent::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: "0".into(),
+        brief_id: "a".into(),
+    });
+    let end = Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed });
+    for body in [header, call, result, Body::Host(HostEvent::Warning { text: "SECRET words".into() }), end] {
         journal.append(Entry { part: Part::root(), body }, at(0), Durability::Written).expect("appended");
     }
     journal.close().expect("closed");

@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, Outcome};
+use adjutant_core::trace::{Body, CallEvent, Outcome, RunEvent};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -176,12 +176,12 @@ impl Pruning {
         before: &mut dyn FnMut(Step) -> io::Result<()>,
     ) -> Result<(), PruneError> {
         let reading = journal::read_only(&self.home, run_id)?;
-        if !matches!(reading.events.last().map(|event| &event.body), Some(Body::RunEnd { .. })) {
+        if !matches!(reading.events.last().map(|event| &event.body), Some(Body::Run(RunEvent::RunEnd { .. }))) {
             return Err(PruneError::NotEnded);
         }
         // What was said of the lease when the runs were listed may be old: this is the right itself.
         let (journal, recovered) = FileJournal::take_over(&self.home, run_id, owner, now, Damage::Refuse)?;
-        let Some(Body::RunEnd { outcome }) = recovered.events.last().map(|event| &event.body) else {
+        let Some(Body::Run(RunEvent::RunEnd { outcome })) = recovered.events.last().map(|event| &event.body) else {
             return Err(PruneError::NotEnded);
         };
         let path = self.home.journal(run_id);
@@ -317,7 +317,7 @@ pub(crate) fn note(home: &Home, run_id: &RunId) -> Option<Note> {
 
 fn artifact_of(event: &adjutant_core::trace::Event) -> Option<&str> {
     match &event.body {
-        Body::ToolResult { artifact, .. } => artifact.as_deref(),
+        Body::Call(CallEvent::ToolResult { artifact, .. }) => artifact.as_deref(),
         _ => None,
     }
 }

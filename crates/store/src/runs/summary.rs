@@ -10,7 +10,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::QuestionKind;
 use adjutant_core::inbox::worker::OpenWaits;
 use adjutant_core::procedure::Key;
-use adjutant_core::trace::{Body, Event, Line, Outcome, PhaseName, wire};
+use adjutant_core::trace::{AskEvent, Body, Event, Line, Outcome, PartEvent, PhaseName, RunEvent, wire};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -118,7 +118,7 @@ pub(super) fn brief_id(path: &Path) -> Option<String> {
     let read = file.read_at(&mut head, 0).ok()?;
     let end = memchr::memchr(b'\n', head.get(..read)?)?;
     match wire::decode(std::str::from_utf8(&head[..end]).ok()?).ok()? {
-        Line::Event(Event { body: Body::TraceVersion { brief_id, .. }, .. }) => Some(brief_id),
+        Line::Event(Event { body: Body::Run(RunEvent::TraceVersion { brief_id, .. }), .. }) => Some(brief_id),
         Line::Event(_) | Line::Unknown { .. } => None,
     }
 }
@@ -242,14 +242,14 @@ impl Fold {
             self.open.remove(&Key { part: event.part.clone(), slot: *slot });
         }
         match event.body {
-            Body::TraceVersion { brief_id, .. } => self.brief_id = Some(brief_id),
-            Body::RunStart(start) => {
+            Body::Run(RunEvent::TraceVersion { brief_id, .. }) => self.brief_id = Some(brief_id),
+            Body::Run(RunEvent::RunStart(start)) => {
                 self.brief_id = Some(start.brief_id.to_string());
                 self.project = Some(start.project);
             }
-            Body::PhaseEnter { phase, .. } => self.phase = Some(phase),
-            Body::RunEnd { outcome } => self.outcome = Some(outcome),
-            Body::Question { slot, question } => {
+            Body::Part(PartEvent::PhaseEnter { phase, .. }) => self.phase = Some(phase),
+            Body::Run(RunEvent::RunEnd { outcome }) => self.outcome = Some(outcome),
+            Body::Ask(AskEvent::Question { slot, question }) => {
                 self.open.insert(Key { part: event.part, slot }, question.kind);
             }
             _ => {}

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, Event, Line, TRACE_VERSION, wire};
+use adjutant_core::trace::{Body, Event, Line, RunEvent, TRACE_VERSION, wire};
 use jiff::Timestamp;
 
 use super::Files;
@@ -67,5 +67,5 @@ pub(crate) fn holds_nothing(journal: &File) -> bool {
 
 fn is_header(line: &[u8]) -> bool {
     let line = std::str::from_utf8(line).ok().and_then(|line| wire::decode(line).ok());
-    matches!(line, Some(Line::Event(Event { seq: 0, body: Body::TraceVersion { version, .. }, .. })) if version <= TRACE_VERSION)
+    matches!(line, Some(Line::Event(Event { seq: 0, body: Body::Run(RunEvent::TraceVersion { version, .. }), .. })) if version <= TRACE_VERSION)
 }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use adjutant_core::id::RunId;
 use adjutant_core::procedure::Part;
-use adjutant_core::trace::{Body, Entry};
+use adjutant_core::trace::{Body, Entry, HostEvent};
 use adjutant_ports::{AppendError, Durability, Journal as _};
 use adjutant_store::lease::LeaseError;
 use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner, Recovered};
@@ -25,7 +25,7 @@ fn run_id() -> RunId {
 }
 
 fn said(text: &str) -> Entry {
-    Entry { part: Part::root(), body: Body::Warning { text: text.to_owned() } }
+    Entry { part: Part::root(), body: Body::Host(HostEvent::Warning { text: text.to_owned() }) }
 }
 
 fn take_over(home: &Home, second: i64) -> Result<(FileJournal, Recovered), OpenError> {
@@ -152,7 +152,7 @@ fn wait_for_growth(home: &Home, bytes: u64) {
 
 fn texts(recovered: &Recovered) -> Vec<&str> {
     let texts = recovered.events.iter().map(|event| match &event.body {
-        Body::Warning { text } => text.as_str(),
+        Body::Host(HostEvent::Warning { text }) => text.as_str(),
         other => panic!("{other:?}"),
     });
     texts.collect()

@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 
 use adjutant_core::id::RunId;
 use adjutant_core::procedure::Part;
-use adjutant_core::trace::{Body, Entry, TRACE_VERSION, wire};
+use adjutant_core::trace::{Body, Entry, HostEvent, RunEvent, TRACE_VERSION, wire};
 use adjutant_store::journal::read_only;
 use adjutant_store::recover::Tail;
 use adjutant_store::{Damage, FileJournal, Home, Owner};
@@ -49,13 +49,17 @@ fn write_journal(file: &mut File) -> String {
         wire::encode(&Entry { part: Part::root(), body }.at(seq, Timestamp::UNIX_EPOCH), prev)
     };
     let long = || io::repeat(b'x').take(LONG_BYTES);
-    let header = Body::TraceVersion { version: TRACE_VERSION, adjutant_version: "0".into(), brief_id: "b".into() };
+    let header = Body::Run(RunEvent::TraceVersion {
+        version: TRACE_VERSION,
+        adjutant_version: "0".into(),
+        brief_id: "b".into(),
+    });
     writeln!(file, "{}", line(0, header, None)).expect("written");
     io::copy(&mut long(), file).expect("written");
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(long()).expect("hashed");
     let hash = &hasher.finalize().to_hex()[..wire::PREV_CHARS];
-    let linked = line(2, Body::Warning { text: "after".into() }, Some(hash));
+    let linked = line(2, Body::Host(HostEvent::Warning { text: "after".into() }), Some(hash));
     write!(file, "\n{linked}\n").expect("written");
     io::copy(&mut long(), file).expect("written");
     wire::line_hash(linked.as_bytes())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, Event};
+use adjutant_core::trace::{Body, Event, RunEvent};
 use adjutant_ports::CancellationToken;
 use adjutant_runtime::Unattended;
 use adjutant_runtime::assembly::{self, Remark, ResumeChanges, TakeOver, TakenOver};
@@ -85,6 +85,6 @@ impl GoingOn {
 
 /// When the last sitting of a run began; the beginning of time if none is on record.
 fn last_sitting(events: &[Event]) -> Timestamp {
-    let is_begin = |event: &&Event| matches!(event.body, Body::RunStart(_) | Body::RunResume { .. });
+    let is_begin = |event: &&Event| matches!(event.body, Body::Run(RunEvent::RunStart(_) | RunEvent::RunResume { .. }));
     events.iter().rev().find(is_begin).map_or(Timestamp::UNIX_EPOCH, |event| event.at)
 }

@@ -2,6 +2,7 @@ use crate::procedure::Slot;
 use crate::trace::{AgentOptions, Effect, RunStart, Stop, Versions};
 
 use super::*;
+use crate::trace::{AskEvent, HostEvent};
 
 const PRICES: Prices =
     Prices { input: Some(3_000), cache_read: Some(300), cache_write: Some(3_750), output: Some(15_000) };
@@ -30,7 +31,7 @@ fn begun_with(prices_listed: Option<&str>) -> Spending {
         options,
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
     };
-    happen(&mut spending, 0, Body::RunStart(Box::new(start)));
+    happen(&mut spending, 0, Body::Run(RunEvent::RunStart(Box::new(start))));
     spending
 }
 
@@ -38,8 +39,8 @@ fn begun_with(prices_listed: Option<&str>) -> Spending {
 fn a_wait_counts_to_its_end_also_where_the_run_was_let_go() {
     for (resumed, waited_ms) in [(100, 60_000), (70, 60_000), (30, 0)] {
         let mut spending = begun();
-        happen(&mut spending, 10, Body::Timer { slot: Slot::first(What::Wait, 1), length_ms: 60_000 });
-        happen(&mut spending, resumed, Body::RunResume { options: None, accepted_damage: Vec::new() });
+        happen(&mut spending, 10, Body::Ask(AskEvent::Timer { slot: Slot::first(What::Wait, 1), length_ms: 60_000 }));
+        happen(&mut spending, resumed, Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }));
         assert_eq!(spending.used(Metric::WallClock), waited_ms, "resumed after {resumed} s");
     }
 }
@@ -62,12 +63,21 @@ fn slot(number: u32) -> Slot {
 
 fn request(number: u32, agent: u32, input_tokens: u64, output_max: u32) -> Body {
     let (messages, no_calls) = ((0, 0), false);
-    Body::AgentRequest { slot: slot(number), messages, tools: 0, no_calls, agent, input_tokens, output_max, hash: None }
+    Body::Turn(TurnEvent::AgentRequest {
+        slot: slot(number),
+        messages,
+        tools: 0,
+        no_calls,
+        agent,
+        input_tokens,
+        output_max,
+        hash: None,
+    })
 }
 
 fn reply(number: u32, usage: Option<Usage>) -> Body {
     let text = "x".repeat(400);
-    Body::AgentReply {
+    Body::Turn(TurnEvent::AgentReply {
         slot: slot(number),
         text,
         thinking: String::new(),
@@ -76,12 +86,12 @@ fn reply(number: u32, usage: Option<Usage>) -> Body {
         usage,
         stop: Stop::EndTurn,
         duration_ms: 0,
-    }
+    })
 }
 
 fn failed(number: u32, kind: FailureKind) -> Body {
     let (message, retry_after_ms, output_max) = (String::new(), None, None);
-    Body::AgentFailed { slot: slot(number), kind, message, retry_after_ms, output_max, received: 0 }
+    Body::Turn(TurnEvent::AgentFailed { slot: slot(number), kind, message, retry_after_ms, output_max, received: 0 })
 }
 
 fn used(spending: &Spending) -> (u64, u64) {
@@ -140,14 +150,14 @@ fn a_failure_costs_what_it_may_have_cost() {
     }
     let mut spending = begun();
     happen(&mut spending, 1, request(1, 0, 1_000, 200));
-    happen(&mut spending, 2, Body::Interrupted { slot: slot(1), effect: Effect::None });
+    happen(&mut spending, 2, Body::Call(CallEvent::Interrupted { slot: slot(1), effect: Effect::None }));
     assert_eq!(spending.used(Metric::Tokens), 1_000, "what was sent stays spent, and not the whole allowance");
     // What had arrived of a reply was said, up to the allowance.
     for (bytes, tokens) in [(400, 1_100), (u64::MAX, 1_200)] {
         let mut spending = begun();
         happen(&mut spending, 1, request(1, 0, 1_000, 200));
         let mut cancelled = failed(1, FailureKind::Cancelled);
-        if let Body::AgentFailed { received, .. } = &mut cancelled {
+        if let Body::Turn(TurnEvent::AgentFailed { received, .. }) = &mut cancelled {
             *received = bytes;
         }
         happen(&mut spending, 2, cancelled);
@@ -161,12 +171,12 @@ fn only_work_takes_time() {
     let ask = Slot::first(What::Ask, 1);
     happen(&mut spending, 10, request(1, 0, 0, 0));
     happen(&mut spending, 15, reply(1, None));
-    happen(&mut spending, 1_000, Body::Expired { slot: ask });
+    happen(&mut spending, 1_000, Body::Ask(AskEvent::Expired { slot: ask }));
     assert_eq!(spending.used(Metric::WallClock), 5_000, "an operator who thinks costs nothing");
     happen(&mut spending, 2_000, request(2, 0, 0, 0));
-    happen(&mut spending, 2_003, Body::Warning { text: String::new() });
-    happen(&mut spending, 9_000, Body::RunResume { options: None, accepted_damage: Vec::new() });
-    happen(&mut spending, 9_001, Body::Interrupted { slot: slot(2), effect: Effect::None });
+    happen(&mut spending, 2_003, Body::Host(HostEvent::Warning { text: String::new() }));
+    happen(&mut spending, 9_000, Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }));
+    happen(&mut spending, 9_001, Body::Call(CallEvent::Interrupted { slot: slot(2), effect: Effect::None }));
     assert_eq!(spending.used(Metric::WallClock), 8_000, "a run that nobody drives costs nothing");
 }
 
@@ -264,8 +274,8 @@ fn time_goes_on_while_anything_is_in_flight() {
     happen(&mut spending, 20, reply(2, None));
     assert_eq!(spending.used(Metric::WallClock), 10_000);
     // An end that comes twice, as of a wait that was reattached, ends nothing else.
-    happen(&mut spending, 21, Body::Expired { slot: Slot::first(What::Wait, 1) });
-    happen(&mut spending, 30, Body::Warning { text: String::new() });
+    happen(&mut spending, 21, Body::Ask(AskEvent::Expired { slot: Slot::first(What::Wait, 1) }));
+    happen(&mut spending, 30, Body::Host(HostEvent::Warning { text: String::new() }));
     assert_eq!(spending.used(Metric::WallClock), 20_000);
 }
 

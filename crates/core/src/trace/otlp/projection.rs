@@ -10,7 +10,10 @@ use serde_json::json;
 use super::{Attribute, Kind, SPAN_EVENTS_MAX, Span, SpanEvent, Traces, Value, names};
 use crate::procedure::{Key, Part};
 use crate::trace::redact::word;
-use crate::trace::{AgentOptions, Body, Event, MessageRole, Outcome, RunOptions, Usage};
+use crate::trace::{
+    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HostEvent, MessageRole, Outcome,
+    PartEvent, RunEvent, RunOptions, TurnEvent, Usage,
+};
 
 /// Whether what was said, written and read is among the attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +72,8 @@ impl Projection {
         self.last = self.last.max(at);
         let part = self.part(&event.part, at);
         match &event.body {
-            Body::TraceVersion { adjutant_version, .. } => self.version = Some(adjutant_version.clone()),
-            Body::RunStart(start) => {
+            Body::Run(RunEvent::TraceVersion { adjutant_version, .. }) => self.version = Some(adjutant_version.clone()),
+            Body::Run(RunEvent::RunStart(start)) => {
                 self.agents = start.options.agents();
                 let name = word(start.brief_id.as_str()).into_owned();
                 let root = &mut self.spans[0];
@@ -82,15 +85,15 @@ impl Projection {
                     self.spans[0].attributes.push(text("adjutant.brief", start.brief.as_str()));
                 }
             }
-            Body::RunResume { options, .. } => {
+            Body::Run(RunEvent::RunResume { options, .. }) => {
                 if let Some(options) = options {
                     self.agents = options.agents();
                 }
                 self.happened(part, at, "adjutant.run_resume", Vec::new());
             }
-            Body::RunEnd { outcome } => self.over(0, at, *outcome),
-            Body::PartEnd { outcome } => self.over(part, at, *outcome),
-            Body::AgentRequest { slot, agent, output_max, .. } => {
+            Body::Run(RunEvent::RunEnd { outcome }) => self.over(0, at, *outcome),
+            Body::Part(PartEvent::PartEnd { outcome }) => self.over(part, at, *outcome),
+            Body::Turn(TurnEvent::AgentRequest { slot, agent, output_max, .. }) => {
                 let mut attributes =
                     vec![text(names::OPERATION, names::CHAT), text(names::CONVERSATION_ID, &*self.run)];
                 let mut name = "unknown".to_owned();
@@ -110,7 +113,7 @@ impl Projection {
                 let key = Key { part: event.part.clone(), slot: *slot };
                 self.asked(key, part, at, format!("{} {name}", names::CHAT), Kind::Client, attributes);
             }
-            Body::AgentReply { text: reply, calls, usage, stop, .. } => {
+            Body::Turn(TurnEvent::AgentReply { text: reply, calls, usage, stop, .. }) => {
                 let mut more = usage.map(|usage| tokens(&usage)).unwrap_or_default();
                 let stop = wire_word(stop);
                 if self.content == Content::Included {
@@ -124,8 +127,8 @@ impl Projection {
                 more.push(Attribute { key: names::FINISH_REASONS, value: Value::Texts(vec![stop]) });
                 self.ended(event, at, more, None);
             }
-            Body::AgentFailed { kind, .. } => self.ended(event, at, Vec::new(), Some(wire_word(kind))),
-            Body::ToolCall { slot, call_id, name, args, network, .. } => {
+            Body::Turn(TurnEvent::AgentFailed { kind, .. }) => self.ended(event, at, Vec::new(), Some(wire_word(kind))),
+            Body::Call(CallEvent::ToolCall { slot, call_id, name, args, network, .. }) => {
                 let tool = word(name).into_owned();
                 let mut attributes = vec![
                     text(names::OPERATION, names::EXECUTE_TOOL),
@@ -144,7 +147,7 @@ impl Projection {
                 let key = Key { part: event.part.clone(), slot: *slot };
                 self.asked(key, part, at, format!("{} {tool}", names::EXECUTE_TOOL), Kind::Internal, attributes);
             }
-            Body::ToolResult { success, bytes, content, artifact, code, exit_code, .. } => {
+            Body::Call(CallEvent::ToolResult { success, bytes, content, artifact, code, exit_code, .. }) => {
                 let mut more = vec![number("adjutant.result_bytes", *bytes)];
                 more.extend(
                     exit_code
@@ -158,14 +161,14 @@ impl Projection {
                     (!success).then(|| code.as_deref().map_or("failed".to_owned(), |code| word(code).into_owned()));
                 self.ended(event, at, more, error);
             }
-            Body::ToolCancelled { cancellation_source, .. } => {
+            Body::Call(CallEvent::ToolCancelled { cancellation_source, .. }) => {
                 self.ended(event, at, Vec::new(), Some(word(cancellation_source).into_owned()));
             }
-            Body::Interrupted { effect, .. } => {
+            Body::Call(CallEvent::Interrupted { effect, .. }) => {
                 let more = vec![text("adjutant.effect", wire_word(effect))];
                 self.ended(event, at, more, Some("interrupted".to_owned()));
             }
-            Body::Message { role, text, .. } => {
+            Body::Turn(TurnEvent::Message { role, text, .. }) => {
                 if self.content == Content::Included {
                     let said = self.said.entry(event.part.to_string()).or_default();
                     said.push((*role, text.clone()));
@@ -354,16 +357,18 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
         attributes
     };
     Some(match body {
-        Body::PartStart { kind } => ("adjutant.part_start", vec![text("adjutant.kind", word(kind))]),
-        Body::PhaseEnter { phase, .. } => ("adjutant.phase_enter", vec![text("adjutant.phase", phase.as_str())]),
-        Body::PhaseExit { phase, duration_ms, to, .. } => {
+        Body::Part(PartEvent::PartStart { kind }) => ("adjutant.part_start", vec![text("adjutant.kind", word(kind))]),
+        Body::Part(PartEvent::PhaseEnter { phase, .. }) => {
+            ("adjutant.phase_enter", vec![text("adjutant.phase", phase.as_str())])
+        }
+        Body::Part(PartEvent::PhaseExit { phase, duration_ms, to, .. }) => {
             let mut attributes =
                 vec![text("adjutant.phase", phase.as_str()), number("adjutant.duration_ms", *duration_ms)];
             attributes.extend(to.map(|to| text("adjutant.phase.to", to.as_str())));
             ("adjutant.phase_exit", attributes)
         }
-        Body::ModeSet { mode } => ("adjutant.mode_set", vec![text("adjutant.mode", wire_word(mode))]),
-        Body::AuthCheckFired { layer, tool, decision, reason, answer, call, missing, .. } => {
+        Body::Part(PartEvent::ModeSet { mode }) => ("adjutant.mode_set", vec![text("adjutant.mode", wire_word(mode))]),
+        Body::Gate(GateEvent::AuthCheckFired { layer, tool, decision, reason, answer, call, missing, .. }) => {
             let mut attributes = vec![
                 text("adjutant.gate.layer", word(layer)),
                 text("adjutant.gate.answer", word(answer.as_deref().unwrap_or(decision))),
@@ -376,12 +381,12 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
             }
             ("adjutant.gate_decision", with(attributes, "adjutant.gate.reason", reason))
         }
-        Body::DetectorFired { detector, payload, turn } => {
+        Body::Turn(TurnEvent::DetectorFired { detector, payload, turn }) => {
             let mut attributes = vec![text("adjutant.detector", word(detector))];
             attributes.extend(turn.map(|turn| number("adjutant.turn", u64::from(turn))));
             ("adjutant.detector_fired", with(attributes, "adjutant.detector.payload", &payload.to_string()))
         }
-        Body::PhaseDrift { turn, declared, phase } => (
+        Body::Part(PartEvent::PhaseDrift { turn, declared, phase }) => (
             "adjutant.phase_drift",
             vec![
                 number("adjutant.turn", u64::from(*turn)),
@@ -389,12 +394,12 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
                 text("adjutant.phase", phase.as_str()),
             ],
         ),
-        Body::Question { slot, question } => {
+        Body::Ask(AskEvent::Question { slot, question }) => {
             let attributes =
                 vec![text("adjutant.slot", slot.to_string()), text("adjutant.question", wire_word(&question.kind))];
             ("adjutant.question", with(attributes, "adjutant.question.text", &question.text))
         }
-        Body::Answer { slot, choice, whence, text: said, .. } => {
+        Body::Ask(AskEvent::Answer { slot, choice, whence, text: said, .. }) => {
             let attributes = vec![
                 text("adjutant.slot", slot.to_string()),
                 text("adjutant.choice", choice.as_str()),
@@ -402,9 +407,11 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
             ];
             ("adjutant.answer", with(attributes, "adjutant.answer.text", said.as_deref().unwrap_or_default()))
         }
-        Body::Expired { slot } => ("adjutant.expired", vec![text("adjutant.slot", slot.to_string())]),
-        Body::Withdrawn { slot } => ("adjutant.withdrawn", vec![text("adjutant.slot", slot.to_string())]),
-        Body::ToolRejected { call, name, rejection, .. } => (
+        Body::Ask(AskEvent::Expired { slot }) => ("adjutant.expired", vec![text("adjutant.slot", slot.to_string())]),
+        Body::Ask(AskEvent::Withdrawn { slot }) => {
+            ("adjutant.withdrawn", vec![text("adjutant.slot", slot.to_string())])
+        }
+        Body::Call(CallEvent::ToolRejected { call, name, rejection, .. }) => (
             "adjutant.tool_rejected",
             vec![
                 text(names::TOOL_NAME, word(name)),
@@ -412,40 +419,48 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
                 text("adjutant.rejection", wire_word(rejection)),
             ],
         ),
-        Body::HookResult { decision, duration_ms, .. } => (
+        Body::Gate(GateEvent::HookResult { decision, duration_ms, .. }) => (
             "adjutant.hook_result",
             vec![text("adjutant.gate.answer", wire_word(decision)), number("adjutant.duration_ms", *duration_ms)],
         ),
-        Body::AgentChanged { agent, name, .. } => (
+        Body::Turn(TurnEvent::AgentChanged { agent, name, .. }) => (
             "adjutant.agent_changed",
             vec![number("adjutant.agent", u64::from(*agent)), text("adjutant.agent.name", word(name))],
         ),
-        Body::ContextFolded { before, after, .. } | Body::ContextCut { before, after, .. } => (
+        Body::Turn(TurnEvent::ContextFolded { before, after, .. } | TurnEvent::ContextCut { before, after, .. }) => (
             "adjutant.context_shortened",
             vec![number("adjutant.tokens.before", *before), number("adjutant.tokens.after", *after)],
         ),
-        Body::BudgetWarn { metric, used, limit, .. } => ("adjutant.budget_warn", budget(metric, *used, *limit)),
-        Body::BudgetHalt { metric, used, limit, .. } => ("adjutant.budget_halt", budget(metric, *used, *limit)),
-        Body::PermissionRequested { grant_id, .. } => ("adjutant.permission_requested", granted(grant_id)),
-        Body::PermissionGranted { grant_id, .. } => ("adjutant.permission_granted", granted(grant_id)),
-        Body::PermissionDenied { grant_id, .. } => ("adjutant.permission_denied", granted(grant_id)),
-        Body::PermissionGrantConsumed { grant_id, .. } => ("adjutant.permission_grant_consumed", granted(grant_id)),
-        Body::PermissionRevoked { grant_id, .. } => ("adjutant.permission_revoked", granted(grant_id)),
-        Body::CoordinatorState { state, signal, subtask, .. } => {
+        Body::Budget(BudgetEvent::BudgetWarn { metric, used, limit, .. }) => {
+            ("adjutant.budget_warn", budget(metric, *used, *limit))
+        }
+        Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, .. }) => {
+            ("adjutant.budget_halt", budget(metric, *used, *limit))
+        }
+        Body::Gate(GateEvent::PermissionRequested { grant_id, .. }) => {
+            ("adjutant.permission_requested", granted(grant_id))
+        }
+        Body::Gate(GateEvent::PermissionGranted { grant_id, .. }) => ("adjutant.permission_granted", granted(grant_id)),
+        Body::Gate(GateEvent::PermissionDenied { grant_id, .. }) => ("adjutant.permission_denied", granted(grant_id)),
+        Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) => {
+            ("adjutant.permission_grant_consumed", granted(grant_id))
+        }
+        Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => ("adjutant.permission_revoked", granted(grant_id)),
+        Body::Crew(CrewEvent::CoordinatorState { state, signal, subtask, .. }) => {
             let mut attributes =
                 vec![text("adjutant.crew.state", wire_word(state)), text("adjutant.crew.signal", wire_word(signal))];
             attributes.extend(subtask.as_deref().map(|subtask| text("adjutant.crew.subtask", word(subtask))));
             ("adjutant.coordinator_state", attributes)
         }
-        Body::DeadlinePassed { .. } => ("adjutant.deadline_passed", Vec::new()),
-        Body::FolderChanged { .. } => ("adjutant.folder_changed", Vec::new()),
-        Body::Warning { text: said } => ("adjutant.warning", with(Vec::new(), "adjutant.text", said)),
-        Body::Error { error, phase } => {
+        Body::Part(PartEvent::DeadlinePassed { .. }) => ("adjutant.deadline_passed", Vec::new()),
+        Body::Host(HostEvent::FolderChanged { .. }) => ("adjutant.folder_changed", Vec::new()),
+        Body::Host(HostEvent::Warning { text: said }) => ("adjutant.warning", with(Vec::new(), "adjutant.text", said)),
+        Body::Host(HostEvent::Error { error, phase }) => {
             let attributes = vec![text("adjutant.phase", phase.as_str())];
             ("adjutant.error", with(attributes, "adjutant.text", error))
         }
-        Body::OperatorMessage { .. } => ("adjutant.operator_message", Vec::new()),
-        Body::RescueMade { kind, files, bytes, .. } => (
+        Body::Ask(AskEvent::OperatorMessage { .. }) => ("adjutant.operator_message", Vec::new()),
+        Body::Call(CallEvent::RescueMade { kind, files, bytes, .. }) => (
             "adjutant.rescue_made",
             vec![
                 text("adjutant.rescue", wire_word(kind)),

@@ -8,8 +8,9 @@ use crate::inbox::{Choice, Message, Offer, Question, QuestionKind};
 use crate::session::Mode;
 use crate::trace::read::{Trace, read_bytes};
 use crate::trace::{
-    AgentOptions, Body, Call, Effect, Event, FailureKind, MessageKind, MessageRole, Outcome, PhaseName, Rejection,
-    RunOptions, RunStart, Stop, TRACE_VERSION, Usage, Versions, wire,
+    AgentOptions, AskEvent, Body, BudgetEvent, Call, CallEvent, Effect, Event, FailureKind, GateEvent, HostEvent,
+    LearnedEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName, Rejection, RunEvent, RunOptions, RunStart,
+    Stop, TRACE_VERSION, TurnEvent, Usage, Versions, wire,
 };
 use crate::view::list::ListRow;
 use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tools, trace, transcript};
@@ -25,7 +26,7 @@ fn run_start() -> Body {
         detectors: BTreeMap::new(),
         ..RunOptions::default()
     };
-    Body::RunStart(Box::new(RunStart {
+    Body::Run(RunEvent::RunStart(Box::new(RunStart {
         run_id: "2026-01-02-P1-r2".parse().expect("a name"),
         brief_id: "2026-01-02-P1".parse().expect("a name"),
         project: "orchard".into(),
@@ -34,16 +35,16 @@ fn run_start() -> Body {
         tools: Vec::new(),
         options,
         versions: Versions { adjutant: "0.1.0".into(), standing_orders: 1 },
-    }))
+    })))
 }
 
 fn message(role: MessageRole, kind: MessageKind, phase: PhaseName, step: u32, text: &str) -> Body {
-    Body::Message { role, kind, phase, step, text: text.into() }
+    Body::Turn(TurnEvent::Message { role, kind, phase, step, text: text.into() })
 }
 
 fn request(number: u32) -> Body {
     let slot = format!("turn/{number}.1").parse().expect("a slot");
-    Body::AgentRequest {
+    Body::Turn(TurnEvent::AgentRequest {
         slot,
         messages: (1, 2 * number),
         no_calls: false,
@@ -52,7 +53,7 @@ fn request(number: u32) -> Body {
         input_tokens: 0,
         output_max: 0,
         hash: Some("00ff".into()),
-    }
+    })
 }
 
 fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
@@ -61,7 +62,7 @@ fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
         Usage { input_tokens: Some(100), cache_read_tokens: Some(900), output_tokens: Some(7), ..Usage::default() };
     let slot = format!("turn/{number}.1").parse().expect("a slot");
     let (thinking, provider_data) = (String::new(), None);
-    Body::AgentReply {
+    Body::Turn(TurnEvent::AgentReply {
         slot,
         text: text.into(),
         thinking,
@@ -70,7 +71,7 @@ fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
         usage: Some(usage),
         stop,
         duration_ms: 250,
-    }
+    })
 }
 
 fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
@@ -78,7 +79,7 @@ fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
 }
 
 fn begin(slot: &str, call_id: &str, name: &str) -> Body {
-    Body::ToolCall {
+    Body::Call(CallEvent::ToolCall {
         slot: slot.parse().expect("a slot"),
         call_id: call_id.into(),
         name: name.into(),
@@ -86,11 +87,11 @@ fn begin(slot: &str, call_id: &str, name: &str) -> Body {
         auth_decision: "allow".into(),
         changes: Vec::new(),
         network: false,
-    }
+    })
 }
 
 fn end(slot: &str, call_id: &str, code: Option<&str>) -> Body {
-    Body::ToolResult {
+    Body::Call(CallEvent::ToolResult {
         slot: slot.parse().expect("a slot"),
         call_id: call_id.into(),
         success: code.is_none(),
@@ -102,28 +103,28 @@ fn end(slot: &str, call_id: &str, code: Option<&str>) -> Body {
         exit_code: None,
         settled: code.is_some(),
         seen: None,
-    }
+    })
 }
 
 fn ask(slot: &str, kind: QuestionKind, text: &str) -> Body {
     let options = vec![Offer::new(Choice::Once, "y", "runs it"), Offer::new(Choice::Deny, "n", "tells the agent no")];
     let question = Question { kind, text: text.into(), options, default: Choice::Deny, deadline_ms: None };
-    Body::Question { slot: slot.parse().expect("a slot"), question }
+    Body::Ask(AskEvent::Question { slot: slot.parse().expect("a slot"), question })
 }
 
 fn answer(slot: &str, choice: Choice) -> Body {
-    Body::Answer {
+    Body::Ask(AskEvent::Answer {
         slot: slot.parse().expect("a slot"),
         id: "m1".into(),
         choice,
         text: Some("keep the \u{1b}[31mfolder".into()),
         by: "alice".into(),
         whence: "terminal".into(),
-    }
+    })
 }
 
 fn check(answer: &str, layer: &str, number: u32) -> Body {
-    Body::AuthCheckFired {
+    Body::Gate(GateEvent::AuthCheckFired {
         layer: layer.into(),
         tool: "shell_exec".into(),
         decision: if answer == "allow" { "allow" } else { "deny" }.into(),
@@ -134,48 +135,52 @@ fn check(answer: &str, layer: &str, number: u32) -> Body {
         would_allow: Some("authorized_costs: shell_exec".into()),
         untrusted: false,
         after_untrusted: Vec::new(),
-    }
+    })
 }
 
 /// A session from its summary to a question about a shell command, which is still open.
 fn opening() -> Vec<Body> {
     vec![
-        Body::TraceVersion {
+        Body::Run(RunEvent::TraceVersion {
             version: TRACE_VERSION,
             adjutant_version: "0.1.0".into(),
             brief_id: "2026-01-02-P1".into(),
-        },
+        }),
         run_start(),
-        Body::PartStart { kind: "session".into() },
-        Body::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) },
+        Body::Part(PartEvent::PartStart { kind: "session".into() }),
+        Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) }),
         message(MessageRole::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
         message(MessageRole::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),
         request(1),
-        Body::AgentFailed {
+        Body::Turn(TurnEvent::AgentFailed {
             slot: "turn/1.1".parse().expect("a slot"),
             kind: FailureKind::Transient,
             message: "overload".into(),
             received: 0,
             retry_after_ms: None,
             output_max: None,
-        },
-        Body::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 },
-        Body::Expired { slot: "wait/1.1".parse().expect("a slot") },
+        }),
+        Body::Ask(AskEvent::Timer { slot: "wait/1.1".parse().expect("a slot"), length_ms: 500 }),
+        Body::Ask(AskEvent::Expired { slot: "wait/1.1".parse().expect("a slot") }),
         request(2),
         reply(2, "## Phase 0\nI will prune.", Vec::new()),
-        Body::DetectorFired { detector: "confirmation".into(), payload: json!({ "found": true }), turn: Some(1) },
-        Body::TurnRead { turn: 1, fired: vec!["confirmation".into(), "phase_marker".into()] },
+        Body::Turn(TurnEvent::DetectorFired {
+            detector: "confirmation".into(),
+            payload: json!({ "found": true }),
+            turn: Some(1),
+        }),
+        Body::Turn(TurnEvent::TurnRead { turn: 1, fired: vec!["confirmation".into(), "phase_marker".into()] }),
         ask("ask/1.1", QuestionKind::Confirmation, "Is this what you want?"),
         answer("ask/1.1", Choice::Accept),
-        Body::AnswerIgnored { slot: "ask/1.1".parse().expect("a slot"), id: "m2".into() },
-        Body::ModeSet { mode: Mode::Auto },
-        Body::PhaseExit {
+        Body::Ask(AskEvent::AnswerIgnored { slot: "ask/1.1".parse().expect("a slot"), id: "m2".into() }),
+        Body::Part(PartEvent::ModeSet { mode: Mode::Auto }),
+        Body::Part(PartEvent::PhaseExit {
             phase: PhaseName::Intake,
             duration_ms: 900,
             to: Some(PhaseName::Execute),
             reason: Some("intake accepted".into()),
-        },
-        Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
+        }),
+        Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }),
         request(3),
         reply(
             3,
@@ -189,13 +194,13 @@ fn opening() -> Vec<Body> {
         check("ask", "default", 2),
         begin("call/1.1", "k1", "read_file"),
         end("call/1.1", "k1", None),
-        Body::PhaseExit {
+        Body::Part(PartEvent::PhaseExit {
             phase: PhaseName::Execute,
             duration_ms: 40,
             to: Some(PhaseName::Destructive),
             reason: Some("destructive intent detected".into()),
-        },
-        Body::PhaseEnter { phase: PhaseName::Destructive, reason: None },
+        }),
+        Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Destructive, reason: None }),
         ask("ask/2.1", QuestionKind::Destructive, "May `make` be run?\nIt needs shell_exec."),
     ]
 }
@@ -203,54 +208,65 @@ fn opening() -> Vec<Body> {
 /// What follows when the operator allows it, up to the end.
 fn ending() -> Vec<Body> {
     vec![
-        Body::RunResume { options: None, accepted_damage: vec![3, 4] },
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![3, 4] }),
         answer("ask/2.1", Choice::ForRun),
-        Body::AuthPrompt {
+        Body::Gate(GateEvent::AuthPrompt {
             categories: vec!["shell_exec".into()],
             response: "Y".into(),
             calls: vec![2],
             acts: vec!["git_push".into()],
-        },
-        Body::PhaseExit {
+        }),
+        Body::Part(PartEvent::PhaseExit {
             phase: PhaseName::Destructive,
             duration_ms: 60_000,
             to: Some(PhaseName::Execute),
             reason: Some("tool approved (session)".into()),
-        },
-        Body::PhaseEnter { phase: PhaseName::Execute, reason: None },
+        }),
+        Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }),
         begin("call/2.1", "k2", "shell_exec"),
-        Body::ToolCancelled {
+        Body::Call(CallEvent::ToolCancelled {
             slot: "call/2.1".parse().expect("a slot"),
             call_id: "k2".into(),
             tool_name: "shell_exec".into(),
             cancellation_source: "operator_signal".into(),
             partial_output: "héé".into(),
-        },
-        Body::ToolRejected {
+        }),
+        Body::Call(CallEvent::ToolRejected {
             call: 3,
             call_id: "k3".into(),
             name: "no_such".into(),
             rejection: Rejection::UnknownTool,
             content: "there is no such tool".into(),
-        },
+        }),
         begin("call/4.1", "k4", "shell_exec"),
-        Body::Interrupted { slot: "call/4.1".parse().expect("a slot"), effect: Effect::Unknown },
+        Body::Call(CallEvent::Interrupted { slot: "call/4.1".parse().expect("a slot"), effect: Effect::Unknown }),
         begin("call/5.1", "k5", "write_file"),
         end("call/5.1", "k5", Some("HUNK_FAILED")),
-        Body::LearnedSensitivityConsulted {
+        Body::Learned(LearnedEvent::LearnedSensitivityConsulted {
             detector: "blocker".into(),
             sensitivity: "loose".into(),
             fired: false,
             bypassed: true,
             turn: Some(3),
-        },
-        Body::PhaseDrift { turn: 3, declared: PhaseName::Completion, phase: PhaseName::Execute },
-        Body::OperatorMessage { id: "m3".into(), message: Message::Mode(Mode::Gated), by: "alice".into() },
-        Body::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() },
-        Body::BudgetHalt { metric: "steps".into(), used: 30, limit: 30, role: None, phase: None, learned: None },
-        Body::DeadlinePassed { deadline: "2026-01-03".into() },
-        Body::Warning { text: "no sandbox\nhere".into() },
-        Body::MemoryInherited {
+        }),
+        Body::Part(PartEvent::PhaseDrift { turn: 3, declared: PhaseName::Completion, phase: PhaseName::Execute }),
+        Body::Ask(AskEvent::OperatorMessage {
+            id: "m3".into(),
+            message: Message::Mode(Mode::Gated),
+            by: "alice".into(),
+        }),
+        Body::Ask(AskEvent::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() }),
+        Body::Budget(BudgetEvent::BudgetHalt {
+            metric: "steps".into(),
+            used: 30,
+            limit: 30,
+            role: None,
+            phase: None,
+            learned: None,
+        }),
+        Body::Part(PartEvent::DeadlinePassed { deadline: "2026-01-03".into() }),
+        Body::Host(HostEvent::Warning { text: "no sandbox\nhere".into() }),
+        Body::Learned(LearnedEvent::MemoryInherited {
             project: "orchard".into(),
             records: vec![
                 serde_json::from_str(
@@ -260,18 +276,18 @@ fn ending() -> Vec<Body> {
             ],
             left_out: 2,
             contradictions: Vec::new(),
-        },
-        Body::SandboxReport {
+        }),
+        Body::Host(HostEvent::SandboxReport {
             mode: "best".into(),
             held: vec!["tcp".into()],
             missing: vec!["git_hooks".into()],
             layers: vec!["landlock".into()],
             absent: BTreeMap::from([("mounts".into(), "no user namespace".into())]),
-        },
-        Body::Error { error: "the disk is full".into(), phase: PhaseName::Execute },
-        Body::Withdrawn { slot: "ask/3.1".parse().expect("a slot") },
-        Body::PartEnd { outcome: Outcome::Stopped },
-        Body::RunEnd { outcome: Outcome::Stopped },
+        }),
+        Body::Host(HostEvent::Error { error: "the disk is full".into(), phase: PhaseName::Execute }),
+        Body::Ask(AskEvent::Withdrawn { slot: "ask/3.1".parse().expect("a slot") }),
+        Body::Part(PartEvent::PartEnd { outcome: Outcome::Stopped }),
+        Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped }),
     ]
 }
 
@@ -282,7 +298,12 @@ fn journal_of(bodies: Vec<Body>, part_of: impl Fn(usize) -> &'static str) -> Str
     for (seq, body) in bodies.into_iter().enumerate() {
         let is_root = matches!(
             body,
-            Body::TraceVersion { .. } | Body::RunStart(_) | Body::RunResume { .. } | Body::RunEnd { .. }
+            Body::Run(
+                RunEvent::TraceVersion { .. }
+                    | RunEvent::RunStart(_)
+                    | RunEvent::RunResume { .. }
+                    | RunEvent::RunEnd { .. }
+            )
         );
         let part = if is_root { "" } else { part_of(seq) }.parse().expect("a part");
         let at =

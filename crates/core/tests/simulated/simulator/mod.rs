@@ -17,7 +17,9 @@ use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part,
 use adjutant_core::session::detect::Sensitivities;
 use adjutant_core::session::{Mode, PATIENCE_ALONE_MS, Session, Setup, Task};
 use adjutant_core::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, Effect, Entry, Event, FailureKind, Outcome, Stop, Usage};
+use adjutant_core::trace::{
+    AskEvent, Body, CallEvent, Effect, Entry, Event, FailureKind, GateEvent, Outcome, RunEvent, Stop, TurnEvent, Usage,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -296,7 +298,10 @@ impl<P: Procedure> Simulation<'_, P> {
             }
             self.append(
                 &mut drive,
-                Entry { part: Part::root(), body: Body::RunResume { options: None, accepted_damage: Vec::new() } },
+                Entry {
+                    part: Part::root(),
+                    body: Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }),
+                },
             )?;
             self.recover(&mut drive, &mut flight)?;
         }
@@ -306,7 +311,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 Step::Record(entry) => self.append(&mut drive, entry)?,
                 Step::Begin(want) => {
                     let mut intent = want.intent();
-                    if let (Body::ToolCall { changes, .. }, Command::Call { call, .. }) =
+                    if let (Body::Call(CallEvent::ToolCall { changes, .. }), Command::Call { call, .. }) =
                         (&mut intent.body, &want.command)
                     {
                         *changes = self.changes(call);
@@ -358,9 +363,9 @@ impl<P: Procedure> Simulation<'_, P> {
     /// When an event comes: a second after the one before, and a wait ends when its length is over.
     fn time_of(&self, entry: &Entry) -> Timestamp {
         let next = self.journal.last().map_or(Timestamp::UNIX_EPOCH, |last| last.at + SignedDuration::from_secs(1));
-        let Body::Expired { slot: ended } = &entry.body else { return next };
+        let Body::Ask(AskEvent::Expired { slot: ended }) = &entry.body else { return next };
         let begun = self.journal.iter().rev().find_map(|event| match &event.body {
-            Body::Timer { slot, length_ms } if slot == ended && event.part == entry.part => {
+            Body::Ask(AskEvent::Timer { slot, length_ms }) if slot == ended && event.part == entry.part => {
                 Some((event.at, *length_ms))
             }
             _ => None,
@@ -400,9 +405,9 @@ impl<P: Procedure> Simulation<'_, P> {
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
-                Orphan::Repeatable => Body::Interrupted { slot: key.slot, effect: Effect::None },
+                Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::None }),
                 Orphan::Settle(changes) => match self.settle(&changes) {
-                    Some(true) => Body::ToolResult {
+                    Some(true) => Body::Call(CallEvent::ToolResult {
                         slot: key.slot,
                         call_id: String::new(),
                         success: true,
@@ -414,16 +419,16 @@ impl<P: Procedure> Simulation<'_, P> {
                         exit_code: None,
                         settled: true,
                         seen: None,
-                    },
-                    Some(false) => Body::Interrupted { slot: key.slot, effect: Effect::None },
-                    None => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
+                    }),
+                    Some(false) => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::None }),
+                    None => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::Unknown }),
                 },
                 Orphan::Unknown if self.plan.fault == Some(DriverFault::RepeatsOrphans) => {
                     let intent = self
                         .journal
                         .iter()
                         .rfind(|event| event.part == key.part && event.body.intent() == Some(&key.slot));
-                    let Some(Body::ToolCall { call_id, name, args, network, .. }) =
+                    let Some(Body::Call(CallEvent::ToolCall { call_id, name, args, network, .. })) =
                         intent.map(|event| event.body.clone())
                     else {
                         continue;
@@ -440,7 +445,7 @@ impl<P: Procedure> Simulation<'_, P> {
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
-                Orphan::Unknown => Body::Interrupted { slot: key.slot, effect: Effect::Unknown },
+                Orphan::Unknown => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::Unknown }),
             };
             self.append(drive, Entry { part: key.part, body })?;
         }
@@ -501,7 +506,7 @@ impl<P: Procedure> Simulation<'_, P> {
         let mut done = flight.remove(key).expect("it was picked").done.expect("it is done");
         let mut to = key.clone();
         if self.plan.fault == Some(DriverFault::AnswersByKind)
-            && let Body::Answer { slot, .. } = &mut done
+            && let Body::Ask(AskEvent::Answer { slot, .. }) = &mut done
             && let Some((other, _)) = drive.ledger().open().find(|(_, open)| matches!(open.begun, Begun::Question(_)))
         {
             *slot = other.slot;
@@ -520,9 +525,18 @@ impl<P: Procedure> Simulation<'_, P> {
                 Said::Turn { text, calls } => {
                     let (thinking, provider_data, stop) = (String::new(), None, Stop::EndTurn);
                     let usage = self.world.usage;
-                    Body::AgentReply { slot, text, thinking, calls, provider_data, usage, stop, duration_ms: 0 }
+                    Body::Turn(TurnEvent::AgentReply {
+                        slot,
+                        text,
+                        thinking,
+                        calls,
+                        provider_data,
+                        usage,
+                        stop,
+                        duration_ms: 0,
+                    })
                 }
-                Said::Cut(text) => Body::AgentReply {
+                Said::Cut(text) => Body::Turn(TurnEvent::AgentReply {
                     slot,
                     text,
                     thinking: String::new(),
@@ -531,10 +545,17 @@ impl<P: Procedure> Simulation<'_, P> {
                     usage: None,
                     stop: Stop::MaxTokens,
                     duration_ms: 0,
-                },
+                }),
                 Said::Fails(kind) => {
                     let (message, retry_after_ms) = ("the script says so".to_owned(), None);
-                    Body::AgentFailed { slot, kind, message, retry_after_ms, received: 0, output_max: None }
+                    Body::Turn(TurnEvent::AgentFailed {
+                        slot,
+                        kind,
+                        message,
+                        retry_after_ms,
+                        received: 0,
+                        output_max: None,
+                    })
                 }
             },
             Command::Call { call, .. } => self.tool(key, &call.clone())?,
@@ -545,7 +566,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 self.world.effects.push((key.clone(), format!("hook {}", asked.input)));
                 let said = self.world.hooks.get(&asked.place).cloned().unwrap_or_default();
                 let HookAnswer { answer, reason, fault } = HookAnswer::read(&said);
-                Body::HookResult { slot, decision: answer, reason, fault, duration_ms: 0 }
+                Body::Gate(GateEvent::HookResult { slot, decision: answer, reason, fault, duration_ms: 0 })
             }
             Command::Look { look, custody } => {
                 let found = self.look(*look).map(|changed| custody.outside(changed));
@@ -553,23 +574,23 @@ impl<P: Procedure> Simulation<'_, P> {
                     Ok(outside) => (outside, None),
                     Err(error) => (Outside::default(), Some(error)),
                 };
-                Body::TreeSeen { slot, look: *look, outside: paths, more, error, duration_ms: 0 }
+                Body::Gate(GateEvent::TreeSeen { slot, look: *look, outside: paths, more, error, duration_ms: 0 })
             }
             Command::Ask(question) => {
                 let typed = self.answer(question).expect("it was picked because there is an answer");
                 let reply =
                     reply::read(question.kind, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
                 // The id names the question, as a real inbox's would: a lost one shows as a second use.
-                Body::Answer {
+                Body::Ask(AskEvent::Answer {
                     slot,
                     id: format!("answer-{key}"),
                     choice: reply.choice,
                     text: reply.text,
                     by: "operator".into(),
                     whence: "simulator".into(),
-                }
+                })
             }
-            Command::Wait { .. } => Body::Expired { slot },
+            Command::Wait { .. } => Body::Ask(AskEvent::Expired { slot }),
         });
         Ok(())
     }
@@ -582,8 +603,8 @@ impl<P: Procedure> Simulation<'_, P> {
             .filter(|event| {
                 event.part == key.part
                     && match &event.body {
-                        Body::AgentReply { .. } => true,
-                        Body::AgentFailed { kind, .. } => *kind != FailureKind::Cancelled,
+                        Body::Turn(TurnEvent::AgentReply { .. }) => true,
+                        Body::Turn(TurnEvent::AgentFailed { kind, .. }) => *kind != FailureKind::Cancelled,
                         _ => false,
                     }
             })
@@ -597,9 +618,9 @@ impl<P: Procedure> Simulation<'_, P> {
             .journal
             .iter()
             .filter(|event| match &event.body {
-                Body::Answer { slot, .. } => self.journal.iter().any(|asked| {
+                Body::Ask(AskEvent::Answer { slot, .. }) => self.journal.iter().any(|asked| {
                     asked.part == event.part
-                        && matches!(&asked.body, Body::Question { slot: other, question: put } if other == slot && put.kind == question.kind)
+                        && matches!(&asked.body, Body::Ask(AskEvent::Question { slot: other, question: put }) if other == slot && put.kind == question.kind)
                 }),
                 _ => false,
             })
@@ -664,7 +685,7 @@ impl<P: Procedure> Simulation<'_, P> {
         } else {
             (Some(content), None)
         };
-        Ok(Body::ToolResult {
+        Ok(Body::Call(CallEvent::ToolResult {
             slot: key.slot,
             call_id: call.call_id.clone(),
             success,
@@ -676,7 +697,7 @@ impl<P: Procedure> Simulation<'_, P> {
             exit_code: None,
             settled: false,
             seen: None,
-        })
+        }))
     }
 
     /// Delivers the messages from outside whose time has come, each once.
@@ -687,9 +708,9 @@ impl<P: Procedure> Simulation<'_, P> {
             } else {
                 format!("message-{number}")
             };
-            let over = matches!(self.journal.last(), Some(Event { body: Body::RunEnd { .. }, .. }));
+            let over = matches!(self.journal.last(), Some(Event { body: Body::Run(RunEvent::RunEnd { .. }), .. }));
             if !over && self.journal.len() >= length && !drive.ledger().has_used(&id) {
-                let seen = self.journal.iter().filter(|event| matches!(&event.body, Body::OperatorMessage { id, .. } if id.starts_with(&format!("message-{number}")))).count();
+                let seen = self.journal.iter().filter(|event| matches!(&event.body, Body::Ask(AskEvent::OperatorMessage { id, .. }) if id.starts_with(&format!("message-{number}")))).count();
                 if seen > 0 {
                     return Err(Violation::MessageTwice.into());
                 }
@@ -697,7 +718,7 @@ impl<P: Procedure> Simulation<'_, P> {
                     drive,
                     Entry {
                         part: self.world.to.map_or_else(Part::root, |part| part.parse().expect("a part")),
-                        body: Body::OperatorMessage { id, message, by: "operator".to_owned() },
+                        body: Body::Ask(AskEvent::OperatorMessage { id, message, by: "operator".to_owned() }),
                     },
                 )?;
             }
@@ -728,24 +749,24 @@ impl<P: Procedure> Simulation<'_, P> {
 fn aborted(key: &Key, command: &Command) -> Body {
     let slot = key.slot;
     match command {
-        Command::Turn { .. } => Body::AgentFailed {
+        Command::Turn { .. } => Body::Turn(TurnEvent::AgentFailed {
             slot,
             kind: FailureKind::Cancelled,
             message: "cancelled".to_owned(),
             retry_after_ms: None,
             received: 0,
             output_max: None,
-        },
-        Command::Call { call, .. } => Body::ToolCancelled {
+        }),
+        Command::Call { call, .. } => Body::Call(CallEvent::ToolCancelled {
             slot,
             call_id: call.call_id.clone(),
             tool_name: call.name.clone(),
             cancellation_source: "operator_signal".to_owned(),
             partial_output: String::new(),
-        },
-        Command::Hook(_) => Body::Interrupted { slot, effect: Effect::Unknown },
-        Command::Look { .. } => Body::Interrupted { slot, effect: Effect::None },
-        Command::Ask(_) | Command::Wait { .. } => Body::Withdrawn { slot },
+        }),
+        Command::Hook(_) => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
+        Command::Look { .. } => Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }),
+        Command::Ask(_) | Command::Wait { .. } => Body::Ask(AskEvent::Withdrawn { slot }),
     }
 }
 

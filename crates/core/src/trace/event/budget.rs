@@ -1,0 +1,56 @@
+//! Limits: most of one is used, or one is reached.
+
+use super::Role;
+use crate::words::PhaseName;
+use serde::{Deserialize, Serialize};
+
+/// A limit is nearly or wholly used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetEvent {
+    /// Most of a limit is used.
+    BudgetWarn {
+        /// Which, as in `budget_halt`.
+        metric: String,
+        /// How much was used.
+        used: u64,
+        /// How much there is.
+        limit: u64,
+        /// The role whose own limit it is; absent for the run's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<String>,
+        /// The phase whose own limit it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase: Option<PhaseName>,
+        /// The project from whose learned profile the limit comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        learned: Option<String>,
+    },
+    /// A limit was reached.
+    BudgetHalt {
+        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens`, `nano_dollars` or `tool_calls`.
+        metric: String,
+        /// How much was used.
+        used: u64,
+        /// How much there was.
+        limit: u64,
+        /// The role whose own limit it is; absent for the run's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<String>,
+        /// The phase whose own limit it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase: Option<PhaseName>,
+        /// The project from whose learned profile the limit comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        learned: Option<String>,
+    },
+}
+
+impl BudgetEvent {
+    /// Returns what the event is to the ledger.
+    pub(super) fn role(&self) -> Role<'_> {
+        match self {
+            Self::BudgetWarn { .. } | Self::BudgetHalt { .. } => Role::Decision,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The vocabulary: everything that can happen in a run, in families.
+//!
+//! These types are the wire format on purpose, names and field order included: what a journal says
+//! must not change when a decision's inner types do. Those inner types live elsewhere and are converted.
+//! On the wire there are no families: a line names the event's own type.
+//!
+//! A family is one file, and has all that is said of its events: its fields, and what each event is to the ledger.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::procedure::{Part, Slot};
+pub use crate::tool::ToolCall as Call;
+
+mod run;
+mod part;
+mod turn;
+mod call;
+mod ask;
+mod gate;
+mod budget;
+mod crew;
+mod handoff;
+mod learned;
+mod host;
+mod kind;
+
+pub use ask::AskEvent;
+pub use budget::BudgetEvent;
+pub use call::CallEvent;
+pub use crew::CrewEvent;
+pub use gate::GateEvent;
+pub use handoff::HandoffEvent;
+pub use host::HostEvent;
+pub use kind::{Family, Kind};
+pub use learned::LearnedEvent;
+pub use part::PartEvent;
+pub use run::RunEvent;
+pub use turn::TurnEvent;
+
+/// The version in the header of a journal. The peer's traces end at 5; from 6 on lines carry `seq`.
+pub const TRACE_VERSION: u32 = 6;
+
+/// One thing that happened, where and when: a line of the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its place in the journal, from 0, without gaps.
+    pub seq: u64,
+    /// When it was recorded, to the millisecond.
+    pub at: Timestamp,
+    /// Where in the run it belongs.
+    pub part: Part,
+    /// What happened.
+    pub body: Body,
+}
+
+/// An event before it has a place and a time: what a procedure decided, or an outcome that came in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Where in the run it belongs.
+    pub part: Part,
+    /// What happened.
+    pub body: Body,
+}
+
+impl Entry {
+    /// The event that this becomes at a place and a time.
+    #[must_use]
+    pub fn at(self, seq: u64, at: Timestamp) -> Event {
+        Event { seq, at, part: self.part, body: self.body }
+    }
+}
+
+/// A line of a journal as it was read: the event, or what could not be understood.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every line is an event: a box would be an allocation for each")]
+pub enum Line {
+    /// An event of our vocabulary.
+    Event(Event),
+    /// A line of a type or with fields that this version does not know: skipped, never fatal.
+    Unknown {
+        /// The line's sequence number.
+        seq: u64,
+        /// Its type.
+        kind: String,
+    },
+}
+
+/// What happened: an event of one of the families.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Body {
+    /// The run as a whole.
+    Run(RunEvent),
+    /// Parts and phases.
+    Part(PartEvent),
+    /// Turns of an agent.
+    Turn(TurnEvent),
+    /// Tool calls.
+    Call(CallEvent),
+    /// Questions, waits, and the words of the operator.
+    Ask(AskEvent),
+    /// The gate, and what it rests on.
+    Gate(GateEvent),
+    /// Limits.
+    Budget(BudgetEvent),
+    /// Crews.
+    Crew(CrewEvent),
+    /// Handoffs.
+    Handoff(HandoffEvent),
+    /// Profiles and memory.
+    Learned(LearnedEvent),
+    /// The machine, and notes for the operator.
+    Host(HostEvent),
+}
+
+/// What an event is to the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role<'a> {
+    /// Something begins that will have an outcome under this slot.
+    Intent(&'a Slot),
+    /// Something that had begun under this slot came to its end.
+    Outcome(&'a Slot),
+    /// A procedure decided it.
+    Decision,
+    /// The driver found it out, or somebody outside did it.
+    Fact,
+}
+
+impl Body {
+    /// Reads the event of a type from the fields of a line.
+    ///
+    /// # Errors
+    ///
+    /// Those of `line`, and those of fields that are not what the type has.
+    pub fn of_kind<'de, D: Deserializer<'de>>(kind: Kind, line: D) -> Result<Self, D::Error> {
+        match kind.family() {
+            Family::Run => RunEvent::deserialize(line).map(Self::Run),
+            Family::Part => PartEvent::deserialize(line).map(Self::Part),
+            Family::Turn => TurnEvent::deserialize(line).map(Self::Turn),
+            Family::Call => CallEvent::deserialize(line).map(Self::Call),
+            Family::Ask => AskEvent::deserialize(line).map(Self::Ask),
+            Family::Gate => GateEvent::deserialize(line).map(Self::Gate),
+            Family::Budget => BudgetEvent::deserialize(line).map(Self::Budget),
+            Family::Crew => CrewEvent::deserialize(line).map(Self::Crew),
+            Family::Handoff => HandoffEvent::deserialize(line).map(Self::Handoff),
+            Family::Learned => LearnedEvent::deserialize(line).map(Self::Learned),
+            Family::Host => HostEvent::deserialize(line).map(Self::Host),
+        }
+    }
+
+    fn role(&self) -> Role<'_> {
+        match self {
+            Self::Run(event) => event.role(),
+            Self::Part(event) => event.role(),
+            Self::Turn(event) => event.role(),
+            Self::Call(event) => event.role(),
+            Self::Ask(event) => event.role(),
+            Self::Gate(event) => event.role(),
+            Self::Budget(event) => event.role(),
+            Self::Crew(event) => event.role(),
+            Self::Handoff(event) => event.role(),
+            Self::Learned(event) => event.role(),
+            Self::Host(event) => event.role(),
+        }
+    }
+
+    /// The slot, if this begins something that will have an outcome.
+    #[must_use]
+    pub fn intent(&self) -> Option<&Slot> {
+        match self.role() {
+            Role::Intent(slot) => Some(slot),
+            Role::Outcome(_) | Role::Decision | Role::Fact => None,
+        }
+    }
+
+    /// The slot, if this is the outcome of something that had begun.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Slot> {
+        match self.role() {
+            Role::Outcome(slot) => Some(slot),
+            Role::Intent(_) | Role::Decision | Role::Fact => None,
+        }
+    }
+
+    /// The id of the message from outside that this is, if it is one.
+    #[must_use]
+    pub fn outside_id(&self) -> Option<&str> {
+        match self {
+            Self::Ask(event) => event.outside_id(),
+            _ => None,
+        }
+    }
+
+    /// True if a procedure decided this, as opposed to the world having done it.
+    #[must_use]
+    pub fn is_decision(&self) -> bool {
+        self.role() == Role::Decision
+    }
+}
+
+/// For fields that say nothing where they are zero.
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}

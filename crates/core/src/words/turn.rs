@@ -1,0 +1,107 @@
+//! Names for what is said to an agent and for how its turn ends.
+
+use serde::{Deserialize, Serialize};
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageRole {
+    /// The standing orders.
+    System,
+    /// The runtime or the operator.
+    User,
+}
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// The standing orders.
+    StandingOrders,
+    /// The brief, and the request for a confirmation summary.
+    Intake,
+    /// A second request for a confirmation summary.
+    Nudge,
+    /// What the operator wants changed in the summary.
+    Correction,
+    /// The summary is accepted: begin.
+    KickOff,
+    /// Go on.
+    Continue,
+    /// What the operator says between steps.
+    Redirect,
+    /// What the operator says without being asked.
+    Steer,
+    /// What was announced may be done.
+    Approval,
+    /// What was announced may not be done.
+    Denial,
+    /// What the operator adds so that a blocked session can go on.
+    Context,
+    /// What must not be lost of messages that are no longer sent: brief, confirmed summary, the operator's words.
+    RuntimeState,
+    /// What is wrong with a handoff.
+    Handoff,
+    /// The request for the final report.
+    Report,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The agent had said what it wanted to say.
+    EndTurn,
+    /// The agent waits for its tool calls.
+    ToolUse,
+    /// The reply was cut at the length limit.
+    MaxTokens,
+    /// The model refused.
+    Refusal,
+}
+
+/// What kind of failure a turn ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Another attempt may work: a broken stream, a time limit, a mishap at the provider.
+    Transient,
+    /// The reply came and is thrown away: it can't be read, or asks for more than is taken. Another attempt may work,
+    /// and costs as much.
+    Unreadable,
+    /// The provider was not reached, so that nothing can have come of the request.
+    Unreached,
+    /// The provider has no room now: a rate limit or overload. Never a sign that the agent is stuck.
+    Busy,
+    /// The request is longer than the model's window: a shorter one may work.
+    TooLong,
+    /// The request asks for a longer reply than the model gives: one that asks for less may work.
+    ReplyTooLong,
+    /// The provider rejects the request and says nothing known of why: if it is a long one, a shorter one may
+    /// work.
+    Rejected,
+    /// Another attempt will not work: a missing key, an unknown model, a malformed script.
+    Permanent,
+    /// The turn was cancelled.
+    Cancelled,
+}
+
+/// Tokens, in one normal form. What a provider does not say stays unknown, never zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Input that was not read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Input read from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Input written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// Output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Output spent on thinking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
