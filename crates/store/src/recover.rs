@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::num::NonZero;
 use std::thread;
 
-use adjutant_core::trace::{Body, Event, Line, RunEvent, TRACE_VERSION, wire};
+use adjutant_core::trace::{Body, Event, EventKind, Line, RunEvent, TRACE_VERSION, wire};
 use thiserror::Error;
 
 use crate::batches::{Batch, Batches, TooLong};
@@ -241,7 +241,7 @@ fn check_header(batch: &Batch<'_>) -> Result<(), Foreign> {
         return Ok(());
     };
     if head.seq.is_none() {
-        return if head.kind == "trace_version" { Err(Foreign::Peer) } else { Ok(()) };
+        return if EventKind::named(&head.kind) == Some(EventKind::TraceVersion) { Err(Foreign::Peer) } else { Ok(()) };
     }
     match wire::decode(std::str::from_utf8(first).unwrap_or("")) {
         Ok(Line::Event(Event { body: Body::Run(RunEvent::TraceVersion { version, .. }), .. }))

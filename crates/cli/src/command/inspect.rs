@@ -1,5 +1,6 @@
 //! `adjutant inspect`: what a run did, from its journal or from the peer's files.
 
+use adjutant_core::trace::EventKind;
 use std::collections::BTreeMap;
 
 use adjutant_core::id::Slug;
@@ -182,7 +183,7 @@ fn whose(files: &Files, trace: &Trace<'_>) -> anyhow::Result<(String, Slug)> {
     let (brief_id, project) = match &files.peer {
         Some(session) => (session.brief_id.clone(), session.project.clone()),
         None => {
-            let start = trace.lines.iter().find(|line| line.kind == "run_start");
+            let start = trace.lines.iter().find(|line| line.kind == EventKind::RunStart);
             let word = |name: &str| start.map(|line| line.fields.word(name).into_owned());
             (word("brief_id").unwrap_or_default(), word("project"))
         }

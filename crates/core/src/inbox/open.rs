@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::question::{Question, QuestionKind};
 use crate::id::RunId;
 use crate::procedure::{Key, Part};
-use crate::trace::{AskEvent, Body, Event, GateEvent, PartEvent, PhaseName, RunEvent, TurnEvent};
+use crate::trace::{AskEvent, Body, Event, EventKind, GateEvent, PartEvent, PhaseName, RunEvent, TurnEvent};
 
 /// The fewest digits of a question's short name: some million values.
 const SHORT_CHARS_MIN: usize = 5;
@@ -77,9 +77,19 @@ impl OpenQuestion {
 
 impl OpenQuestions {
     /// The types of events that matter here.
-    pub const NEEDED: &[&str] = &[
-        "trace_version", "run_start", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn",
-        "auth_check_fired", "permission_requested", "detector_fired", "agent_reply",
+    pub const NEEDED: &[EventKind] = &[
+        EventKind::TraceVersion,
+        EventKind::RunStart,
+        EventKind::RunEnd,
+        EventKind::PhaseEnter,
+        EventKind::Question,
+        EventKind::Answer,
+        EventKind::Expired,
+        EventKind::Withdrawn,
+        EventKind::AuthCheckFired,
+        EventKind::PermissionRequested,
+        EventKind::DetectorFired,
+        EventKind::AgentReply,
     ];
 
     /// Takes note of an event.

@@ -4,6 +4,7 @@
 //! word is the same wherever both have one. A test compares the two.
 
 use crate::procedure::Slot;
+use crate::trace::EventKind;
 use crate::trace::object::{self, Written};
 
 /// A line of one of the commonest types.
@@ -117,22 +118,22 @@ impl<'a> Fields<'a> {
     }
 
     fn read(&self) -> Option<Hot<'a>> {
-        let what = match text(self.kind?)? {
-            "phase_enter" => {
+        let what = match EventKind::named(text(self.kind?)?)? {
+            EventKind::PhaseEnter => {
                 is_text(self.reason)?;
                 What::Entered(text(self.phase?)?)
             }
-            "phase_exit" => {
+            EventKind::PhaseExit => {
                 is_text(self.to)?;
                 is_text(self.reason)?;
                 What::Left(text(self.phase?)?, number(self.duration_ms?)?)
             }
-            "tool_call" => {
+            EventKind::ToolCall => {
                 (is_written(self.call_id?) && is_written(self.auth_decision?)).then_some(())?;
                 self.has_slot()?;
                 What::Called(text(self.name?)?)
             }
-            "tool_result" => {
+            EventKind::ToolResult => {
                 (is_written(self.call_id?) && matches!(self.success?.json, "true" | "false")).then_some(())?;
                 number(self.duration_ms?)?;
                 number(self.bytes?)?;
@@ -144,7 +145,7 @@ impl<'a> Fields<'a> {
                     .then_some(())?;
                 What::Returned
             }
-            "detector_fired" => {
+            EventKind::DetectorFired => {
                 self.turn.map_or(Some(0), number)?;
                 What::Fired(text(self.detector?)?)
             }

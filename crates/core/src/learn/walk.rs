@@ -7,6 +7,7 @@
 //! although the one before was never left: the process in between had ended, and somebody resumed. A journal of
 //! ours is one run, however often a driver took it up.
 
+use crate::trace::{EventKind, LineKind, PeerKind};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -191,8 +192,8 @@ impl Walk {
     fn see_hot(&mut self, hot: &Hot<'_>) {
         self.is_ours |= hot.is_ours;
         let (kind, phase) = match hot.what {
-            What::Entered(phase) => ("phase_enter", phase),
-            What::Left(..) | What::Called(_) | What::Returned | What::Fired(_) => ("", ""),
+            What::Entered(phase) => (Some(EventKind::PhaseEnter), phase),
+            What::Left(..) | What::Called(_) | What::Returned | What::Fired(_) => (None, ""),
         };
         if let Some(continues) = self.begins_run(kind, hot.part, phase) {
             self.begin_run(continues);
@@ -207,45 +208,60 @@ impl Walk {
         }
     }
 
-    fn see(&mut self, kind: &str, at: Option<&str>, part: &str, fields: &Fields<'_>, line: &read::TraceLine<'_>) {
-        let phase = if kind == "phase_enter" { fields.word("phase") } else { std::borrow::Cow::Borrowed("") };
-        if let Some(continues) = self.begins_run(kind, part, &phase) {
+    fn see(
+        &mut self,
+        kind: &LineKind<'_>,
+        at: Option<&str>,
+        part: &str,
+        fields: &Fields<'_>,
+        line: &read::TraceLine<'_>,
+    ) {
+        let phase = if *kind == EventKind::PhaseEnter { fields.word("phase") } else { std::borrow::Cow::Borrowed("") };
+        if let Some(continues) = self.begins_run(kind.known(), part, &phase) {
             self.begin_run(continues);
         }
         self.clock(at);
         let run = self.run();
         let mut decided = Vec::new();
         match kind {
-            "phase_enter" => self.entered(part, &phase),
-            "phase_exit" => self.left(part, &fields.word("phase"), fields.count("duration_ms")),
-            "tool_call" => self.called(part, &fields.word("name")),
-            "detector_fired" => self.fired(part, &fields.word("detector")),
-            "auth_prompt" => self.prompted(part, fields, &mut decided),
-            "agent_request" => {
+            LineKind::Known(EventKind::PhaseEnter) => self.entered(part, &phase),
+            LineKind::Known(EventKind::PhaseExit) => {
+                self.left(part, &fields.word("phase"), fields.count("duration_ms"))
+            }
+            LineKind::Known(EventKind::ToolCall) => self.called(part, &fields.word("name")),
+            LineKind::Known(EventKind::DetectorFired) => self.fired(part, &fields.word("detector")),
+            LineKind::Known(EventKind::AuthPrompt) => self.prompted(part, fields, &mut decided),
+            LineKind::Known(EventKind::AgentRequest) => {
                 self.askers.see(line);
                 entry(&mut self.standing, part).pending.turn();
             }
-            "agent_reply" | "role_invoke" => self.turn(line),
-            "agent_failed" => run.failed_turns += 1,
-            "run_start" => {
+            LineKind::Known(EventKind::AgentReply) | LineKind::Peer(PeerKind::RoleInvoke) => self.turn(line),
+            LineKind::Known(EventKind::AgentFailed) => run.failed_turns += 1,
+            LineKind::Known(EventKind::RunStart) => {
                 run.offered = fields.texts("tools").into_iter().map(std::borrow::Cow::into_owned).collect();
                 self.askers.see(line);
                 self.project = fields.text("project").map(std::borrow::Cow::into_owned);
                 self.run_id = fields.text("run_id").map(std::borrow::Cow::into_owned);
             }
-            "run_resume" => self.askers.see(line),
-            "run_end" => run.outcome = fields.text("outcome").map(std::borrow::Cow::into_owned),
-            "question" => self.asked(at, part, fields),
-            "answer" | "expired" | "withdrawn" => self.closed(kind, at, part, fields),
-            "tool_rejected" if fields.word("rejection") == "retry_cap" => {
+            LineKind::Known(EventKind::RunResume) => self.askers.see(line),
+            LineKind::Known(EventKind::RunEnd) => {
+                run.outcome = fields.text("outcome").map(std::borrow::Cow::into_owned)
+            }
+            LineKind::Known(EventKind::Question) => self.asked(at, part, fields),
+            LineKind::Known(kind @ (EventKind::Answer | EventKind::Expired | EventKind::Withdrawn)) => {
+                self.closed(*kind, at, part, fields);
+            }
+            LineKind::Known(EventKind::ToolRejected) if fields.word("rejection") == "retry_cap" => {
                 count(&mut run.stuck, "retry_cap");
                 // It went on against a wall, and nobody heard it say so.
                 if !found(&self.standing, part).is_some_and(|standing| standing.pending.is_blocked()) {
                     entry(&mut self.run().missed, "blocker").times += 1;
                 }
             }
-            "budget_halt" => count(&mut run.stuck, "limit"),
-            "coordinator_state" if fields.word("state") == "retry" => run.retried_subtasks += 1,
+            LineKind::Known(EventKind::BudgetHalt) => count(&mut run.stuck, "limit"),
+            LineKind::Known(EventKind::CoordinatorState) if fields.word("state") == "retry" => {
+                run.retried_subtasks += 1
+            }
             _ => {}
         }
         self.judge(decided);
@@ -305,15 +321,15 @@ impl Walk {
     }
 
     /// Whether a line begins another run than the one before, and if so, whether that one goes on with it.
-    fn begins_run(&self, kind: &str, part: &str, phase: &str) -> Option<bool> {
+    fn begins_run(&self, kind: Option<EventKind>, part: &str, phase: &str) -> Option<bool> {
         let Some(run) = self.runs.last() else { return Some(false) };
         if self.is_ours {
             return None;
         }
         match kind {
-            "trace_version" => (run.started_at.is_some() || !run.sessions.is_empty()).then_some(false),
-            "phase_enter" if phase == "intake" => run.last_phase.is_some().then_some(false),
-            "phase_enter" => {
+            Some(EventKind::TraceVersion) => (run.started_at.is_some() || !run.sessions.is_empty()).then_some(false),
+            Some(EventKind::PhaseEnter) if phase == "intake" => run.last_phase.is_some().then_some(false),
+            Some(EventKind::PhaseEnter) => {
                 let standing = found(&self.standing, part)?;
                 (standing.is_inside && !standing.is_doubtful).then_some(true)
             }
@@ -376,15 +392,15 @@ impl Walk {
         self.open.insert(key(part, fields), Open { kind, since });
     }
 
-    fn closed(&mut self, how: &str, at: Option<&str>, part: &str, fields: &Fields<'_>) {
+    fn closed(&mut self, how: EventKind, at: Option<&str>, part: &str, fields: &Fields<'_>) {
         let Some(Open { kind, since }) = self.open.remove(&key(part, fields)) else { return };
         let until: Option<Timestamp> = at.and_then(|at| at.parse().ok());
         let waited = since.zip(until).map_or(0, |(since, until)| until.as_millisecond() - since.as_millisecond());
         let waited = u64::try_from(waited).unwrap_or(0);
         let asked = entry(&mut self.run().questions, &kind);
         match how {
-            "answer" => asked.answered += 1,
-            "expired" => asked.expired += 1,
+            EventKind::Answer => asked.answered += 1,
+            EventKind::Expired => asked.expired += 1,
             _ => asked.withdrawn += 1,
         }
         asked.waiting_ms = asked.waiting_ms.saturating_add(waited);
@@ -394,9 +410,10 @@ impl Walk {
 
 /// Whether an object is of no type that the peer counts, so that what is wrong with it does not matter there.
 fn says_nothing_counted(line: &str) -> bool {
-    read::object_of(line).is_some_and(|fields| {
-        !matches!(fields.word("type").as_ref(), "phase_enter" | "phase_exit" | "tool_call" | "detector_fired")
-    })
+    use EventKind::{DetectorFired, PhaseEnter, PhaseExit, ToolCall};
+    let kind = |fields: Fields<'_>| EventKind::named(&fields.word("type"));
+    read::object_of(line)
+        .is_some_and(|fields| !matches!(kind(fields), Some(PhaseEnter | PhaseExit | ToolCall | DetectorFired)))
 }
 
 fn key(part: &str, fields: &Fields<'_>) -> String {

@@ -224,21 +224,20 @@ pub(crate) fn after(at: Timestamp, length_ms: u64) -> Timestamp {
     at.saturating_add(length).unwrap_or(Timestamp::MAX)
 }
 
-/// The name of `outcome`, if it can't be how `begun` ends.
+/// Returns the type of `outcome`, if it can't be how `begun` ends.
 fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
     let waits = matches!(begun, Begun::Question(_) | Begun::Timer);
-    let (fits, name) = match outcome {
-        Body::Turn(TurnEvent::AgentReply { .. }) => (*begun == Begun::Turn, "agent_reply"),
-        Body::Turn(TurnEvent::AgentFailed { .. }) => (*begun == Begun::Turn, "agent_failed"),
-        Body::Gate(GateEvent::HookResult { .. }) => (*begun == Begun::Hook, "hook_result"),
-        Body::Gate(GateEvent::TreeSeen { .. }) => (*begun == Begun::Look, "tree_seen"),
-        Body::Ask(AskEvent::Answer { .. }) => (matches!(begun, Begun::Question(_)), "answer"),
-        Body::Ask(AskEvent::Expired { .. }) => (waits, "expired"),
-        Body::Ask(AskEvent::Withdrawn { .. }) => (waits, "withdrawn"),
-        Body::Call(CallEvent::ToolResult { .. }) => (matches!(begun, Begun::Call { .. }), "tool_result"),
-        Body::Call(CallEvent::ToolCancelled { .. }) => (matches!(begun, Begun::Call { .. }), "tool_cancelled"),
-        Body::Call(CallEvent::Interrupted { .. }) => (!waits, "interrupted"),
-        _ => (true, ""),
+    let fits = match outcome {
+        Body::Turn(TurnEvent::AgentReply { .. } | TurnEvent::AgentFailed { .. }) => *begun == Begun::Turn,
+        Body::Gate(GateEvent::HookResult { .. }) => *begun == Begun::Hook,
+        Body::Gate(GateEvent::TreeSeen { .. }) => *begun == Begun::Look,
+        Body::Ask(AskEvent::Answer { .. }) => matches!(begun, Begun::Question(_)),
+        Body::Ask(AskEvent::Expired { .. } | AskEvent::Withdrawn { .. }) => waits,
+        Body::Call(CallEvent::ToolResult { .. } | CallEvent::ToolCancelled { .. }) => {
+            matches!(begun, Begun::Call { .. })
+        }
+        Body::Call(CallEvent::Interrupted { .. }) => !waits,
+        _ => true,
     };
-    (!fits).then_some(name)
+    (!fits).then(|| outcome.kind().as_str())
 }

@@ -13,7 +13,8 @@ mod event;
 pub(crate) mod object;
 mod options;
 pub mod read;
-mod shape;
+mod peer;
+mod spec;
 pub mod wire;
 pub mod verify;
 pub mod redact;
@@ -26,7 +27,10 @@ pub use crate::words::{
     Usage,
 };
 pub use event::{
-    AskEvent, Body, BudgetEvent, Call, CallEvent, CrewEvent, Entry, Event, Family, GateEvent, HandoffEvent, HostEvent,
-    Kind, LearnedEvent, Line, PartEvent, Role, RunEvent, TRACE_VERSION, TurnEvent,
+    AskEvent, Body, BudgetEvent, Call, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,
+    HostEvent, LearnedEvent, Line, PartEvent, Role, RunEvent, TRACE_VERSION, TurnEvent,
 };
 pub use options::{AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions};
+pub use peer::PeerKind;
+pub use read::LineKind;
+pub use spec::{Spec, Tone, Weight};

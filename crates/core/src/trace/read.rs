@@ -8,7 +8,7 @@
 //!
 //! Values stay as the text they were read from until somebody asks for them, so that a line costs one
 //! pass and a value nested a million deep costs nothing. Begin with [`read_bytes`]; what each type must
-//! have is the table in `shape.rs`.
+//! have stands with the events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +18,10 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{object, shape};
+use super::event::EventKind;
+use super::object;
+use super::peer::PeerKind;
+use super::spec::{HEAD, Spec, hold};
 
 /// A trace as far as it can be read.
 #[derive(Debug, Clone, Default)]
@@ -55,11 +58,9 @@ pub struct TraceLine<'a> {
     /// When it was recorded, as it was written.
     pub at: Option<Cow<'a, str>>,
     /// Its type.
-    pub kind: Cow<'a, str>,
+    pub kind: LineKind<'a>,
     /// Where in the run it belongs; empty for the run itself.
     pub part: Cow<'a, str>,
-    /// Whether the type is one whose fields were checked.
-    pub is_known: bool,
     /// All its fields, the ones above included.
     pub fields: Fields<'a>,
 }
@@ -69,6 +70,76 @@ impl TraceLine<'_> {
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.seq.is_some()
+    }
+}
+
+/// The type of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LineKind<'a> {
+    /// One of our events; the peer may have it too.
+    Known(EventKind),
+    /// An event that only the peer has.
+    Peer(PeerKind),
+    /// A type that this version does not know.
+    Unknown(Cow<'a, str>),
+}
+
+impl<'a> LineKind<'a> {
+    /// Returns the type of this name.
+    #[must_use]
+    pub fn named(name: Cow<'a, str>) -> Self {
+        match (EventKind::named(&name), PeerKind::named(&name)) {
+            (Some(kind), _) => Self::Known(kind),
+            (None, Some(kind)) => Self::Peer(kind),
+            (None, None) => Self::Unknown(name),
+        }
+    }
+
+    /// Returns its name on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(kind) => kind.as_str(),
+            Self::Peer(kind) => kind.as_str(),
+            Self::Unknown(name) => name,
+        }
+    }
+
+    /// Returns what is said of such events; `None` for an unknown type.
+    #[must_use]
+    pub fn spec(&self) -> Option<&'static Spec> {
+        match self {
+            Self::Known(kind) => Some(kind.spec()),
+            Self::Peer(kind) => Some(kind.spec()),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the type, if it is one of ours.
+    #[must_use]
+    pub fn known(&self) -> Option<EventKind> {
+        match self {
+            Self::Known(kind) => Some(*kind),
+            Self::Peer(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl PartialEq<EventKind> for LineKind<'_> {
+    fn eq(&self, kind: &EventKind) -> bool {
+        self.known() == Some(*kind)
+    }
+}
+
+impl PartialEq<PeerKind> for LineKind<'_> {
+    fn eq(&self, kind: &PeerKind) -> bool {
+        matches!(self, Self::Peer(own) if own == kind)
+    }
+}
+
+impl fmt::Display for LineKind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -262,7 +333,7 @@ impl<'a> Trace<'a> {
                 return;
             }
         };
-        if self.version.is_none() && line.kind == "trace_version" {
+        if self.version.is_none() && line.kind == EventKind::TraceVersion {
             self.version = line.fields.number("version");
         }
         self.lines.push(line);
@@ -293,8 +364,8 @@ pub fn read_one(line: &str) -> Read<'_> {
         return if is_json { Read::Mistyped } else { Read::NotJson };
     };
     let Some(kind) = fields.text("type") else { return Read::Mistyped };
-    let known = shape::fields_of(&kind);
-    if !(shape::hold(shape::HEAD, &fields) && known.is_none_or(|needed| shape::hold(needed, &fields))) {
+    let kind = LineKind::named(kind);
+    if !(hold(HEAD, &fields) && kind.spec().is_none_or(|spec| hold(spec.fields, &fields))) {
         return Read::Mistyped;
     }
     Read::Line(TraceLine {
@@ -303,7 +374,6 @@ pub fn read_one(line: &str) -> Read<'_> {
         at: fields.text("at"),
         kind,
         part: fields.word("part"),
-        is_known: known.is_some(),
         fields,
     })
 }
@@ -398,7 +468,7 @@ mod tests {
     #[test]
     fn an_unknown_type_keeps_its_fields() {
         let trace = read_lines([(1, r#"{"type":"some_future_event","x":[1,{"a":2}]}"#)]);
-        assert!(!trace.lines[0].is_known);
+        assert_eq!(trace.lines[0].kind.spec().map(|spec| spec.label), None);
         assert_eq!(trace.lines[0].fields.json("x"), Some(r#"[1,{"a":2}]"#));
     }
 

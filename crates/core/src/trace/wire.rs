@@ -15,7 +15,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
 use thiserror::Error;
 
-use super::event::{Body, Event, Kind, Line};
+use super::event::{Body, Event, EventKind, Line};
 use crate::procedure::Part;
 
 /// How many hexadecimal digits of a line's hash the next line carries.
@@ -183,7 +183,7 @@ fn plain(text: &str) -> Option<(&str, &str)> {
 ///
 /// [`BadLine::BadFields`] if the type is known and the fields are not what it has.
 pub fn body(kind: &str, line: &str) -> Result<Option<Body>, BadLine> {
-    let Some(kind) = Kind::named(kind) else { return Ok(None) };
+    let Some(kind) = EventKind::named(kind) else { return Ok(None) };
     let read = Body::of_kind(kind, TypedLine { kind, line });
     read.map(Some).map_err(|source| BadLine::BadFields { kind: kind.as_str().to_owned(), source })
 }
@@ -191,7 +191,7 @@ pub fn body(kind: &str, line: &str) -> Result<Option<Body>, BadLine> {
 /// Presents a line to serde as an enum: the type picks the variant, the same line gives its fields. Unlike
 /// serde's own internal tagging this copies nothing aside and parses each line once per reader.
 struct TypedLine<'a> {
-    kind: Kind,
+    kind: EventKind,
     line: &'a str,
 }
 

@@ -2,6 +2,7 @@
 //! counts them.
 
 use super::visible::visible_line;
+use crate::words::text::{cut, units};
 
 /// The longest cell of a table, in UTF-16 units. Ours: the peer has no limit, but one long name would
 /// pad every row of its table to that length. Longer than any value that it is made for.
@@ -79,44 +80,6 @@ pub(super) fn push_row(text: &mut String, cells: &[impl AsRef<str>], widths: &[u
     text.push('\n');
 }
 
-/// The longest name that an agent gave something which is shown whole within a line, in UTF-16 units.
-const NAME_UNITS_MAX: usize = 60;
-
-/// A name that an agent gave something, as it is shown within a line: a longer one ends with an ellipsis. JSON always
-/// has the whole.
-#[must_use]
-pub fn short_name(name: &str) -> String {
-    cut(name, NAME_UNITS_MAX)
-}
-
-/// `text` cut to `units_max`, the last of them an ellipsis if anything is missing.
-#[must_use]
-pub(super) fn cut(text: &str, units_max: usize) -> String {
-    if units(text) <= units_max {
-        return text.to_owned();
-    }
-    let mut kept = head(text, units_max.saturating_sub(1)).to_owned();
-    kept.push('…');
-    kept
-}
-
-/// The first `units_max` units of `text`; half a character is left out.
-#[must_use]
-pub(super) fn head(text: &str, units_max: usize) -> &str {
-    let mut used = 0;
-    let end = text.char_indices().find(|(_, c)| {
-        used += c.len_utf16();
-        used > units_max
-    });
-    end.map_or(text, |(end, _)| &text[..end])
-}
-
-/// The length of `text` in UTF-16 units.
-#[must_use]
-pub(super) fn units(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,14 +95,5 @@ mod tests {
     fn one_long_cell_does_not_widen_a_table_without_end() {
         let text = table(["a", "b"], &[["x".repeat(1 << 20), "y".to_owned()], ["x".to_owned(), "y".to_owned()]]);
         assert!(text.lines().all(|line| units(line) <= CELL_UNITS_MAX + 3));
-    }
-
-    #[test]
-    fn a_cut_never_splits_a_character() {
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("abcd", 3), "ab…");
-        assert_eq!(cut("🌲🌲", 3), "🌲…");
-        assert_eq!(cut("🌲🌲", 2), "…");
-        assert_eq!(cut("ab", 0), "…");
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Begin with [`of`].
 
+use crate::trace::{EventKind, LineKind, PeerKind};
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
@@ -340,8 +341,8 @@ struct Agent {
 
 impl Askers {
     pub(crate) fn see(&mut self, line: &TraceLine<'_>) {
-        match line.kind.as_ref() {
-            "run_start" | "run_resume" => {
+        match &line.kind {
+            LineKind::Known(EventKind::RunStart | EventKind::RunResume) => {
                 let options = line.fields.object("options");
                 if options.text("adapter").is_some() {
                     // In the order in which a request names them: the run's, those to fall back on, those of roles.
@@ -349,7 +350,7 @@ impl Askers {
                     self.agents = std::iter::once(&options).chain(&others.collect::<Vec<_>>()).map(agent_of).collect();
                 }
             }
-            "agent_request" => {
+            LineKind::Known(EventKind::AgentRequest) => {
                 let place = usize::try_from(line.fields.count("agent")).unwrap_or(usize::MAX);
                 self.last.insert(line.part.to_string(), place);
             }
@@ -383,8 +384,8 @@ fn agent_of(options: &Fields<'_>) -> Agent {
 fn turn_of(line: &TraceLine<'_>) -> Option<Turn> {
     let fields = &line.fields;
     let duration_ms = fields.count("duration_ms");
-    match line.kind.as_ref() {
-        "role_invoke" => {
+    match &line.kind {
+        LineKind::Peer(PeerKind::RoleInvoke) => {
             let source = match fields.word("tokens_source").as_ref() {
                 "reported" => TokenSource::Reported,
                 "estimated" => TokenSource::Estimated,
@@ -401,7 +402,7 @@ fn turn_of(line: &TraceLine<'_>) -> Option<Turn> {
                 is_counted: source != TokenSource::Unknown,
             })
         }
-        "agent_reply" => {
+        LineKind::Known(EventKind::AgentReply) => {
             let usage = usage_of(&fields.object("usage"));
             let input = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
             let is_reported = usage.input_tokens.is_some() || usage.output_tokens.is_some();

@@ -1,5 +1,6 @@
 //! How often each detector fired.
 
+use crate::trace::EventKind;
 use std::cmp::Reverse;
 
 use indexmap::IndexMap;
@@ -31,7 +32,7 @@ pub struct DetectorCount {
 #[must_use]
 pub fn of(trace: &Trace<'_>) -> Detectors {
     let mut counts: IndexMap<String, u64> = IndexMap::new();
-    for line in trace.lines.iter().filter(|line| line.kind == "detector_fired") {
+    for line in trace.lines.iter().filter(|line| line.kind == EventKind::DetectorFired) {
         *counts.entry(line.fields.word("detector").into_owned()).or_default() += 1;
     }
     let mut detectors: Vec<_> = counts.into_iter().map(|(detector, count)| DetectorCount { detector, count }).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{cut, table};
+use super::columns::table;
 use super::visible::{visible_line, visible_text};
 use crate::id::RunId;
 use crate::inbox::mailbox::{Closing, First};
@@ -13,6 +13,7 @@ use crate::inbox::open::{question_id, short_names};
 use crate::inbox::reply::{self, Reply};
 use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind};
 use crate::trace::wire;
+use crate::words::text::cut;
 
 /// The first line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
 const LINE_UNITS_MAX: usize = 80;

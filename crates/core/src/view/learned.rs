@@ -1,14 +1,16 @@
 //! A learned profile, and what a run made of it.
 
+use crate::trace::EventKind;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::columns::{Sheet, cut};
+use super::columns::Sheet;
 use super::visible::visible_line;
 use crate::learn::profile::{Change, Evidence, Profile};
 use crate::session::detect::Detector;
 use crate::trace::read::Trace;
+use crate::words::text::cut;
 
 /// How long a reason may be in a table, in UTF-16 units (the peer's).
 const REASON_UNITS_MAX: usize = 60;
@@ -68,21 +70,21 @@ pub struct Learned {
 pub fn of(trace: &Trace<'_>) -> Consulted {
     let mut consulted = Consulted { is_ours: trace.is_ours(), ..Consulted::default() };
     for line in &trace.lines {
-        match line.kind.as_ref() {
-            "learned_profile_applied" => {
+        match line.kind.known() {
+            Some(EventKind::LearnedProfileApplied) => {
                 let applied = line.fields.object("applied");
                 consulted.applied_at = line.at.as_deref().map(str::to_owned);
                 consulted.detectors = applied.count("detectors");
                 consulted.phase_budgets = applied.count("phase_budgets");
                 consulted.tool_callouts = applied.count("tool_callouts");
             }
-            "learned_sensitivity_consulted" => {
+            Some(EventKind::LearnedSensitivityConsulted) => {
                 consulted.consultations += 1;
                 let fired = line.fields.flag("fired");
                 consulted.fired += u64::from(fired);
                 consulted.suppressed += u64::from(!fired);
             }
-            "learned_budget_consulted" => consulted.budgets.push(ConsultedBudget {
+            Some(EventKind::LearnedBudgetConsulted) => consulted.budgets.push(ConsultedBudget {
                 phase: line.fields.word("phase").into_owned(),
                 recommended: line.fields.count("recommended"),
                 active: line.fields.count("active"),

@@ -5,12 +5,13 @@ use std::cmp::Reverse;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{head, push_row, units};
+use super::columns::push_row;
 use super::peer_session::PeerSession;
 use super::summary::Summary;
 use super::visible::visible_line;
 use crate::inbox::QuestionKind;
 use crate::trace::{Outcome, wire};
+use crate::words::text::{head, units};
 
 /// The widths of the columns (the peer's numbers); a project is cut to its column.
 const WIDTHS: [usize; 4] = [28, 20, 12, 11];

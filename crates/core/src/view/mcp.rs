@@ -2,10 +2,11 @@
 
 use super::damage;
 use super::trace::{Events, event_of, push_event};
+use crate::trace::LineKind;
 use crate::trace::read::{Trace, TraceLine};
 
 fn belongs(line: &TraceLine<'_>) -> bool {
-    line.is_known && (line.kind.starts_with("mcp_") || line.kind.starts_with("settings_merge_"))
+    matches!(&line.kind, LineKind::Peer(kind) if kind.is_of_mcp())
 }
 
 /// The events in `trace` that concern MCP or the settings of a coding CLI.

@@ -42,7 +42,8 @@ pub mod what_if;
 #[cfg(test)]
 mod tests;
 
+pub use crate::words::text::short_name;
 pub use choice::View;
-pub use columns::{Sheet, short_name};
+pub use columns::Sheet;
 pub use phase::Phase;
 pub use visible::{visible_json, visible_line, visible_prose, visible_text};

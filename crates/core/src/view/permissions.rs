@@ -3,12 +3,14 @@
 //! The peer gives a request and its grant different ids, so that its traces show two rows for one; which
 //! belongs to which can't be known from the trace, and is not guessed. Ours have one id.
 
+use crate::trace::EventKind;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::columns::{cut, head, table};
+use super::columns::table;
 use super::damage;
 use crate::trace::read::Trace;
+use crate::words::text::{cut, head};
 
 /// An action in the table, in UTF-16 units (the peer's number).
 const ACTION_UNITS_MAX: usize = 50;
@@ -78,12 +80,12 @@ pub fn of(trace: &Trace<'_>) -> Permissions {
     for line in &trace.lines {
         let fields = &line.fields;
         let owned = |name: &str| fields.text(name).map(std::borrow::Cow::into_owned);
-        let (status, at) = match line.kind.as_ref() {
-            "permission_requested" => (PermissionStatus::Requested, "at"),
-            "permission_granted" => (PermissionStatus::Granted, "at"),
-            "permission_denied" => (PermissionStatus::Denied, "at"),
-            "permission_grant_consumed" => (PermissionStatus::Consumed, "at"),
-            "permission_revoked" => (PermissionStatus::Revoked, "revoked_at"),
+        let (status, at) = match line.kind.known() {
+            Some(EventKind::PermissionRequested) => (PermissionStatus::Requested, "at"),
+            Some(EventKind::PermissionGranted) => (PermissionStatus::Granted, "at"),
+            Some(EventKind::PermissionDenied) => (PermissionStatus::Denied, "at"),
+            Some(EventKind::PermissionGrantConsumed) => (PermissionStatus::Consumed, "at"),
+            Some(EventKind::PermissionRevoked) => (PermissionStatus::Revoked, "revoked_at"),
             _ => continue,
         };
         let grant_id = fields.word("grant_id").into_owned();

@@ -9,6 +9,7 @@
 //! record no events; what follows the first phase 3 question about a tool), nothing is compared, since a
 //! difference would say nothing. Our own journals name the turn, and are compared exactly elsewhere.
 
+use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession};
@@ -157,13 +158,13 @@ struct Record<'t> {
 
 impl<'t> Record<'t> {
     fn of(trace: &'t Trace<'_>) -> Self {
-        let has = |kind: &str| trace.lines.iter().any(|line| line.kind == kind);
+        let has = |kind: EventKind| trace.lines.iter().any(|line| line.kind == kind);
         let fired: Vec<_> = (trace.lines.iter())
-            .filter(|line| line.kind == "detector_fired")
+            .filter(|line| line.kind == EventKind::DetectorFired)
             .map(|line| line.fields.word("detector"))
             .collect();
-        let is_silent = trace.is_empty() || (has("coordinator_state") && fired.is_empty());
-        Self { fired, used: 0, is_silent, may_break_off: has("auth_prompt") }
+        let is_silent = trace.is_empty() || (has(EventKind::CoordinatorState) && fired.is_empty());
+        Self { fired, used: 0, is_silent, may_break_off: has(EventKind::AuthPrompt) }
     }
 
     /// Compares what fires now with as many of the next events on record.

@@ -2,18 +2,19 @@
 //!
 //! A trace of the peer without a session file can be summarized too; it says less.
 
+use crate::trace::EventKind;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::columns::cut;
 use super::damage;
 use super::phase::Phase;
 use super::visible::visible_line;
 use crate::procedure::after;
 use crate::trace::read::{Fields, Trace, TraceLine};
 use crate::trace::wire;
+use crate::words::text::cut;
 
 /// What follows the number of messages (the peer's words).
 pub(super) const MESSAGES_HINT: &str = "(use --transcript to print full transcript, or \
@@ -149,14 +150,14 @@ pub fn of(trace: &Trace<'_>) -> Summary {
     if summary.outcome.is_none() {
         for began in open.into_iter().flatten() {
             let (part, slot, at) = (began.part.to_string(), began.fields.word("slot").into_owned(), at(began));
-            if began.kind == "question" {
+            if began.kind == EventKind::Question {
                 let question = began.fields.object("question");
                 let replies =
                     question.objects("options").iter().map(|option| option.word("reply").into_owned()).collect();
                 let (kind, text) = (question.word("kind").into_owned(), question.word("text").into_owned());
                 summary.waiting.push(Waiting { part, slot, kind, text, replies, at });
             } else {
-                let until = began.fields.number("length_ms").filter(|_| began.kind == "timer");
+                let until = began.fields.number("length_ms").filter(|_| began.kind == EventKind::Timer);
                 let until = until.zip(at.as_deref().and_then(|at| at.parse().ok()));
                 let until = until.map(|(length_ms, at)| wire::timestamp(after(at, length_ms)));
                 summary.unfinished.push(Unfinished { part, slot, kind: began.kind.to_string(), at, until });
@@ -187,23 +188,23 @@ impl<'t, 'a> Fold<'t, 'a> {
             summary.started_at = summary.started_at.take().or_else(|| at(line));
             summary.updated_at = at(line);
         }
-        match line.kind.as_ref() {
-            "trace_version" if summary.brief_id.is_none() => summary.brief_id = owned(f, "brief_id"),
-            "run_start" => {
+        match line.kind.known() {
+            Some(EventKind::TraceVersion) if summary.brief_id.is_none() => summary.brief_id = owned(f, "brief_id"),
+            Some(EventKind::RunStart) => {
                 summary.run_id = owned(f, "run_id");
                 summary.brief_id = owned(f, "brief_id");
                 summary.project = owned(f, "project");
                 summary.mode = owned(&f.object("options"), "mode");
             }
-            "run_end" => summary.outcome = owned(f, "outcome"),
-            "mode_set" => summary.mode = owned(f, "mode"),
-            "phase_exit" => {
+            Some(EventKind::RunEnd) => summary.outcome = owned(f, "outcome"),
+            Some(EventKind::ModeSet) => summary.mode = owned(f, "mode"),
+            Some(EventKind::PhaseExit) => {
                 if let Some(reason) = owned(f, "reason") {
                     self.reasons.insert(line.part.to_string(), reason);
                 }
             }
-            "phase_enter" => self.enter(line),
-            "auth_prompt" => {
+            Some(EventKind::PhaseEnter) => self.enter(line),
+            Some(EventKind::AuthPrompt) => {
                 let response = f.word("response");
                 let words = |name: &str| f.texts(name).into_iter().map(Cow::into_owned).collect();
                 let approved = response.eq_ignore_ascii_case("y");
@@ -215,26 +216,26 @@ impl<'t, 'a> Fold<'t, 'a> {
                     for_run: response == "Y",
                 });
             }
-            "message" => summary.messages += 1,
-            "agent_reply" => {
+            Some(EventKind::Message) => summary.messages += 1,
+            Some(EventKind::AgentReply) => {
                 summary.messages += 1;
                 summary.turns += 1;
             }
-            "tool_call" => summary.tool_calls.begun += 1,
-            "tool_result" if f.flag("success") => summary.tool_calls.ok += 1,
-            "tool_result" => summary.tool_calls.failed += 1,
-            "tool_cancelled" => summary.tool_calls.cancelled += 1,
-            "tool_rejected" => summary.tool_calls.rejected += 1,
+            Some(EventKind::ToolCall) => summary.tool_calls.begun += 1,
+            Some(EventKind::ToolResult) if f.flag("success") => summary.tool_calls.ok += 1,
+            Some(EventKind::ToolResult) => summary.tool_calls.failed += 1,
+            Some(EventKind::ToolCancelled) => summary.tool_calls.cancelled += 1,
+            Some(EventKind::ToolRejected) => summary.tool_calls.rejected += 1,
             _ => {}
         }
-        let Some(slot) = f.text("slot").filter(|_| line.is_known) else { return };
+        let Some(slot) = f.text("slot").filter(|_| line.kind.known().is_some()) else { return };
         let key = (line.part.to_string(), slot.into_owned());
-        match line.kind.as_ref() {
-            "agent_request" | "question" | "tool_call" | "timer" => {
+        match line.kind.known() {
+            Some(EventKind::AgentRequest | EventKind::Question | EventKind::ToolCall | EventKind::Timer) => {
                 self.places.insert(key, self.open.len());
                 self.open.push(Some(line));
             }
-            "answer_ignored" => {}
+            Some(EventKind::AnswerIgnored) => {}
             _ => {
                 if let Some(began) = self.places.remove(&key).and_then(|place| self.open.get_mut(place)) {
                     *began = None;

@@ -14,7 +14,9 @@ use similar::{ChangeTag, TextDiff};
 
 use super::label::{Labelled, labelled};
 use crate::tool::content_hash;
+use crate::trace::EventKind;
 use crate::trace::read::{Fields, TraceLine};
+pub use crate::trace::{Tone, Weight};
 
 /// The longest text of a moment, in bytes: a screen or two. The whole of it is the journal's.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
@@ -48,45 +50,6 @@ pub struct Moment {
     pub tone: Tone,
     /// What else there is to see.
     pub blocks: Vec<Block>,
-}
-
-/// How much a moment matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Weight {
-    /// The run, a part or a phase begins or ends.
-    Turning,
-    /// What is said, asked, called and answered.
-    Main,
-    /// What the program notes for itself.
-    Detail,
-}
-
-/// Whether a moment is good or bad news.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tone {
-    /// Neither.
-    Plain,
-    /// It went well.
-    Good,
-    /// It wants to be looked at.
-    Warn,
-    /// It went wrong, or was refused.
-    Bad,
-}
-
-impl Tone {
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Good => "good",
-            Self::Warn => "warn",
-            Self::Bad => "bad",
-        }
-    }
 }
 
 /// Something to see of a moment.
@@ -169,15 +132,16 @@ impl Timeline {
         let Labelled { label, detail } = labelled(line);
         let blocks = self.blocks(line);
         self.pass(line);
+        let spec = line.kind.spec();
         Moment {
             seq: place(line),
             at: line.at.as_deref().map(str::to_owned),
             part: line.part.to_string(),
             kind: line.kind.to_string(),
             label,
-            detail: if line.kind == "question" { question_detail(line) } else { detail },
-            weight: weight(&line.kind),
-            tone: tone(line),
+            detail: if line.kind == EventKind::Question { question_detail(line) } else { detail },
+            weight: spec.map_or(Weight::Detail, |spec| spec.weight),
+            tone: spec.map_or(Tone::Plain, |spec| (spec.tone)(&line.fields)),
             blocks,
         }
     }
@@ -185,8 +149,8 @@ impl Timeline {
     /// Takes note of `line`, of which nothing is to be seen.
     pub fn pass(&mut self, line: &TraceLine<'_>) {
         let f = &line.fields;
-        match line.kind.as_ref() {
-            "tool_call" => {
+        match line.kind.known() {
+            Some(EventKind::ToolCall) => {
                 let call = (line.part.to_string(), f.word("call_id").into_owned());
                 self.tools.insert(call, f.word("name").into_owned());
                 let after = f.objects("changes").first().map(|change| change.word("after").into_owned());
@@ -196,7 +160,7 @@ impl Timeline {
                     self.kept.keep(after, &content);
                 }
             }
-            "tool_result" if f.flag("success") && self.tool(line) == "read_file" => {
+            Some(EventKind::ToolResult) if f.flag("success") && self.tool(line) == "read_file" => {
                 if let Some(content) = f.text("content") {
                     self.kept.keep(content_hash(content.as_bytes()), &content);
                 }
@@ -213,13 +177,13 @@ impl Timeline {
     fn blocks(&self, line: &TraceLine<'_>) -> Vec<Block> {
         let f = &line.fields;
         let mut blocks = Vec::new();
-        match line.kind.as_ref() {
-            "run_start" => text(&mut blocks, "brief", f.text("brief"), false),
-            "message" => {
+        match line.kind.known() {
+            Some(EventKind::RunStart) => text(&mut blocks, "brief", f.text("brief"), false),
+            Some(EventKind::Message) => {
                 let is_new = !matches!(f.word("kind").as_ref(), "standing_orders" | "intake" | "runtime_state");
                 text(&mut blocks, &f.word("kind"), f.text("text"), is_new);
             }
-            "agent_reply" => {
+            Some(EventKind::AgentReply) => {
                 text(&mut blocks, "thought", f.text("thinking"), false);
                 text(&mut blocks, "said", f.text("text"), true);
                 for call in f.objects("calls") {
@@ -228,7 +192,7 @@ impl Timeline {
                 }
             }
             // What was allowed is told by its line.
-            "auth_check_fired" if f.text("answer").unwrap_or_else(|| f.word("decision")) != "allow" => {
+            Some(EventKind::AuthCheckFired) if f.text("answer").unwrap_or_else(|| f.word("decision")) != "allow" => {
                 let list = |name: &str| f.texts(name).join(", ");
                 let all = [
                     ("reason", f.word("reason").into_owned()),
@@ -238,28 +202,28 @@ impl Timeline {
                 ];
                 facts(&mut blocks, &all);
             }
-            "hook_result" => facts(&mut blocks, &[("reason", f.word("reason").into_owned())]),
-            "tool_call" => self.call(&mut blocks, f),
-            "tool_result" => {
+            Some(EventKind::HookResult) => facts(&mut blocks, &[("reason", f.word("reason").into_owned())]),
+            Some(EventKind::ToolCall) => self.call(&mut blocks, f),
+            Some(EventKind::ToolResult) => {
                 facts(
                     &mut blocks,
                     &[("tool", self.tool(line).to_owned()), ("kept as", f.word("artifact").into_owned())],
                 );
                 text(&mut blocks, "result", f.text("content"), false);
             }
-            "tool_cancelled" => text(&mut blocks, "said until then", f.text("partial_output"), false),
-            "tool_rejected" => text(&mut blocks, "the agent is told", f.text("content"), true),
-            "detector_fired" => text(&mut blocks, "saw", f.json("payload").map(Cow::Borrowed), false),
-            "question" => {
+            Some(EventKind::ToolCancelled) => text(&mut blocks, "said until then", f.text("partial_output"), false),
+            Some(EventKind::ToolRejected) => text(&mut blocks, "the agent is told", f.text("content"), true),
+            Some(EventKind::DetectorFired) => text(&mut blocks, "saw", f.json("payload").map(Cow::Borrowed), false),
+            Some(EventKind::Question) => {
                 let question = f.object("question");
                 text(&mut blocks, "asked", question.text("text"), true);
                 let offers = question.objects("options");
                 let offers = offers.iter().map(|offer| format!("{}  {}", offer.word("reply"), offer.word("changes")));
                 text(&mut blocks, "may be answered", Some(offers.collect::<Vec<_>>().join("\n").into()), false);
             }
-            "answer" => text(&mut blocks, "said with it", f.text("text"), true),
-            "agent_failed" => text(&mut blocks, "message", f.text("message"), true),
-            "permission_requested" => facts(
+            Some(EventKind::Answer) => text(&mut blocks, "said with it", f.text("text"), true),
+            Some(EventKind::AgentFailed) => text(&mut blocks, "message", f.text("message"), true),
+            Some(EventKind::PermissionRequested) => facts(
                 &mut blocks,
                 &[
                     ("to do", f.word("action").into_owned()),
@@ -268,12 +232,14 @@ impl Timeline {
                     ("categories", f.texts("categories").join(", ")),
                 ],
             ),
-            "handoff_read" => {
+            Some(EventKind::HandoffRead) => {
                 text(&mut blocks, "handoff", f.json("handoff").map(Cow::Borrowed), false);
                 text(&mut blocks, "faults", Some(f.texts("faults").join("\n").into()), true);
             }
-            "tree_seen" => text(&mut blocks, "changed", Some(f.texts("outside").join("\n").into()), true),
-            "folder_changed" => text(&mut blocks, "changed", Some(f.texts("paths").join("\n").into()), true),
+            Some(EventKind::TreeSeen) => text(&mut blocks, "changed", Some(f.texts("outside").join("\n").into()), true),
+            Some(EventKind::FolderChanged) => {
+                text(&mut blocks, "changed", Some(f.texts("paths").join("\n").into()), true)
+            }
             _ => {}
         }
         blocks
@@ -334,81 +300,6 @@ fn facts(blocks: &mut Vec<Block>, all: &[(&'static str, String)]) {
     let known: Vec<_> = all.iter().filter(|(_, value)| !value.is_empty()).cloned().collect();
     if !known.is_empty() {
         blocks.push(Block::Facts(known));
-    }
-}
-
-fn weight(kind: &str) -> Weight {
-    match kind {
-        "run_start" | "run_resume" | "run_end" | "part_start" | "part_end" | "phase_enter" | "coordinator_state" => {
-            Weight::Turning
-        }
-        "message"
-        | "agent_reply"
-        | "agent_failed"
-        | "agent_changed"
-        | "detector_fired"
-        | "auth_check_fired"
-        | "auth_prompt"
-        | "permission_requested"
-        | "permission_granted"
-        | "permission_denied"
-        | "permission_revoked"
-        | "question"
-        | "answer"
-        | "expired"
-        | "tool_call"
-        | "tool_result"
-        | "tool_cancelled"
-        | "tool_rejected"
-        | "interrupted"
-        | "operator_message"
-        | "budget_warn"
-        | "budget_halt"
-        | "handoff_read"
-        | "deadline_passed"
-        | "folder_changed"
-        | "phase_drift"
-        | "warning"
-        | "error"
-        | "role_invoke"
-        | "subtask_status" => Weight::Main,
-        _ => Weight::Detail,
-    }
-}
-
-fn tone(line: &TraceLine<'_>) -> Tone {
-    let f = &line.fields;
-    match line.kind.as_ref() {
-        "run_end" | "part_end" => match f.word("outcome").as_ref() {
-            "completed" => Tone::Good,
-            "failed" => Tone::Bad,
-            _ => Tone::Warn,
-        },
-        "auth_check_fired" => match f.text("answer").unwrap_or_else(|| f.word("decision")).as_ref() {
-            "allow" => Tone::Good,
-            "ask" => Tone::Warn,
-            _ => Tone::Bad,
-        },
-        "tool_result" => {
-            if f.flag("success") {
-                Tone::Good
-            } else {
-                Tone::Bad
-            }
-        }
-        "error" | "agent_failed" | "budget_halt" | "tool_rejected" => Tone::Bad,
-        "question"
-        | "warning"
-        | "budget_warn"
-        | "detector_fired"
-        | "phase_drift"
-        | "deadline_passed"
-        | "folder_changed"
-        | "expired"
-        | "interrupted"
-        | "tool_cancelled"
-        | "permission_requested" => Tone::Warn,
-        _ => Tone::Plain,
     }
 }
 

@@ -1,5 +1,6 @@
 //! How often each phase was entered, and how long it lasted.
 
+use crate::trace::EventKind;
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -32,9 +33,9 @@ pub struct PhaseTiming {
 pub fn of(trace: &Trace<'_>) -> Timing {
     let mut phases: IndexMap<String, PhaseTiming> = IndexMap::new();
     for line in &trace.lines {
-        let is_enter = match line.kind.as_ref() {
-            "phase_enter" => true,
-            "phase_exit" => false,
+        let is_enter = match line.kind.known() {
+            Some(EventKind::PhaseEnter) => true,
+            Some(EventKind::PhaseExit) => false,
             _ => continue,
         };
         let phase = line.fields.word("phase").into_owned();

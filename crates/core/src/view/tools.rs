@@ -1,5 +1,6 @@
 //! The tool calls of a run: its own, and those that a coding CLI made within it.
 
+use crate::trace::{EventKind, LineKind, PeerKind};
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -103,8 +104,8 @@ pub fn of(trace: &Trace<'_>) -> Tools {
     let mut bridged = HashMap::new();
     for line in &trace.lines {
         let fields = &line.fields;
-        match line.kind.as_ref() {
-            "tool_call" => {
+        match &line.kind {
+            LineKind::Known(EventKind::ToolCall) => {
                 native.insert(name_of(line), tools.native.len());
                 tools.native.push(NativeCall {
                     at: line.at.as_deref().map(str::to_owned),
@@ -116,19 +117,19 @@ pub fn of(trace: &Trace<'_>) -> Tools {
                     bytes: None,
                 });
             }
-            "tool_result" | "tool_cancelled" | "interrupted" => {
+            LineKind::Known(EventKind::ToolResult | EventKind::ToolCancelled | EventKind::Interrupted) => {
                 let Some(call) = native.remove(&name_of(line)).and_then(|index| tools.native.get_mut(index)) else {
                     continue;
                 };
                 call.duration_ms = fields.number("duration_ms");
                 call.bytes = fields.number("bytes");
-                call.result = match line.kind.as_ref() {
-                    "tool_result" => CallResult::of(fields.flag("success")),
-                    "tool_cancelled" => CallResult::Cancelled,
+                call.result = match &line.kind {
+                    LineKind::Known(EventKind::ToolResult) => CallResult::of(fields.flag("success")),
+                    LineKind::Known(EventKind::ToolCancelled) => CallResult::Cancelled,
                     _ => CallResult::Interrupted,
                 };
             }
-            "tool_rejected" => tools.native.push(NativeCall {
+            LineKind::Known(EventKind::ToolRejected) => tools.native.push(NativeCall {
                 at: line.at.as_deref().map(str::to_owned),
                 call_id: fields.word("call_id").into_owned(),
                 tool: fields.word("name").into_owned(),
@@ -137,7 +138,7 @@ pub fn of(trace: &Trace<'_>) -> Tools {
                 duration_ms: None,
                 bytes: None,
             }),
-            "bridged_tool_call" => {
+            LineKind::Peer(PeerKind::BridgedToolCall) => {
                 bridged.insert(fields.word("call_id"), tools.bridged.len());
                 tools.bridged.push(BridgedCall {
                     at: line.at.as_deref().map(str::to_owned),
@@ -147,7 +148,7 @@ pub fn of(trace: &Trace<'_>) -> Tools {
                     result: CallResult::Pending,
                 });
             }
-            "bridged_tool_result" => {
+            LineKind::Peer(PeerKind::BridgedToolResult) => {
                 let index = bridged.remove(&fields.word("call_id"));
                 if let Some(call) = index.and_then(|index| tools.bridged.get_mut(index)) {
                     call.result = CallResult::of(!fields.flag("is_error"));

@@ -1,5 +1,6 @@
 //! All that was said in a run, by whom and when.
 
+use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession, read_transcript};
@@ -56,14 +57,14 @@ pub fn of(trace: &Trace<'_>) -> Transcript {
     for line in &trace.lines {
         let f = &line.fields;
         let call_id = || f.word("call_id").into_owned();
-        let (speaker, about, text) = match line.kind.as_ref() {
-            "message" => (f.word("role").into_owned(), f.word("kind").into_owned(), f.word("text")),
-            "agent_reply" => ("agent".to_owned(), f.word("slot").into_owned(), f.word("text")),
-            "tool_call" => {
+        let (speaker, about, text) = match line.kind.known() {
+            Some(EventKind::Message) => (f.word("role").into_owned(), f.word("kind").into_owned(), f.word("text")),
+            Some(EventKind::AgentReply) => ("agent".to_owned(), f.word("slot").into_owned(), f.word("text")),
+            Some(EventKind::ToolCall) => {
                 tools.insert((line.part.to_string(), call_id()), f.word("name"));
                 continue;
             }
-            "tool_result" | "tool_cancelled" | "tool_rejected" => {
+            Some(EventKind::ToolResult | EventKind::ToolCancelled | EventKind::ToolRejected) => {
                 let begun = tools.get(&(line.part.to_string(), call_id()));
                 let name = f.text("name").or_else(|| begun.cloned()).unwrap_or_default();
                 let text = f.text("content").or_else(|| f.text("partial_output"));
@@ -76,8 +77,11 @@ pub fn of(trace: &Trace<'_>) -> Transcript {
             }
             _ => continue,
         };
-        let calls =
-            if line.kind == "agent_reply" { f.objects("calls").iter().map(asked).collect() } else { Vec::new() };
+        let calls = if line.kind == EventKind::AgentReply {
+            f.objects("calls").iter().map(asked).collect()
+        } else {
+            Vec::new()
+        };
         entries.push(TranscriptEntry {
             speaker,
             at: line.at.as_deref().map(str::to_owned),

@@ -5,6 +5,7 @@ mod call;
 mod limit;
 mod outcome;
 mod phase;
+pub mod text;
 mod turn;
 
 pub use bound::Bound;

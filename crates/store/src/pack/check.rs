@@ -1,5 +1,6 @@
 //! Verifies a pack of unknown origin where it lies, without unpacking it.
 
+use adjutant_core::trace::EventKind;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -168,8 +169,9 @@ fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mu
         |hash: &String| manifest.left_out.iter().any(|left_out| left_out.hash.as_deref() == Some(hash.as_str()));
     each_line(from, |line| {
         chain.line(line);
-        other = other.take().or_else(|| named_in(line, "run_start", "run_id")).filter(|run| *run != manifest.run);
-        lost = lost.take().or_else(|| named_in(line, "tool_result", "artifact").filter(|hash| !is_told(hash)));
+        other =
+            other.take().or_else(|| named_in(line, EventKind::RunStart, "run_id")).filter(|run| *run != manifest.run);
+        lost = lost.take().or_else(|| named_in(line, EventKind::ToolResult, "artifact").filter(|hash| !is_told(hash)));
         Ok(())
     })?;
     let found = chain.finish();
@@ -187,8 +189,8 @@ fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mu
 }
 
 /// What a line of the type `kind` has in the field `field`.
-fn named_in(line: &[u8], kind: &str, field: &str) -> Option<String> {
-    memchr::memmem::find(line, format!(r#""type":"{kind}""#).as_bytes())?;
+fn named_in(line: &[u8], kind: EventKind, field: &str) -> Option<String> {
+    memchr::memmem::find(line, format!(r#""type":"{}""#, kind.as_str()).as_bytes())?;
     let trace = read_bytes(line);
     let found = trace.lines.first().filter(|line| line.kind == kind)?;
     found.fields.text(field).map(std::borrow::Cow::into_owned)

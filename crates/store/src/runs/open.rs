@@ -11,7 +11,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::mailbox::{First, Letters};
 use adjutant_core::inbox::worker::{LetGo, Outlook, Sittings};
 use adjutant_core::inbox::{OpenQuestion, OpenQuestions};
-use adjutant_core::trace::{Line, wire};
+use adjutant_core::trace::{EventKind, Line, wire};
 use jiff::Timestamp;
 
 use super::summary::{glance, part};
@@ -197,7 +197,7 @@ fn asking(
 fn is_over(end: &[u8]) -> bool {
     let whole = memchr::memrchr(b'\n', end).map_or(&[][..], |end_of_line| &end[..end_of_line]);
     let last = memchr::memrchr(b'\n', whole).map_or(whole, |before| &whole[before + 1..]);
-    std::str::from_utf8(last).ok().and_then(glance).is_some_and(|(_, kind)| kind == "run_end")
+    std::str::from_utf8(last).ok().and_then(glance).is_some_and(|(_, kind)| kind == Some(EventKind::RunEnd))
 }
 
 fn fold(journal: &[u8]) -> OpenQuestions {
@@ -228,12 +228,12 @@ fn sittings(journal: &[u8]) -> Sittings {
 }
 
 /// The whole lines of a journal in our order of keys, each with its type. What has no line feed yet is being written.
-fn lines(journal: &[u8]) -> impl Iterator<Item = (&str, &str)> {
+fn lines(journal: &[u8]) -> impl Iterator<Item = (EventKind, &str)> {
     let mut begin = 0;
     memchr::memchr_iter(b'\n', journal).filter_map(move |end| {
         let line = &journal[begin..end];
         begin = end + 1;
         let line = std::str::from_utf8(line).ok()?;
-        glance(line).map(|(_, kind)| (kind, line))
+        glance(line).and_then(|(_, kind)| Some((kind?, line)))
     })
 }

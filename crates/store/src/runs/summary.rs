@@ -10,7 +10,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::inbox::QuestionKind;
 use adjutant_core::inbox::worker::OpenWaits;
 use adjutant_core::procedure::Key;
-use adjutant_core::trace::{AskEvent, Body, Event, Line, Outcome, PartEvent, PhaseName, RunEvent, wire};
+use adjutant_core::trace::{AskEvent, Body, Event, EventKind, Line, Outcome, PartEvent, PhaseName, RunEvent, wire};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -160,9 +160,17 @@ enum Cut {
 }
 
 /// The types of events that a summary needs; all others are passed over unread.
-const NEEDED: &[&str] = &[
-    "trace_version", "run_start", "run_resume", "run_end", "phase_enter", "question", "answer", "expired", "withdrawn",
-    "timer",
+const NEEDED: &[EventKind] = &[
+    EventKind::TraceVersion,
+    EventKind::RunStart,
+    EventKind::RunResume,
+    EventKind::RunEnd,
+    EventKind::PhaseEnter,
+    EventKind::Question,
+    EventKind::Answer,
+    EventKind::Expired,
+    EventKind::Withdrawn,
+    EventKind::Timer,
 ];
 
 #[derive(Default)]
@@ -210,7 +218,11 @@ impl Fold {
             return;
         };
         match glance(line) {
-            Some((seq, kind)) if self.any && !NEEDED.contains(&kind) && line.ends_with('}') => self.numbered(seq),
+            Some((seq, kind))
+                if self.any && !kind.is_some_and(|kind| NEEDED.contains(&kind)) && line.ends_with('}') =>
+            {
+                self.numbered(seq)
+            }
             _ => match wire::decode(line) {
                 Ok(Line::Event(event)) => {
                     self.numbered(event.seq);
@@ -257,12 +269,12 @@ impl Fold {
     }
 }
 
-/// The number and the type of a line in our fixed order of keys, without parsing it.
-pub(super) fn glance(line: &str) -> Option<(u64, &str)> {
+/// Returns the number and the type of a line in our fixed order of keys, without parsing it; no type if it is unknown.
+pub(super) fn glance(line: &str) -> Option<(u64, Option<EventKind>)> {
     let (seq, rest) = quick_split(line.strip_prefix(r#"{"seq":"#)?, b',')?;
     let (_, rest) = quick_split(rest.strip_prefix(r#""at":""#)?, b'"')?;
     let (kind, _) = quick_split(rest.strip_prefix(r#","type":""#)?, b'"')?;
-    Some((seq.parse().ok()?, kind))
+    Some((seq.parse().ok()?, EventKind::named(kind)))
 }
 
 /// What is before and behind the first `byte`, an ASCII one.

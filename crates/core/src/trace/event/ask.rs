@@ -3,6 +3,10 @@
 use super::Role;
 use crate::inbox::{Choice, Message, Question};
 use crate::procedure::Slot;
+use crate::trace::spec::Rule::{MapOf, Object, Objects, Plain};
+use crate::trace::spec::{Field, Spec, Weight, any, joined, number, plain, slot, text, typed, warns};
+use crate::trace::spec::{NOTE_UNITS_MAX, SAID_UNITS_MAX};
+use crate::words::text::cut;
 use serde::{Deserialize, Serialize};
 
 /// A question or a wait began or ended, or the operator said something.
@@ -85,3 +89,109 @@ impl AskEvent {
         }
     }
 }
+
+pub(super) static QUESTION: Spec = Spec {
+    label: "question",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[slot(), typed::<Question>("question").redacted(Object(QUESTION_FIELDS))],
+    detail: |line| {
+        let question = line.object("question");
+        let text = cut(&question.word("text"), SAID_UNITS_MAX);
+        format!("{}  {}  {text}", line.word("slot"), question.word("kind"))
+    },
+};
+
+pub(super) static ANSWER: Spec = Spec {
+    label: "answer",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[
+        slot(),
+        text("id"),
+        typed::<Choice>("choice"),
+        text("text").or_absent().content(),
+        text("by"),
+        text("whence"),
+    ],
+    detail: |line| {
+        let detail = format!(
+            "{}  {}  by={}  from={}",
+            line.word("slot"),
+            line.word("choice"),
+            line.word("by"),
+            line.word("whence")
+        );
+        let said = line.text("text").map(|text| format!("\"{}\"", cut(&text, NOTE_UNITS_MAX)));
+        joined(&[&detail, &said.unwrap_or_default()])
+    },
+};
+
+pub(super) static EXPIRED: Spec = Spec {
+    label: "expired",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[slot()],
+    detail: |line| line.word("slot").into_owned(),
+};
+
+pub(super) static WITHDRAWN: Spec = Spec {
+    label: "withdrawn",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[slot()],
+    detail: |line| line.word("slot").into_owned(),
+};
+
+pub(super) static ANSWER_IGNORED: Spec = Spec {
+    label: "ans_ignored",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[slot(), text("id")],
+    detail: |line| format!("{}  id={}", line.word("slot"), line.word("id")),
+};
+
+pub(super) static OPERATOR_MESSAGE: Spec = Spec {
+    label: "operator",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[text("id"), typed::<Message>("message").redacted(Object(MESSAGE_FIELDS)), text("by")],
+    detail: |line| {
+        let message = line.json("message").and_then(|json| serde_json::from_str::<Message>(json).ok());
+        let said = message.map_or_else(String::new, |message| message.said());
+        joined(&[&said, &format!("by={}", line.word("by"))])
+    },
+};
+
+pub(super) static TIMER: Spec = Spec {
+    label: "timer",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[slot(), number("length_ms")],
+    detail: |line| format!("{}  length={}ms", line.word("slot"), line.count("length_ms")),
+};
+
+/// Fields of a choice that is offered.
+static OFFER_FIELDS: &[Field] = &[any("choice"), any("reply"), any("changes").content()];
+
+/// Fields of a question.
+static QUESTION_FIELDS: &[Field] = &[
+    any("kind"),
+    any("text").content(),
+    any("options").redacted(Objects(OFFER_FIELDS)),
+    any("default"),
+    any("deadline_ms"),
+];
+
+/// Fields of an amendment.
+static AMENDMENT_FIELDS: &[Field] = &[
+    any("authorize"),
+    any("withdraw"),
+    any("scope").content(),
+    any("unscope").content(),
+    any("budget").redacted(MapOf(&Plain)),
+];
+
+/// Fields of a message of the operator, where it is more than a word.
+static MESSAGE_FIELDS: &[Field] =
+    &[any("mode"), any("steer").content(), any("amend").redacted(Object(AMENDMENT_FIELDS))];

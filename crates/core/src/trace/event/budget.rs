@@ -1,6 +1,7 @@
 //! Limits: most of one is used, or one is reached.
 
 use super::Role;
+use crate::trace::spec::{Field, Recorded, Spec, Weight, is_bad, number, text, warns};
 use crate::words::PhaseName;
 use serde::{Deserialize, Serialize};
 
@@ -53,4 +54,25 @@ impl BudgetEvent {
             Self::BudgetWarn { .. } | Self::BudgetHalt { .. } => Role::Decision,
         }
     }
+}
+
+pub(super) static BUDGET_WARN: Spec =
+    Spec { label: "budget_warn", weight: Weight::Main, tone: warns, fields: FIELDS, detail: used };
+
+pub(super) static BUDGET_HALT: Spec =
+    Spec { label: "budget_halt", weight: Weight::Main, tone: is_bad, fields: FIELDS, detail: used };
+
+static FIELDS: &[Field] = &[
+    text("metric"),
+    number("used"),
+    number("limit"),
+    text("role").or_absent(),
+    text("phase").or_absent(),
+    text("learned").or_absent(),
+];
+
+fn used(line: &Recorded<'_>) -> String {
+    let tagged = |name: &str| line.text(name).map(|said| format!("  {name}={said}")).unwrap_or_default();
+    let (role, phase, learned) = (tagged("role"), tagged("phase"), tagged("learned"));
+    format!("{}={}/{}{role}{phase}{learned}", line.word("metric"), line.count("used"), line.count("limit"))
 }

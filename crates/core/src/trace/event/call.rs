@@ -6,6 +6,11 @@ use serde_json::Value;
 use super::{Role, is_zero};
 use crate::procedure::Slot;
 use crate::tool::{FileChange, FileSeen};
+use crate::trace::read::Fields;
+use crate::trace::spec::Rule::{MapOf, Objects, Plain};
+use crate::trace::spec::{
+    Field, Spec, Tone, Weight, any, flag, is_bad, joined, number, object, ok, plain, slot, text, typed, warns,
+};
 use crate::words::{Effect, Rejection, RescueKind};
 
 /// A tool call began, ended, or was answered without being carried out.
@@ -135,4 +140,147 @@ impl CallEvent {
             Self::RescueMade { .. } => Role::Fact,
         }
     }
+}
+
+pub(super) static TOOL_CALL: Spec = Spec {
+    label: "tool_call",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[
+        slot().or_absent(),
+        text("call_id"),
+        text("name"),
+        any("args").whole(),
+        text("auth_decision"),
+        any("changes").redacted(Objects(CHANGE_FIELDS)),
+        any("network"),
+    ],
+    detail: |line| {
+        let said = format!("{}  ({})", line.word("name"), line.word("auth_decision"));
+        if !line.is_ours {
+            return said;
+        }
+        joined(&[&said, &line.word("slot"), &format!("call={}", line.word("call_id"))])
+    },
+};
+
+pub(super) static RESCUE_MADE: Spec = Spec {
+    label: "rescue",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        slot(),
+        typed::<RescueKind>("kind"),
+        text("rescue").or_absent(),
+        text("reference").or_absent(),
+        text("path").or_absent().content(),
+        number("files"),
+        number("bytes"),
+        number("left_out").or_absent(),
+        text("error").or_absent().content(),
+    ],
+    detail: |line| {
+        let left_out = line.number("left_out").map(|count| format!("left_out={count}")).unwrap_or_default();
+        let detail = format!(
+            "{}  {}  files={} {}B",
+            line.word("slot"),
+            line.word("kind"),
+            line.count("files"),
+            line.count("bytes")
+        );
+        joined(&[&detail, &line.word("rescue"), &left_out, &line.word("error")])
+    },
+};
+
+pub(super) static TOOL_RESULT: Spec = Spec {
+    label: "tool_result",
+    weight: Weight::Main,
+    tone: result_tone,
+    fields: &[
+        slot().or_absent(),
+        text("call_id"),
+        flag("success"),
+        number("duration_ms"),
+        number("bytes"),
+        text("content").or_absent().content(),
+        text("artifact").or_absent(),
+        text("code").or_absent(),
+        any("exit_code"),
+        flag("settled").or_absent(),
+        object("seen", SEEN_FIELDS).or_absent(),
+    ],
+    detail: |line| {
+        let (call, word) = (line.word("call_id"), ok(line.flag("success")));
+        let said = format!("call={call}  {word}  {}ms  {}B", line.count("duration_ms"), line.count("bytes"));
+        if !line.is_ours {
+            return said;
+        }
+        let settled = if line.flag("settled") { "settled" } else { "" };
+        joined(&[&said, &line.word("slot"), &line.word("code"), settled])
+    },
+};
+
+pub(super) static TOOL_CANCELLED: Spec = Spec {
+    label: "tool_cancel",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[
+        slot().or_absent(),
+        text("call_id"),
+        text("tool_name"),
+        text("cancellation_source"),
+        text("partial_output").content(),
+    ],
+    detail: |line| {
+        let (tool, call, source) = (line.word("tool_name"), line.word("call_id"), line.word("cancellation_source"));
+        let bytes = line.bytes("partial_output");
+        let said = format!("{tool}  call={call}  source={source}  partial_bytes={bytes}");
+        if !line.is_ours {
+            return said;
+        }
+        joined(&[&said, &line.word("slot")])
+    },
+};
+
+pub(super) static TOOL_REJECTED: Spec = Spec {
+    label: "tool_reject",
+    weight: Weight::Main,
+    tone: is_bad,
+    fields: &[
+        number("call"),
+        text("call_id"),
+        text("name"),
+        typed::<Rejection>("rejection"),
+        text("content").content(),
+    ],
+    detail: |line| {
+        let (name, call, rejection) = (line.word("name"), line.word("call_id"), line.word("rejection"));
+        format!("{name}  {rejection}  call/{}  call={call}", line.count("call"))
+    },
+};
+
+pub(super) static INTERRUPTED: Spec = Spec {
+    label: "interrupted",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[slot(), typed::<Effect>("effect")],
+    detail: |line| format!("{}  effect={}", line.word("slot"), line.word("effect")),
+};
+
+/// Fields of a change. The hashes of whole files go too when redacted: whoever guesses a short file could check the guess.
+static CHANGE_FIELDS: &[Field] = &[any("path").content(), any("before").content(), any("after").content()];
+
+/// Fields of a file as it was read.
+static SEEN_FIELDS: &[Field] = &[
+    text("path").content(),
+    text("hash"),
+    number("replaced").or_absent(),
+    object("part", SEEN_PART_FIELDS).or_absent().redacted(MapOf(&Plain)),
+];
+
+/// Fields of the lines that were read of a file.
+static SEEN_PART_FIELDS: &[Field] = &[number("first"), number("last"), number("lines")];
+
+fn result_tone(fields: &Fields<'_>) -> Tone {
+    if fields.flag("success") { Tone::Good } else { Tone::Bad }
 }

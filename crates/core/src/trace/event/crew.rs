@@ -2,6 +2,8 @@
 
 use super::Role;
 use crate::crew::states::{CrewState, Signal};
+use crate::trace::spec::{Spec, Weight, joined, plain, text};
+use crate::words::text::short_name;
 use serde::{Deserialize, Serialize};
 
 /// A crew moved on, or its plan goes beyond the brief.
@@ -40,3 +42,26 @@ impl CrewEvent {
         }
     }
 }
+
+pub(super) static COORDINATOR_STATE: Spec = Spec {
+    label: "coord_state",
+    weight: Weight::Turning,
+    tone: plain,
+    fields: &[
+        text("state"),
+        text("signal").or_absent(),
+        text("subtask").or_absent(),
+        text("reason").or_absent().content(),
+    ],
+    detail: |line| joined(&[&line.word("state"), &short_name(&line.word("subtask")), &line.word("reason")]),
+};
+
+pub(super) static SCOPE_WARNING: Spec = Spec {
+    label: "scope_warn",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[text("subtask"), text("category"), text("word").content()],
+    detail: |line| {
+        format!("{}  {}  word={}", short_name(&line.word("subtask")), line.word("category"), line.word("word"))
+    },
+};

@@ -1,6 +1,8 @@
 //! The gate: its decisions on calls, permissions and grants, guard hooks, looks at the working tree.
 
 use jiff::Timestamp;
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Role, is_zero};
@@ -8,7 +10,12 @@ use crate::gate::custody::Look;
 use crate::gate::{Answer, Grant, HookFault, Lasts};
 use crate::moment;
 use crate::procedure::Slot;
+use crate::trace::read::Fields;
+use crate::trace::spec::Rule::{Object, Objects};
+use crate::trace::spec::{ACTION_UNITS_MAX, SAID_UNITS_MAX};
+use crate::trace::spec::{Field, Spec, Tone, Weight, any, joined, number, numbers, plain, text, texts, typed, warns};
 use crate::words::Bound;
+use crate::words::text::cut;
 
 /// A call was judged, or something was asked or learned that judging rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -192,5 +199,194 @@ impl GateEvent {
             | Self::PermissionDenied { .. }
             | Self::PermissionGrantConsumed { .. } => Role::Decision,
         }
+    }
+}
+
+pub(super) static AUTH_CHECK_FIRED: Spec = Spec {
+    label: "auth_check",
+    weight: Weight::Main,
+    tone: decision_tone,
+    fields: &[
+        text("layer"),
+        text("tool"),
+        text("decision"),
+        text("reason").content(),
+        text("answer").or_absent(),
+        number("call").or_absent(),
+        texts("missing").or_absent(),
+        text("would_allow").or_absent().content(),
+        any("untrusted"),
+        any("after_untrusted").content(),
+    ],
+    detail: |line| {
+        // Ours asks where the peer denies; its word is the better one to read.
+        let decision = line.text("answer").unwrap_or_else(|| line.word("decision"));
+        let said = format!("{}/{}  {decision}  ({})", line.word("layer"), line.word("tool"), line.word("reason"));
+        if !line.is_ours {
+            return said;
+        }
+        let would_allow = line.text("would_allow").map(|way| format!("would_allow={way}")).unwrap_or_default();
+        joined(&[&said, &line.tagged("call"), &would_allow])
+    },
+};
+
+pub(super) static AUTH_PROMPT: Spec = Spec {
+    label: "auth_prompt",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[texts("categories"), text("response"), numbers("calls").or_absent(), texts("acts").or_absent()],
+    detail: |line| {
+        let said = format!("[{}]  response={}", line.texts("categories").join(","), line.word("response"));
+        if !line.is_ours {
+            return said;
+        }
+        let calls: Vec<String> = line.numbers("calls").iter().map(u64::to_string).collect();
+        let calls = if calls.is_empty() { String::new() } else { format!("calls={}", calls.join(",")) };
+        let acts = line.texts("acts").join(",");
+        let acts = if acts.is_empty() { String::new() } else { format!("acts={acts}") };
+        joined(&[&said, &calls, &acts])
+    },
+};
+
+pub(super) static GRANTS_LOADED: Spec = Spec {
+    label: "grants",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[typed::<Vec<Grant>>("grants").redacted(Objects(GRANT_FIELDS))],
+    detail: |line| format!("{} kept by the project", line.objects("grants").len()),
+};
+
+pub(super) static PERMISSION_REQUESTED: Spec = Spec {
+    label: "perm_req",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[
+        text("grant_id"),
+        text("action").content(),
+        text("category").or_absent(),
+        text("scope_requested"),
+        any("reasoning").content(),
+        any("fallback").content(),
+        number("call").or_absent(),
+        texts("categories").or_absent(),
+        typed::<Bound>("bound").or_absent().redacted(Object(BOUND_FIELDS)),
+    ],
+    detail: |line| {
+        let category = line.text("category").unwrap_or(Cow::Borrowed("-"));
+        let (grant, scope, action) =
+            (line.word("grant_id"), line.word("scope_requested"), cut(&line.word("action"), ACTION_UNITS_MAX));
+        format!("grant={grant}  scope={scope}  cat={category}  action={action}")
+    },
+};
+
+pub(super) static PERMISSION_GRANTED: Spec = Spec {
+    label: "perm_grant",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[
+        text("grant_id"),
+        text("scope_granted"),
+        text("operator_note").or_absent().content(),
+        number("call").or_absent(),
+        typed::<Grant>("grant").or_absent().redacted(Object(GRANT_FIELDS)),
+    ],
+    detail: |line| format!("grant={}  scope={}{}", line.word("grant_id"), line.word("scope_granted"), line.note()),
+};
+
+pub(super) static PERMISSION_DENIED: Spec = Spec {
+    label: "perm_deny",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[text("grant_id"), text("operator_note").or_absent().content(), number("call").or_absent()],
+    detail: |line| format!("grant={}{}", line.word("grant_id"), line.note()),
+};
+
+pub(super) static PERMISSION_GRANT_CONSUMED: Spec = Spec {
+    label: "perm_use",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[text("grant_id"), text("consuming_tool_call_id"), number("call").or_absent()],
+    detail: |line| format!("grant={}  by_call={}", line.word("grant_id"), line.word("consuming_tool_call_id")),
+};
+
+pub(super) static PERMISSION_REVOKED: Spec = Spec {
+    label: "perm_revoke",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[text("grant_id"), text("revoked_at")],
+    detail: |line| format!("grant={}", line.word("grant_id")),
+};
+
+pub(super) static HOOK_CALL: Spec = Spec {
+    label: "hook_call",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[any("slot"), any("hook"), any("place"), any("call")],
+    detail: |line| format!("{}  call={}", line.word("hook"), line.count("call")),
+};
+
+pub(super) static HOOK_RESULT: Spec = Spec {
+    label: "hook_result",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[any("slot"), any("decision"), any("reason").content(), any("fault"), any("duration_ms")],
+    detail: |line| {
+        let detail = format!("{}  {}ms", line.word("decision"), line.count("duration_ms"));
+        let fault = line.text("fault").map(|fault| format!("fault={fault}")).unwrap_or_default();
+        joined(&[&detail, &fault, &line.word("reason")])
+    },
+};
+
+pub(super) static TREE_LOOK: Spec = Spec {
+    label: "tree_look",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[any("slot"), any("look")],
+    detail: |line| format!("{}  {}", line.word("slot"), line.word("look")),
+};
+
+pub(super) static TREE_SEEN: Spec = Spec {
+    label: "tree_seen",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        any("slot"),
+        any("look"),
+        any("outside").content(),
+        any("more"),
+        any("error").content(),
+        any("duration_ms"),
+    ],
+    detail: |line| {
+        let more = line.number("more").map(|count| format!("more={count}")).unwrap_or_default();
+        let detail = format!("{}  {}  {}ms", line.word("slot"), line.word("look"), line.count("duration_ms"));
+        let outside = format!("outside=[{}]", cut(&line.texts("outside").join(","), SAID_UNITS_MAX));
+        joined(&[&detail, &outside, &more, &line.word("error")])
+    },
+};
+
+/// Fields of a grant.
+static GRANT_FIELDS: &[Field] = &[
+    any("grant_id"),
+    any("action").content(),
+    any("reasoning").content(),
+    any("categories"),
+    any("tool"),
+    any("command").content(),
+    any("path").content(),
+    any("scope"),
+    any("until"),
+    any("uses"),
+    any("granted_at"),
+];
+
+/// Fields of the bounds of a permission.
+static BOUND_FIELDS: &[Field] = &[any("tool"), any("command").content(), any("path").content(), any("uses")];
+
+fn decision_tone(fields: &Fields<'_>) -> Tone {
+    match fields.text("answer").unwrap_or_else(|| fields.word("decision")).as_ref() {
+        "allow" => Tone::Good,
+        "ask" => Tone::Warn,
+        _ => Tone::Bad,
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Role;
+use crate::trace::spec::{Spec, Weight, any, joined, number, plain, text, texts};
 
 /// A handoff was read in a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,3 +33,11 @@ impl HandoffEvent {
         }
     }
 }
+
+pub(super) static HANDOFF_READ: Spec = Spec {
+    label: "handoff",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[number("turn"), text("expected"), any("handoff").whole(), texts("faults").or_absent().content()],
+    detail: |line| joined(&[&line.word("expected"), &line.texts("faults").join("; ")]),
+};

@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::{Role, is_zero};
+use crate::trace::spec::Rule::MapOf;
+use crate::trace::spec::SAID_UNITS_MAX;
+use crate::trace::spec::{Rule, Spec, Weight, any, is_bad, joined, number, plain, text, texts, warns};
 use crate::words::PhaseName;
+use crate::words::text::cut;
 
 /// Something about the machine was found out, or the operator is told something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,3 +66,58 @@ impl HostEvent {
         }
     }
 }
+
+pub(super) static SANDBOX_REPORT: Spec = Spec {
+    label: "sandbox",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        text("mode"),
+        texts("held"),
+        texts("missing"),
+        texts("layers"),
+        any("absent").redacted(MapOf(&Rule::Text)),
+    ],
+    detail: |line| {
+        let listed = |name: &str| line.texts(name).join(",");
+        let detail = format!("{}  held=[{}]  missing=[{}]", line.word("mode"), listed("held"), listed("missing"));
+        format!("{detail}  layers=[{}]", listed("layers"))
+    },
+};
+
+pub(super) static FOLDER_CHANGED: Spec = Spec {
+    label: "changed",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[
+        texts("paths").or_absent().content(),
+        number("more").or_absent(),
+        text("head_before").or_absent().content(),
+        text("head_now").or_absent().content(),
+    ],
+    detail: |line| {
+        let more = line.number("more").map(|count| format!("more={count}")).unwrap_or_default();
+        let head = match (line.text("head_before"), line.text("head_now")) {
+            (None, None) => String::new(),
+            (before, now) => format!("{} -> {}", before.unwrap_or_default(), now.unwrap_or_default()),
+        };
+        let paths = format!("changed=[{}]", cut(&line.texts("paths").join(","), SAID_UNITS_MAX));
+        joined(&[&head, &paths, &more])
+    },
+};
+
+pub(super) static WARNING: Spec = Spec {
+    label: "warning",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[text("text").content()],
+    detail: |line| line.word("text").into_owned(),
+};
+
+pub(super) static ERROR: Spec = Spec {
+    label: "ERROR",
+    weight: Weight::Main,
+    tone: is_bad,
+    fields: &[text("error").content(), text("phase")],
+    detail: |line| format!("phase={}  {}", line.word("phase"), line.word("error")),
+};

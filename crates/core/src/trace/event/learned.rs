@@ -3,6 +3,8 @@
 use super::{Role, is_zero};
 use crate::learn::profile::Applied;
 use crate::memory::{Contradiction, Record};
+use crate::trace::spec::Rule::{MapOf, Objects, Plain};
+use crate::trace::spec::{Field, Spec, Weight, any, flag, joined, number, object, plain, text, typed};
 use crate::words::{LimitSource, PhaseName};
 use serde::{Deserialize, Serialize};
 
@@ -69,3 +71,88 @@ impl LearnedEvent {
         }
     }
 }
+
+pub(super) static LEARNED_PROFILE_APPLIED: Spec = Spec {
+    label: "learn_apply",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[text("slug"), number("schema_version"), object("applied", APPLIED_FIELDS).redacted(MapOf(&Plain))],
+    detail: |line| {
+        let applied = line.object("applied");
+        let counts = format!(
+            "detectors={} budgets={} dead={}",
+            applied.count("detectors"),
+            applied.count("phase_budgets"),
+            applied.count("tool_callouts")
+        );
+        format!("slug={}  schema={}  {counts}", line.word("slug"), line.count("schema_version"))
+    },
+};
+
+pub(super) static LEARNED_BUDGET_CONSULTED: Spec = Spec {
+    label: "learn_budg",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[text("phase"), number("recommended"), number("active"), text("source")],
+    detail: |line| {
+        let (phase, source) = (line.word("phase"), line.word("source"));
+        format!("{phase}  recommended={} active={} ({source})", line.count("recommended"), line.count("active"))
+    },
+};
+
+pub(super) static LEARNED_SENSITIVITY_CONSULTED: Spec = Spec {
+    label: "learn_sens",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        text("detector"),
+        text("sensitivity"),
+        flag("fired"),
+        flag("bypassed").or_absent(),
+        number("turn").or_absent(),
+    ],
+    detail: |line| {
+        let said = format!("{}={}  fired={}", line.word("detector"), line.word("sensitivity"), line.flag("fired"));
+        if !line.is_ours {
+            return said;
+        }
+        joined(&[&said, if line.flag("bypassed") { "bypassed" } else { "" }, &line.tagged("turn")])
+    },
+};
+
+pub(super) static MEMORY_INHERITED: Spec = Spec {
+    label: "memory",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        text("project"),
+        typed::<Vec<Record>>("records").redacted(Objects(RECORD_FIELDS)),
+        number("left_out").or_absent(),
+        typed::<Vec<Contradiction>>("contradictions").or_absent().redacted(Objects(CONTRADICTION_FIELDS)),
+    ],
+    detail: |line| {
+        let (records, found) = (line.objects("records").len(), line.objects("contradictions").len());
+        let detail = format!("{}  entries={records}  left_out={}", line.word("project"), line.count("left_out"));
+        format!("{detail}  contradictions={found}")
+    },
+};
+
+/// Fields of an entry of the memory.
+static RECORD_FIELDS: &[Field] = &[
+    any("id"),
+    any("at"),
+    any("category"),
+    any("brief_id"),
+    any("supersedes"),
+    any("superseded_by"),
+    any("summary").content(),
+    any("rationale").content(),
+    any("content").content(),
+    any("rule").content(),
+];
+
+/// Fields of a contradiction.
+static CONTRADICTION_FIELDS: &[Field] = &[any("newer"), any("older"), any("rule")];
+
+/// Fields of how much of a profile holds.
+static APPLIED_FIELDS: &[Field] = &[number("detectors"), number("phase_budgets"), number("tool_callouts")];

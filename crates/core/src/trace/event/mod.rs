@@ -4,7 +4,8 @@
 //! must not change when a decision's inner types do. Those inner types live elsewhere and are converted.
 //! On the wire there are no families: a line names the event's own type.
 //!
-//! A family is one file, and has all that is said of its events: its fields, and what each event is to the ledger.
+//! A family is one file, and has all that is said of its events: its fields, what each event is to the
+//! ledger, and its [`Spec`](super::spec::Spec): how readers of traces show it, check it and redact it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -32,7 +33,8 @@ pub use crew::CrewEvent;
 pub use gate::GateEvent;
 pub use handoff::HandoffEvent;
 pub use host::HostEvent;
-pub use kind::{Family, Kind};
+pub(super) use kind::named_types;
+pub use kind::{EventKind, Family};
 pub use learned::LearnedEvent;
 pub use part::PartEvent;
 pub use run::RunEvent;
@@ -133,7 +135,7 @@ impl Body {
     /// # Errors
     ///
     /// Those of `line`, and those of fields that are not what the type has.
-    pub fn of_kind<'de, D: Deserializer<'de>>(kind: Kind, line: D) -> Result<Self, D::Error> {
+    pub fn of_kind<'de, D: Deserializer<'de>>(kind: EventKind, line: D) -> Result<Self, D::Error> {
         match kind.family() {
             Family::Run => RunEvent::deserialize(line).map(Self::Run),
             Family::Part => PartEvent::deserialize(line).map(Self::Part),

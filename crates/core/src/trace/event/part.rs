@@ -2,6 +2,7 @@
 
 use super::Role;
 use crate::session::Mode;
+use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
 use crate::words::{Outcome, PhaseName};
 use serde::{Deserialize, Serialize};
 
@@ -75,3 +76,74 @@ impl PartEvent {
         }
     }
 }
+
+pub(super) static PART_START: Spec = Spec {
+    label: "part_start",
+    weight: Weight::Turning,
+    tone: plain,
+    fields: &[text("kind")],
+    detail: |line| line.word("kind").into_owned(),
+};
+
+pub(super) static PART_END: Spec = Spec {
+    label: "part_end",
+    weight: Weight::Turning,
+    tone: outcome_tone,
+    fields: &[typed::<Outcome>("outcome")],
+    detail: |line| line.word("outcome").into_owned(),
+};
+
+pub(super) static PHASE_ENTER: Spec = Spec {
+    label: "phase_enter",
+    weight: Weight::Turning,
+    tone: plain,
+    fields: &[text("phase"), text("reason").or_absent().content()],
+    detail: |line| {
+        let said = line.word("phase").into_owned();
+        if !line.is_ours {
+            return said;
+        }
+        joined(&[&said, &line.reason()])
+    },
+};
+
+pub(super) static PHASE_EXIT: Spec = Spec {
+    label: "phase_exit",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[text("phase"), number("duration_ms"), text("to").or_absent(), text("reason").or_absent().content()],
+    detail: |line| {
+        let said = format!("{}  ({}ms)", line.word("phase"), line.count("duration_ms"));
+        if !line.is_ours {
+            return said;
+        }
+        let to = line.text("to").map(|to| format!("-> {to}")).unwrap_or_default();
+        joined(&[&said, &to, &line.reason()])
+    },
+};
+
+pub(super) static MODE_SET: Spec = Spec {
+    label: "mode_set",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[typed::<Mode>("mode")],
+    detail: |line| line.word("mode").into_owned(),
+};
+
+pub(super) static PHASE_DRIFT: Spec = Spec {
+    label: "phase_drift",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[number("turn"), typed::<PhaseName>("declared"), typed::<PhaseName>("phase")],
+    detail: |line| {
+        format!("turn={}  declared={}  phase={}", line.count("turn"), line.word("declared"), line.word("phase"))
+    },
+};
+
+pub(super) static DEADLINE_PASSED: Spec = Spec {
+    label: "deadline",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[text("deadline")],
+    detail: |line| line.word("deadline").into_owned(),
+};

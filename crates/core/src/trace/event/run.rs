@@ -1,8 +1,15 @@
 //! The run as a whole: its header, its beginning, its taking over, its end.
 
 use super::Role;
+use crate::session::Mode;
 use crate::trace::options::{RunOptions, RunStart};
 use crate::words::Outcome;
+use std::borrow::Cow;
+
+use crate::trace::spec::Rule::{MapOf, Object, Objects, Plain};
+use crate::trace::spec::{
+    Field, Spec, Weight, any, joined, number, numbers, object, outcome_tone, plain, text, texts, typed,
+};
 use serde::{Deserialize, Serialize};
 
 /// An event of the run as a whole.
@@ -45,3 +52,126 @@ impl RunEvent {
         }
     }
 }
+
+pub(super) static TRACE_VERSION: Spec = Spec {
+    label: "trace_version",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        number("version"),
+        text("adjutant_version").or_absent(),
+        text("brief_id"),
+        text("openwar_version").or_absent().undecided(),
+    ],
+    detail: |line| {
+        let program = match (line.text("adjutant_version"), line.text("openwar_version")) {
+            (Some(version), _) => format!("adjutant={version}"),
+            (None, version) => format!("openwar={}", version.unwrap_or(Cow::Borrowed("-"))),
+        };
+        format!("{}  {program}  brief={}", line.count("version"), line.word("brief_id"))
+    },
+};
+
+pub(super) static RUN_START: Spec = Spec {
+    label: "run_start",
+    weight: Weight::Turning,
+    tone: plain,
+    fields: &[
+        text("run_id"),
+        text("brief_id"),
+        text("project"),
+        any("brief_path").content(),
+        text("brief").content(),
+        object("options", OPTIONS_FIELDS),
+        texts("tools").or_absent(),
+        any("versions").redacted(MapOf(&Plain)),
+    ],
+    detail: |line| {
+        let options = line.object("options");
+        let model = options.text("model").map(|model| format!("model={model}")).unwrap_or_default();
+        let (run, brief, project) = (line.word("run_id"), line.word("brief_id"), line.word("project"));
+        let detail = format!("run={run}  brief={brief}  project={project}");
+        joined(&[&detail, &format!("adapter={}", options.word("adapter")), &model])
+    },
+};
+
+pub(super) static RUN_RESUME: Spec = Spec {
+    label: "run_resume",
+    weight: Weight::Turning,
+    tone: plain,
+    fields: &[any("options").redacted(Object(OPTIONS_FIELDS)), numbers("accepted_damage").or_absent()],
+    detail: |line| {
+        let accepted: Vec<String> = line.numbers("accepted_damage").iter().map(u64::to_string).collect();
+        let accepted =
+            if accepted.is_empty() { String::new() } else { format!("accepted_damage={}", accepted.join(",")) };
+        accepted
+    },
+};
+
+pub(super) static RUN_END: Spec = Spec {
+    label: "run_end",
+    weight: Weight::Turning,
+    tone: outcome_tone,
+    fields: &[typed::<Outcome>("outcome")],
+    detail: |line| line.word("outcome").into_owned(),
+};
+
+/// Fields of an agent among the options.
+static AGENT_FIELDS: &[Field] = &[
+    any("adapter"),
+    any("model"),
+    any("base_url").content(),
+    any("window"),
+    any("output_tokens_max"),
+    any("effort"),
+    any("thinking_tokens"),
+    any("prices").redacted(MapOf(&Plain)),
+    any("prices_listed"),
+];
+
+/// Fields of the options: who, how much and how strictly stays when redacted; where, and what the operator wrote, goes.
+static OPTIONS_FIELDS: &[Field] = &[
+    text("adapter"),
+    text("model").or_absent(),
+    any("base_url").content(),
+    any("window"),
+    any("output_tokens_max"),
+    any("effort"),
+    any("thinking_tokens"),
+    any("prices").redacted(MapOf(&Plain)),
+    any("prices_listed"),
+    typed::<Mode>("mode").or_absent(),
+    any("workdir").content(),
+    any("home").content(),
+    any("runtime_home").content(),
+    any("no_shell"),
+    any("max_steps"),
+    any("fallback").redacted(Objects(AGENT_FIELDS)),
+    any("roles"),
+    any("custom_roles").gone(),
+    any("role_agents").redacted(MapOf(&Object(AGENT_FIELDS))),
+    any("role_budgets").redacted(MapOf(&MapOf(&Plain))),
+    any("retries_max"),
+    any("blind_critic"),
+    any("plans_only"),
+    any("answer_within_ms"),
+    any("patience_ms"),
+    any("unattended"),
+    any("budget").redacted(MapOf(&Plain)),
+    any("script").content(),
+    any("after_untrusted"),
+    any("untrusted_tools"),
+    any("plain_results"),
+    any("result_bytes_max"),
+    any("hooks").gone(),
+    any("programs").gone(),
+    any("shell_allow").gone(),
+    any("shell_deny").gone(),
+    any("deny_read").gone(),
+    any("detectors").redacted(MapOf(&Plain)),
+    any("learned").redacted(Object(LEARNED_FIELDS)),
+];
+
+/// Fields of what was learned, among the options.
+static LEARNED_FIELDS: &[Field] =
+    &[any("slug"), any("phase_calls").redacted(MapOf(&Plain)), any("roles").redacted(MapOf(&MapOf(&Plain)))];

@@ -6,6 +6,11 @@ use serde_json::Value;
 use super::{Call, Role, is_zero};
 use crate::procedure::Slot;
 use crate::provider_data::ProviderData;
+use crate::trace::spec::Rule::{MapOf, Plain};
+use crate::trace::spec::{
+    Field, Spec, Weight, any, flag, is_bad, joined, number, numbers, object, objects, plain, slot, text, texts, typed,
+    warns,
+};
 use crate::words::{FailureKind, MessageKind, MessageRole, PhaseName, Stop, Usage};
 
 /// Something was said to an agent, asked of it or read in its reply.
@@ -153,3 +158,160 @@ impl TurnEvent {
         }
     }
 }
+
+pub(super) static MESSAGE: Spec = Spec {
+    label: "message",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[
+        typed::<MessageRole>("role"),
+        typed::<MessageKind>("kind"),
+        typed::<PhaseName>("phase"),
+        number("step"),
+        text("text").content(),
+    ],
+    detail: |line| {
+        let (role, kind, step) = (line.word("role"), line.word("kind"), line.count("step"));
+        format!("{role}/{kind}  step={step}  {}B", line.bytes("text"))
+    },
+};
+
+pub(super) static AGENT_REQUEST: Spec = Spec {
+    label: "agent_req",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[
+        slot(),
+        numbers("messages"),
+        number("tools"),
+        any("no_calls"),
+        number("agent").or_absent(),
+        number("input_tokens").or_absent(),
+        number("output_max").or_absent(),
+        any("hash"),
+    ],
+    detail: |line| {
+        let numbers = line.numbers("messages");
+        let (first, last) = (numbers.first().unwrap_or(&0), numbers.last().unwrap_or(&0));
+        let agent = line.number("agent").map(|agent| format!("agent={agent}")).unwrap_or_default();
+        let input = line.number("input_tokens").map(|tokens| format!("in~{tokens}")).unwrap_or_default();
+        let detail = format!("{}  messages={first}-{last}  tools={}", line.word("slot"), line.count("tools"));
+        joined(&[&detail, &agent, &input])
+    },
+};
+
+pub(super) static AGENT_REPLY: Spec = Spec {
+    label: "agent_reply",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[
+        slot(),
+        text("text").content(),
+        text("thinking").or_absent().content(),
+        objects("calls", CALL_FIELDS).or_absent(),
+        any("provider_data").gone(),
+        object("usage", USAGE_FIELDS).or_absent().redacted(MapOf(&Plain)),
+        typed::<Stop>("stop"),
+        number("duration_ms"),
+    ],
+    detail: |line| {
+        let usage = line.object("usage");
+        let tokens =
+            |name: &str, word: &str| usage.number(name).map(|count| format!("{word}={count}")).unwrap_or_default();
+        let calls = line.objects("calls").len();
+        let (slot, stop, text) = (line.word("slot"), line.word("stop"), line.bytes("text"));
+        let detail = format!("{slot}  {stop}  {}ms  {text}B  calls={calls}", line.count("duration_ms"));
+        joined(&[&detail, &tokens("input_tokens", "in"), &tokens("output_tokens", "out")])
+    },
+};
+
+pub(super) static AGENT_FAILED: Spec = Spec {
+    label: "agent_fail",
+    weight: Weight::Main,
+    tone: is_bad,
+    fields: &[
+        slot(),
+        typed::<FailureKind>("kind"),
+        text("message").content(),
+        number("retry_after_ms").or_absent(),
+        number("received").or_absent(),
+        number("output_max").or_absent(),
+    ],
+    detail: |line| {
+        let after = line.number("retry_after_ms").map(|wait| format!("retry_after={wait}ms")).unwrap_or_default();
+        let most = line.number("output_max").map(|most| format!("output_max={most}")).unwrap_or_default();
+        joined(&[&line.word("slot"), &line.word("kind"), &after, &most, &line.word("message")])
+    },
+};
+
+pub(super) static AGENT_CHANGED: Spec = Spec {
+    label: "agent_change",
+    weight: Weight::Main,
+    tone: plain,
+    fields: &[number("agent"), text("name"), text("reason").content()],
+    detail: |line| format!("{}  {}  ({})", line.count("agent"), line.word("name"), line.word("reason")),
+};
+
+pub(super) static CONTEXT_FOLDED: Spec = Spec {
+    label: "ctx_fold",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[numbers("messages"), number("before"), number("after")],
+    detail: |line| {
+        let folded = line.numbers("messages").len();
+        format!("results={folded}  tokens={}->{}", line.count("before"), line.count("after"))
+    },
+};
+
+pub(super) static CONTEXT_CUT: Spec = Spec {
+    label: "ctx_cut",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[number("first"), number("before"), number("after")],
+    detail: |line| format!("from={}  tokens={}->{}", line.count("first"), line.count("before"), line.count("after")),
+};
+
+pub(super) static DETECTOR_FIRED: Spec = Spec {
+    label: "detector",
+    weight: Weight::Main,
+    tone: warns,
+    fields: &[text("detector"), any("payload").whole(), number("turn").or_absent()],
+    detail: |line| {
+        let said = line.word("detector").into_owned();
+        if !line.is_ours {
+            return said;
+        }
+        joined(&[&said, &line.tagged("turn")])
+    },
+};
+
+pub(super) static TURN_READ: Spec = Spec {
+    label: "turn_read",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[number("turn"), texts("fired")],
+    detail: |line| format!("turn={}  fired=[{}]", line.count("turn"), line.texts("fired").join(",")),
+};
+
+/// Fields of a call that an agent asks for.
+static CALL_FIELDS: &[Field] = &[
+    text("call_id"),
+    text("name"),
+    any("args").whole(),
+    text("malformed").or_absent().content(),
+    flag("masked").or_absent(),
+    objects("resolved", RESOLVED_FIELDS).or_absent(),
+];
+
+/// Fields of a path as it was resolved.
+static RESOLVED_FIELDS: &[Field] =
+    &[text("path").content(), text("place").content(), text("known_as").or_absent().content()];
+
+/// Fields of the usage.
+static USAGE_FIELDS: &[Field] = &[
+    number("input_tokens").or_absent(),
+    number("cache_read_tokens").or_absent(),
+    number("cache_write_tokens").or_absent(),
+    number("output_tokens").or_absent(),
+    number("reasoning_tokens").or_absent(),
+];

@@ -5,9 +5,8 @@
 //! nobody has decided about is content: an unknown type keeps its head, an unknown field its numbers. A line with
 //! nothing to leave out comes back byte for byte.
 //!
-//! Begin with [`redact_line`]; `rules.rs` has what is content, for each type of event.
+//! Begin with [`redact_line`]; what is content stands with each type of event.
 
-mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -15,8 +14,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use self::rules::{HEAD, Rule, rules_of};
+use super::event::EventKind;
 use super::read::{Fields, object_of};
+use super::spec::{Field, HEAD, Rule, field_in};
 
 /// The longest word that is kept, in bytes: names of tools, calls and parts, hashes, times.
 const WORD_BYTES_MAX: usize = 128;
@@ -29,9 +29,9 @@ pub fn redact_line(line: &str) -> Cow<'_, str> {
         return Cow::Owned(format!(r#"{{"type":"unreadable_line","bytes":{}}}"#, line.len()));
     };
     let mut redacted = String::with_capacity(line.len().min(4096));
-    let rules = rules_of(&kind);
+    let known = EventKind::named(&kind).map(|kind| kind.spec().fields);
     redacted.push('{');
-    object(&mut redacted, &fields, |name| rule_in(HEAD, name).or_else(|| rule_in(rules?, name)));
+    object(&mut redacted, &fields, |name| rule_in(HEAD, name).or_else(|| rule_in(known?, name)));
     redacted.push('}');
     if redacted == line { Cow::Borrowed(line) } else { Cow::Owned(redacted) }
 }
@@ -62,8 +62,9 @@ fn is_marker(text: &str) -> bool {
     digits.is_some_and(|digits| digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn rule_in<'r>(rules: &'r [(&str, Rule)], name: &str) -> Option<&'r Rule> {
-    rules.iter().find(|(known, _)| *known == name).map(|(_, rule)| rule)
+/// The rule of the field of this name; `None` if nobody has decided about it.
+fn rule_in(fields: &'static [Field], name: &str) -> Option<&'static Rule> {
+    field_in(fields, name).map(|field| &field.rule).filter(|rule| !matches!(rule, Rule::Unknown))
 }
 
 /// Writes the fields of an object, by the rule that each has; a name without a rule may be content too.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::rules::rules_of;
 use super::*;
-use crate::trace::{Kind, Line, wire};
+use crate::trace::{EventKind, Line, wire};
 
 /// One line of each event, every field of it filled in; content says so in a word that nothing else has.
 const SAMPLES: &str = include_str!("samples.ndjson");
@@ -61,6 +60,10 @@ fn vocabulary() -> BTreeMap<String, Vec<String>> {
     events
 }
 
+fn fields_of(event: &str) -> Option<&'static [Field]> {
+    EventKind::named(event).map(|kind| kind.spec().fields)
+}
+
 fn is_field(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
@@ -84,20 +87,20 @@ fn samples() -> impl Iterator<Item = (&'static str, Value)> {
 fn every_event_and_every_field_is_decided_about() {
     let vocabulary = vocabulary();
     let missing: Vec<&str> =
-        Kind::ALL.iter().map(|kind| kind.as_str()).filter(|kind| !vocabulary.contains_key(*kind)).collect();
+        EventKind::ALL.iter().map(|kind| kind.as_str()).filter(|kind| !vocabulary.contains_key(*kind)).collect();
     assert!(missing.is_empty(), "a family is missing in FAMILIES: {missing:?}");
     for (event, fields) in &vocabulary {
         let rules = if event == "options" {
-            let Some(Rule::Object(options)) = rules_of("run_start").and_then(|rules| rule_in(rules, "options")) else {
+            let Some(Rule::Object(options)) = fields_of("run_start").and_then(|rules| rule_in(rules, "options")) else {
                 panic!("options are an object")
             };
             options
         } else {
-            rules_of(event).unwrap_or_else(|| panic!("what of `{event}` is content? say so in rules.rs"))
+            fields_of(event).unwrap_or_else(|| panic!("what of `{event}` is content? say so in its family"))
         };
         // Who takes the turns, and what the run is, stand among the options on the wire.
         for field in fields.iter().filter(|field| event != "options" || !["agent", "work"].contains(&field.as_str())) {
-            assert!(rule_in(rules, field).is_some(), "is `{field}` of `{event}` content? say so in rules.rs");
+            assert!(rule_in(rules, field).is_some(), "is `{field}` of `{event}` content? say so in its family");
         }
     }
 }

@@ -328,7 +328,7 @@ pub(super) fn journal(has_ended: bool) -> String {
 fn read(journal: &str) -> Trace<'_> {
     let trace = read_bytes(journal.as_bytes());
     assert_eq!(trace.damaged, Vec::<u64>::new(), "our own lines have the fields that viewers expect");
-    assert!(trace.lines.iter().all(|line| line.is_known), "our own events have labels");
+    assert!(trace.lines.iter().all(|line| line.kind.spec().is_some()), "our own events have labels");
     trace
 }
 
