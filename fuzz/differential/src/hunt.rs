@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use adjutant_core::gate::shell::Reading;
+use adjutant_core::gate::shell::ShellReading;
 use anyhow::{Context, Result};
 
 use crate::arena::Arena;
@@ -235,7 +235,7 @@ impl<'a> Worker<'a> {
 }
 
 /// A reading on one line.
-fn summary(reading: &Reading) -> String {
+fn summary(reading: &ShellReading) -> String {
     let effects = reading.effects.iter().map(|effect| format!("{} ({})", effect.reason, effect.category.as_str()));
     format!("runs {:?}, {}", reading.runs, effects.collect::<Vec<_>>().join(", "))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use adjutant_core::gate::category::HTTP_FETCH;
 use adjutant_core::gate::rescue::{Extent, extent};
-use adjutant_core::gate::shell::{Dialect, Programs, Reading, ShellContext, read};
+use adjutant_core::gate::shell::{Dialect, Programs, ShellContext, ShellReading, read};
 use adjutant_core::gate::{Places, Verdict};
 
 use crate::trial::{Kept, Shell, Trial};
@@ -26,7 +26,7 @@ impl Judge {
     }
 
     /// The reading of a line.
-    pub fn reading(&self, line: &str, dialect: Dialect) -> Reading {
+    pub fn reading(&self, line: &str, dialect: Dialect) -> ShellReading {
         let context = ShellContext { shell: dialect, folder: ".", places: &self.places, programs: Programs::builtin() };
         read(line, &context)
     }

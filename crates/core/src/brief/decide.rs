@@ -19,7 +19,7 @@ use crate::gate::ScopeWords;
 ///
 /// # Errors
 ///
-/// What is wrong with `input`, if it is no object with a text `text`.
+/// Says what is wrong with `input`, if it is no object with a text `text`.
 pub fn decide(input: &Value) -> Result<Value, String> {
     let text = input.get("text").and_then(Value::as_str).ok_or("`text` must be the text of a brief")?;
     Ok(read(text).verdict())
@@ -49,7 +49,7 @@ impl Reading {
 
 /// The six lines about a brief, without a line feed at the end; absent if its front matter can't be read.
 ///
-/// Labels and columns are the peer's. No id is made for a brief that has none: a run will have another.
+/// Labels and columns are OpenWar's. No id is made for a brief that has none: a run will have another.
 #[must_use]
 pub fn summary(reading: &Reading) -> Option<String> {
     if reading.unreadable.is_some() {

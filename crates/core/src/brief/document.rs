@@ -1,14 +1,14 @@
-//! Where the front matter ends and the body begins.
+//! Splits a brief's text where the front matter ends and the body begins.
 
 use super::problem::At;
 use super::sections;
 
 /// The parts of a brief's text.
 #[derive(Debug, PartialEq)]
-pub(super) struct Parts {
+pub(super) struct BriefParts {
     pub(super) front: Front,
     pub(super) body: At,
-    /// What stands after the closing marker on its line; it belongs to the body.
+    /// The text after the closing marker on its line; it belongs to the body.
     pub(super) after_marker: Option<At>,
 }
 
@@ -17,25 +17,25 @@ pub(super) struct Parts {
 pub(super) enum Front {
     /// The text does not begin with a marker.
     None,
-    /// What stands between two markers.
+    /// The text between two markers.
     Closed(At),
     /// There is no second marker: what is most likely meant.
     Unclosed(At),
 }
 
-/// Splits a text at its markers: the peer's rule, but a carriage return before a line feed never counts.
+/// Splits a text at its markers: OpenWar's rule, but a carriage return before a line feed never counts.
 ///
 /// A text without a second marker is split before its first line that is the heading of a known section.
-pub(super) fn split(text: &str) -> Parts {
+pub(super) fn split(text: &str) -> BriefParts {
     let begin = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     if !text[begin..].starts_with("---") {
-        return Parts { front: Front::None, body: At { start: begin, end: text.len() }, after_marker: None };
+        return BriefParts { front: Front::None, body: At { start: begin, end: text.len() }, after_marker: None };
     }
     let marker_end = begin + 3;
     let Some(before_closing) = text[marker_end..].find("\n---") else {
         let end = first_known_heading(text, marker_end).unwrap_or(text.len());
         let start = after_newline(text, marker_end);
-        return Parts {
+        return BriefParts {
             front: Front::Unclosed(At { start, end: end.max(start) }),
             body: At { start: end.max(start), end: text.len() },
             after_marker: None,
@@ -45,7 +45,7 @@ pub(super) fn split(text: &str) -> Parts {
     let closed = front_end + "\n---".len();
     let line_end = text[closed..].find('\n').map_or(text.len(), |feed| closed + feed);
     let rest = At { start: closed, end: line_end };
-    Parts {
+    BriefParts {
         front: Front::Closed(At { start: after_newline(text, marker_end).min(front_end), end: front_end }),
         body: At { start: after_newline(text, closed), end: text.len() },
         after_marker: (!super::whitespace::trim(&text[rest.start..rest.end]).is_empty()).then_some(rest),

@@ -1,14 +1,13 @@
-//! What each field of the front matter accepts.
+//! Reads the fields of the front matter.
 //!
-//! In: nodes. Out: a [`FrontMatter`], in which a value of the wrong kind is as good as absent, as with
-//! the peer; but what is dropped is dropped with a warning that says how to write it. A limit that can't be read is
-//! an error: without it the run would go on for longer than was meant. Whether what is left makes a valid brief is
-//! for `rules.rs` to say.
+//! In: nodes. Out: a [`FrontMatter`], in which a value of the wrong kind is as good as absent, as with OpenWar. A value
+//! that is dropped gets a warning that says how to write it. A limit that can't be read is an error: without it the run
+//! would go on for longer than was meant. `rules.rs` decides if the rest makes a valid brief.
 
 use indexmap::IndexMap;
 
 use super::list_fields::{authorized_costs, mcp_servers, texts};
-use super::node::{Field, Map, Node, Value};
+use super::node::{BriefField, BriefNode, Map, NodeValue};
 use super::problem::{Problem, Problems};
 use super::role_fields;
 use super::scope_field::scope;
@@ -29,29 +28,29 @@ pub struct FrontMatter {
     pub brief_id: Option<String>,
     /// The last day, which need not be one.
     pub deadline: Option<String>,
-    /// What the brief is about; absent if it does not say. Ours.
+    /// The brief's scope; absent if it names none. Ours.
     pub scope: Option<ScopeWords>,
-    /// Whether the agent is held to the brief's scope.
+    /// True if the agent is held to the brief's scope.
     pub scope_locked: bool,
-    /// How far the agent goes before it asks.
+    /// The mode: how far the agent goes before it asks.
     pub mode: Option<Mode>,
-    /// What is authorized beforehand, in the brief's own words.
+    /// The entries that authorize categories beforehand, as they are written.
     pub authorized_costs: Vec<String>,
     /// The folder to work in.
     pub workdir: Option<String>,
-    /// The adapter to use. Ours; the peer takes it from the command line only.
+    /// The adapter to use. Ours; OpenWar takes it from the command line only.
     pub adapter: Option<String>,
     /// The model to use. Ours.
     pub model: Option<String>,
-    /// Who takes the turns if the adapter can't: `adapter` or `adapter:model`, in this order. Ours.
+    /// The adapters that take the turns if the first can't: `adapter` or `adapter:model`, in this order. Ours.
     pub fallback: Vec<String>,
     /// The script of a scripted agent. Ours.
     pub script: Option<String>,
     /// The most steps of a session. Ours.
     pub max_steps: Option<u64>,
-    /// How many minutes a provider that fails is waited for. Ours.
+    /// Number of minutes to wait for a provider that fails. Ours.
     pub patience: Option<u64>,
-    /// How hard the agent is asked to think. Ours.
+    /// The thinking effort asked of the agent. Ours.
     pub effort: Option<Effort>,
     /// The most tokens that it may think for in one reply. Ours.
     pub thinking_tokens: Option<u64>,
@@ -59,25 +58,25 @@ pub struct FrontMatter {
     pub detectors: IndexMap<Detector, Sensitivity>,
     /// Tool servers to connect.
     pub mcp_servers: Vec<McpServer>,
-    /// Whether the project's memory is shown to the agent.
+    /// True if the project's memory is shown to the agent.
     pub inherit_memory: bool,
     /// The project whose learned profile applies.
     pub learned_profile: Option<String>,
-    /// How a coding CLI is bridged.
+    /// The bridge to a coding CLI.
     pub cli: Option<CliBridge>,
     /// The roles of a crew, which need not exist; absent if the brief does not say.
     pub roles: Option<Vec<String>>,
-    /// Who plays which role.
+    /// The adapters of roles.
     pub role_adapters: IndexMap<String, RoleAdapter>,
-    /// What the run may use; absent if the brief does not say.
+    /// The budgets of the run; absent if the brief names none.
     pub budgets: Option<Budgets>,
-    /// What each role may use of it. Ours.
+    /// The budgets of each role, within the run's. Ours.
     pub role_budgets: IndexMap<String, Budgets>,
     /// The command lines that judges may run. Ours.
     pub checks: Vec<String>,
-    /// What each role is granted of what is authorized. Ours.
+    /// The part of the authorized categories that each role is granted. Ours.
     pub role_grants: IndexMap<String, Vec<String>>,
-    /// How hard each role is asked to think, where that is not as the others. Ours.
+    /// The thinking effort of each role that differs from the others. Ours.
     pub role_effort: IndexMap<String, Effort>,
 }
 
@@ -90,7 +89,7 @@ const FIELDS: [&str; 28] = [
 ];
 
 impl FrontMatter {
-    /// Reads the fields, with a warning for whatever is dropped.
+    /// Reads the fields, with a warning for each value that is dropped.
     pub(super) fn of(map: &Map, problems: &mut Problems<'_>) -> Self {
         unknown_fields(map, problems);
         let roles = role_fields::roles(map, problems);
@@ -129,14 +128,14 @@ impl FrontMatter {
 }
 
 /// A warning that a value is as good as absent.
-pub(super) fn dropped(field: &str, node: &Node, expected: &str, problems: &mut Problems<'_>) -> Problem {
+pub(super) fn dropped(field: &str, node: &BriefNode, expected: &str, problems: &mut Problems<'_>) -> Problem {
     Problem::warning(field, format!("this is {}, so it counts as not given", node.kind()))
         .expected(expected)
         .found(problems.text_at(node.at))
 }
 
 /// An error: a value of another kind, without which the run would not be the one that was meant.
-pub(super) fn unreadable(field: &str, node: &Node, expected: &str, problems: &Problems<'_>) -> Problem {
+pub(super) fn unreadable(field: &str, node: &BriefNode, expected: &str, problems: &Problems<'_>) -> Problem {
     Problem::error(field, format!("this is {}, so it can't be read", node.kind()))
         .expected(expected)
         .found(problems.text_at(node.at))
@@ -204,11 +203,13 @@ pub(super) fn text_in(map: &Map, parent: &str, key: &str, problems: &mut Problem
     let Some(text) = node.text() else {
         let field = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
         let warning = match node.value {
-            Value::Bool(_) | Value::Number(_) => dropped(&field, node, "text", problems)
+            NodeValue::Bool(_) | NodeValue::Number(_) => dropped(&field, node, "text", problems)
                 .fix(format!("put it in quotes: `{key}: \"{}\"`", problems.text_at(node.at))),
-            Value::Text(_) | Value::Inline(..) | Value::List(_) | Value::Map(_) | Value::InlineMap(..) => {
-                dropped(&field, node, "text", problems)
-            }
+            NodeValue::Text(_)
+            | NodeValue::Inline(..)
+            | NodeValue::List(_)
+            | NodeValue::Map(_)
+            | NodeValue::InlineMap(..) => dropped(&field, node, "text", problems),
         };
         problems.push(warning, Some(node.at));
         return None;
@@ -220,12 +221,12 @@ fn trimmed_text(map: &Map, field: &str, problems: &mut Problems<'_>) -> Option<S
     text(map, field, problems).map(|text| trim(&text).to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Whether a field is `true`; whatever else is written counts as `false`.
+/// True if a field is `true`; anything else counts as `false`.
 fn only_true(map: &Map, field: &str, problems: &mut Problems<'_>) -> bool {
     let Some(node) = map.get(field).map(|field| &field.node) else {
         return false;
     };
-    if let Value::Bool(yes) = node.value {
+    if let NodeValue::Bool(yes) = node.value {
         return yes;
     }
     if !node.is_blank() {
@@ -264,7 +265,7 @@ fn mode(map: &Map, problems: &mut Problems<'_>) -> Option<Mode> {
 }
 
 /// An effort; an error for anything else, since without it the run would cost more, or think less, than was meant.
-fn effort(field: &str, node: &Node, problems: &mut Problems<'_>) -> Option<Effort> {
+fn effort(field: &str, node: &BriefNode, problems: &mut Problems<'_>) -> Option<Effort> {
     if node.is_blank() {
         return None;
     }
@@ -346,7 +347,7 @@ fn cli(map: &Map, problems: &mut Problems<'_>) -> Option<CliBridge> {
 }
 
 /// A list of arguments, each as it is written; a warning if it is no list.
-fn arguments(node: &Node, problems: &mut Problems<'_>) -> Vec<String> {
+fn arguments(node: &BriefNode, problems: &mut Problems<'_>) -> Vec<String> {
     match node.items() {
         Some(items) => items.iter().map(|item| item_text(item, problems)).collect(),
         None => {
@@ -358,13 +359,13 @@ fn arguments(node: &Node, problems: &mut Problems<'_>) -> Vec<String> {
 }
 
 /// An item as text: a number or `true` as it is written.
-pub(super) fn item_text(item: &Node, problems: &Problems<'_>) -> String {
+pub(super) fn item_text(item: &BriefNode, problems: &Problems<'_>) -> String {
     item.text().unwrap_or_else(|| problems.text_at(item.at)).to_owned()
 }
 
 fn flag(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<bool> {
     let node = &map.get(key)?.node;
-    if let Value::Bool(flag) = node.value {
+    if let NodeValue::Bool(flag) = node.value {
         return Some(flag);
     }
     let field = format!("{parent}.{key}");
@@ -425,9 +426,13 @@ fn role_budgets(map: &Map, problems: &mut Problems<'_>) -> IndexMap<String, Budg
 fn dollars(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Option<u64> {
     let field = map.get("max_dollars")?;
     let written = match &field.node.value {
-        Value::Number(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-        Value::Bool(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) | Value::InlineMap(..) => String::new(),
+        NodeValue::Number(number) => number.to_string(),
+        NodeValue::Text(text) => text.clone(),
+        NodeValue::Bool(_)
+        | NodeValue::List(_)
+        | NodeValue::Inline(..)
+        | NodeValue::Map(_)
+        | NodeValue::InlineMap(..) => String::new(),
     };
     let is_nothing = !written.is_empty() && written.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     let sum = if is_nothing { Some(0) } else { crate::price::sum(&written) };
@@ -442,13 +447,16 @@ fn dollars(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Option<u64> 
 fn limit(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Option<u64> {
     let field = map.get(key)?;
     let number = match &field.node.value {
-        Value::Number(number) => u64::try_from(*number).ok(),
-        Value::Text(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+        NodeValue::Number(number) => u64::try_from(*number).ok(),
+        NodeValue::Text(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(text.parse().unwrap_or(u64::MAX))
         }
-        Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Inline(..) | Value::Map(_) | Value::InlineMap(..) => {
-            None
-        }
+        NodeValue::Bool(_)
+        | NodeValue::Text(_)
+        | NodeValue::List(_)
+        | NodeValue::Inline(..)
+        | NodeValue::Map(_)
+        | NodeValue::InlineMap(..) => None,
     };
     if number.is_none() {
         let name = if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") };
@@ -459,7 +467,7 @@ fn limit(map: &Map, parent: &str, key: &str, problems: &mut Problems<'_>) -> Opt
 }
 
 /// An error for a limit that can't be read, also for one behind whose colon nothing stands.
-fn bad_limit(name: String, field: &Field, message: &str, expected: &str, problems: &mut Problems<'_>) {
+fn bad_limit(name: String, field: &BriefField, message: &str, expected: &str, problems: &mut Problems<'_>) {
     let written = problems.text_at(field.node.at);
     let (message, at) = match written {
         "" => ("nothing stands behind this limit", field.key_at),

@@ -1,4 +1,4 @@
-//! The line grammar of the front matter: a small part of YAML, read as the peer reads it.
+//! The line grammar of the front matter: a small part of YAML, read as OpenWar reads it.
 //!
 //! In: the lines between the markers. Out: a map of nodes, and what is wrong with each line. A line that
 //! can't be read is an error, and reading goes on behind it, so that one slip does not hide the next.
@@ -8,12 +8,12 @@
 
 use indexmap::map::Entry;
 
-use super::node::{Field, Map, Node, Value};
+use super::node::{BriefField, BriefNode, Map, NodeValue};
 use super::problem::{At, Problem, Problems};
-use super::scalar::{Piece, is_key, scalar};
+use super::scalar::{LinePiece, is_key, scalar};
 use super::whitespace::{is_space, trim};
 
-/// What the lines of a front matter say.
+/// The contents of a front matter's lines.
 #[derive(Debug, Default)]
 pub(super) struct FrontMatterNodes {
     pub(super) map: Map,
@@ -24,7 +24,8 @@ pub(super) struct FrontMatterNodes {
 /// Reads the lines of a front matter, a range of the problems' text.
 pub(super) fn read_front_matter(front: At, problems: &mut Problems<'_>) -> FrontMatterNodes {
     let text = problems.text_at(front);
-    let mut reader = Reader { lines: content_lines(text, front.start), next: 0, first_bad_line: None, problems };
+    let mut reader =
+        FrontMatterReader { lines: content_lines(text, front.start), next: 0, first_bad_line: None, problems };
     reader.warn_of_tabs();
     let map = reader.top_level();
     FrontMatterNodes { map, first_bad_line: reader.first_bad_line }
@@ -32,41 +33,42 @@ pub(super) fn read_front_matter(front: At, problems: &mut Problems<'_>) -> Front
 
 /// A line that is neither blank nor a comment.
 #[derive(Debug, Clone, Copy)]
-struct Line<'a> {
+struct FrontMatterLine<'a> {
     number: u32,
     /// The offset of its first character.
     start: usize,
-    /// How many characters of whitespace it begins with.
+    /// Number of characters of whitespace that it begins with.
     indent: usize,
-    /// What follows them.
+    /// The text behind them.
     content: &'a str,
     content_start: usize,
 }
 
-impl<'a> Line<'a> {
+impl<'a> FrontMatterLine<'a> {
     fn at(&self) -> At {
         let content = trim(self.content);
         At { start: self.content_start, end: self.content_start + content.len() }
     }
 
     /// The key, and what stands behind its colon.
-    fn key(&self) -> Option<(Piece<'a>, Piece<'a>)> {
+    fn key(&self) -> Option<(LinePiece<'a>, LinePiece<'a>)> {
         let (key, rest) = self.content.split_once(':')?;
         if !is_key(key) {
             return None;
         }
         let rest_start = self.content_start + key.len() + 1;
-        Some((Piece { text: key, start: self.content_start }, Piece { text: rest, start: rest_start }))
+        Some((LinePiece { text: key, start: self.content_start }, LinePiece { text: rest, start: rest_start }))
     }
 
-    /// What stands behind the dash of a list item.
-    fn item(&self) -> Option<Piece<'a>> {
+    /// Returns the text behind the dash of a list item.
+    fn item(&self) -> Option<LinePiece<'a>> {
         let rest = self.content.strip_prefix('-')?;
-        (rest.is_empty() || rest.starts_with(is_space)).then_some(Piece { text: rest, start: self.content_start + 1 })
+        (rest.is_empty() || rest.starts_with(is_space))
+            .then_some(LinePiece { text: rest, start: self.content_start + 1 })
     }
 }
 
-fn content_lines(text: &str, offset: usize) -> Vec<Line<'_>> {
+fn content_lines(text: &str, offset: usize) -> Vec<FrontMatterLine<'_>> {
     let mut lines = Vec::new();
     let mut start = offset;
     for (number, whole) in (1..).zip(text.split('\n')) {
@@ -75,22 +77,22 @@ fn content_lines(text: &str, offset: usize) -> Vec<Line<'_>> {
         if !content.is_empty() && !content.starts_with('#') {
             let indent_bytes = line.len() - content.len();
             let indent = line[..indent_bytes].chars().count();
-            lines.push(Line { number, start, indent, content, content_start: start + indent_bytes });
+            lines.push(FrontMatterLine { number, start, indent, content, content_start: start + indent_bytes });
         }
         start += whole.len() + 1;
     }
     lines
 }
 
-struct Reader<'a, 'p, 't> {
-    lines: Vec<Line<'a>>,
+struct FrontMatterReader<'a, 'p, 't> {
+    lines: Vec<FrontMatterLine<'a>>,
     next: usize,
     first_bad_line: Option<u32>,
     problems: &'p mut Problems<'t>,
 }
 
-impl<'a> Reader<'a, '_, '_> {
-    fn peek(&self) -> Option<Line<'a>> {
+impl<'a> FrontMatterReader<'a, '_, '_> {
+    fn peek(&self) -> Option<FrontMatterLine<'a>> {
         self.lines.get(self.next).copied()
     }
 
@@ -130,9 +132,9 @@ impl<'a> Reader<'a, '_, '_> {
         map
     }
 
-    /// What belongs to a key behind whose colon nothing stands: a list, a map, or an empty text.
-    fn children(&mut self, key: Piece<'a>, value: Piece<'a>) -> Node {
-        let empty = Node { at: value.at(), value: Value::Text(String::new()) };
+    /// Reads the value of a key without a text behind its colon: a list, a map, or an empty text.
+    fn children(&mut self, key: LinePiece<'a>, value: LinePiece<'a>) -> BriefNode {
+        let empty = BriefNode { at: value.at(), value: NodeValue::Text(String::new()) };
         let Some(first) = self.peek() else {
             return empty;
         };
@@ -149,7 +151,7 @@ impl<'a> Reader<'a, '_, '_> {
     }
 
     /// Reads items from the next line on, as long as lines are indented by `indent_min` or more.
-    fn list(&mut self, key: Piece<'a>, indent: usize, indent_min: usize) -> Node {
+    fn list(&mut self, key: LinePiece<'a>, indent: usize, indent_min: usize) -> BriefNode {
         let start = self.peek().map_or(key.start, |line| line.content_start);
         let mut end = start;
         let mut items = Vec::new();
@@ -170,11 +172,11 @@ impl<'a> Reader<'a, '_, '_> {
                 None => break,
             }
         }
-        Node { at: At { start, end }, value: Value::List(items) }
+        BriefNode { at: At { start, end }, value: NodeValue::List(items) }
     }
 
     /// Reads the keys of a first-level map, whatever their indentation.
-    fn map(&mut self, parent: Piece<'a>, indent: usize) -> Node {
+    fn map(&mut self, parent: LinePiece<'a>, indent: usize) -> BriefNode {
         let start = self.peek().map_or(parent.start, |line| line.content_start);
         let mut end = start;
         let mut map = Map::new();
@@ -193,17 +195,17 @@ impl<'a> Reader<'a, '_, '_> {
                 _ if !value.text.is_empty() => self.scalar(&field, value),
                 Some(below) if below.item().is_some() => self.list(key, below.indent, line.indent + 1),
                 Some(_) => self.second_level(key, &field, line.indent),
-                None => Node { at: value.at(), value: Value::Map(Map::new()) },
+                None => BriefNode { at: value.at(), value: NodeValue::Map(Map::new()) },
             };
             end = node.at.end.max(key.at().end);
             self.insert(&mut map, parent.text, key, node);
         }
-        Node { at: At { start, end }, value: Value::Map(map) }
+        BriefNode { at: At { start, end }, value: NodeValue::Map(map) }
     }
 
     /// Reads the keys under `parent`, which hold single values or lists. Ends before a key with keys of
-    /// its own: to the peer, those are keys of the first level.
-    fn second_level(&mut self, parent: Piece<'a>, field: &str, indent: usize) -> Node {
+    /// its own: to OpenWar, those are keys of the first level.
+    fn second_level(&mut self, parent: LinePiece<'a>, field: &str, indent: usize) -> BriefNode {
         let start = self.peek().map_or(parent.start, |line| line.content_start);
         let mut end = start;
         let mut map = Map::new();
@@ -234,17 +236,17 @@ impl<'a> Reader<'a, '_, '_> {
                 }
                 Some(_) | None => {
                     self.next += 1;
-                    Node { at: value.at(), value: Value::Text(String::new()) }
+                    BriefNode { at: value.at(), value: NodeValue::Text(String::new()) }
                 }
             };
             end = node.at.end.max(key.at().end);
             self.insert(&mut map, field, key, node);
         }
-        Node { at: At { start, end }, value: Value::Map(map) }
+        BriefNode { at: At { start, end }, value: NodeValue::Map(map) }
     }
 
-    fn insert(&mut self, map: &mut Map, parent: &str, key: Piece<'_>, node: Node) {
-        let field = Field { key_at: key.at(), node };
+    fn insert(&mut self, map: &mut Map, parent: &str, key: LinePiece<'_>, node: BriefNode) {
+        let field = BriefField { key_at: key.at(), node };
         match map.entry(key.text.to_owned()) {
             Entry::Vacant(free) => {
                 free.insert(field);
@@ -259,7 +261,7 @@ impl<'a> Reader<'a, '_, '_> {
         }
     }
 
-    fn warn_of_uneven(&mut self, line: Line<'_>, indent: usize, warned: &mut bool) {
+    fn warn_of_uneven(&mut self, line: FrontMatterLine<'_>, indent: usize, warned: &mut bool) {
         if line.indent != indent && !*warned {
             *warned = true;
             let uneven = Problem::warning("front_matter", "this line is indented differently than those it belongs to")
@@ -268,11 +270,11 @@ impl<'a> Reader<'a, '_, '_> {
         }
     }
 
-    fn scalar(&mut self, field: &str, piece: Piece<'_>) -> Node {
+    fn scalar(&mut self, field: &str, piece: LinePiece<'_>) -> BriefNode {
         scalar(field, piece, self.problems)
     }
 
-    fn item_at_column_0(&mut self, line: Line<'_>) {
+    fn item_at_column_0(&mut self, line: FrontMatterLine<'_>) {
         let at_margin =
             Problem::error("front_matter", format!("line {} is a list item that is not indented", line.number))
                 .expected("items that are indented under their key")
@@ -281,7 +283,7 @@ impl<'a> Reader<'a, '_, '_> {
         self.report_bad(line, at_margin);
     }
 
-    fn bad_line(&mut self, line: Line<'_>) {
+    fn bad_line(&mut self, line: FrontMatterLine<'_>) {
         let number = line.number;
         let (message, fix) = if line.item().is_some() {
             (
@@ -306,7 +308,7 @@ impl<'a> Reader<'a, '_, '_> {
         self.report_bad(line, bad);
     }
 
-    fn report_bad(&mut self, line: Line<'_>, problem: Problem) {
+    fn report_bad(&mut self, line: FrontMatterLine<'_>, problem: Problem) {
         self.problems.push(problem, Some(line.at()));
         self.first_bad_line = self.first_bad_line.or(Some(line.number));
     }

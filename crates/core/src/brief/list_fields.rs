@@ -1,7 +1,7 @@
 //! The fields that are lists: what is authorized, and which tool servers to connect.
 
 use super::fields::dropped;
-use super::node::{Map, Node};
+use super::node::{BriefNode, Map};
 use super::problem::{Problem, Problems};
 use super::values::McpServer;
 use super::whitespace::trim;
@@ -30,7 +30,7 @@ pub(super) fn authorized_costs(map: &Map, problems: &mut Problems<'_>) -> Vec<St
     entries.into_iter().map(|(entry, _)| entry).collect()
 }
 
-/// Why an entry covers nothing, and what was probably meant.
+/// Returns the reason why an entry covers nothing, and what was probably meant.
 fn useless(entry: &str, categories: &[&str]) -> (&'static str, String) {
     let server = entry.strip_prefix("mcp_tool:").map(|rest| rest.trim_end_matches(':'));
     if let Some(server) = server.filter(|name| !name.is_empty() && !name.contains(['*', ':'])) {
@@ -81,13 +81,17 @@ pub(super) fn mcp_servers(map: &Map, problems: &mut Problems<'_>) -> Vec<McpServ
 }
 
 /// The items of a list that are text and not blank, trimmed, with a warning for each other one.
-pub(super) fn texts<'a>(map: &'a Map, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a Node)> {
+pub(super) fn texts<'a>(map: &'a Map, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a BriefNode)> {
     let node = map.get(field).map(|field| &field.node);
     node.map(|node| texts_of(node, field, problems)).unwrap_or_default()
 }
 
 /// The items of the list `node` that are text and not blank, trimmed, with a warning for each other one.
-pub(super) fn texts_of<'a>(node: &'a Node, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a Node)> {
+pub(super) fn texts_of<'a>(
+    node: &'a BriefNode,
+    field: &str,
+    problems: &mut Problems<'_>,
+) -> Vec<(String, &'a BriefNode)> {
     let Some(items) = node.items() else {
         if !node.is_blank() {
             let written = problems.text_at(node.at);

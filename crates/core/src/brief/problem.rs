@@ -1,8 +1,8 @@
-//! What is wrong with a brief, where, and what to do about it.
+//! Problems of a brief: each with its place and a remedy.
 
 use serde::{Deserialize, Serialize};
 
-/// How much a problem matters.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -25,7 +25,7 @@ impl Severity {
 
 /// A place in the text of a brief.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Span {
+pub struct BriefSpan {
     /// The line, from 1; line feeds end lines.
     pub line: u32,
     /// The column of the first character, from 1, in characters.
@@ -39,21 +39,21 @@ pub struct Span {
 /// One thing that is wrong with a brief, or may not be what was meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Whether the brief can still be run.
+    /// The severity: a brief with an error can't be run.
     pub severity: Severity,
-    /// What it is about: a field (`budgets.max_tokens`), a section (`Objective`), or `front_matter`,
-    /// `body`, `brief` for the text itself.
+    /// The part that it is about: a field (`budgets.max_tokens`), a section (`Objective`), or `front_matter`, `body`,
+    /// `brief` for the text itself.
     pub field: String,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// What the field takes.
+    /// The values that the field takes.
     pub expected: Option<String>,
-    /// What stands there, cut to a length that can be shown.
+    /// The text as written, cut to a length that can be shown.
     pub found: Option<String>,
-    /// What to write instead.
+    /// The text to write instead.
     pub fix: Option<String>,
-    /// Where; absent for what is missing.
-    pub span: Option<Span>,
+    /// The place; absent if something is missing.
+    pub span: Option<BriefSpan>,
 }
 
 impl Problem {
@@ -109,7 +109,7 @@ pub(super) struct At {
     pub(super) end: usize,
 }
 
-/// How many errors, and how many warnings, are told one by one; of the rest only the number.
+/// The most errors, and the most warnings, that are reported one by one; the others are only counted.
 const TOLD_MAX: usize = 500;
 
 /// Collects problems, and knows the text they are about.
@@ -155,7 +155,7 @@ impl<'a> Problems<'a> {
         self.errors > 0
     }
 
-    /// All that was told, and the number of what was not.
+    /// The reported problems, and the number of the others.
     pub(super) fn into_told(mut self) -> Vec<Problem> {
         for (count, severity) in [(self.errors, Severity::Error), (self.warnings, Severity::Warning)] {
             if let Some(untold @ 1..) = count.checked_sub(TOLD_MAX) {
@@ -166,11 +166,11 @@ impl<'a> Problems<'a> {
         self.told
     }
 
-    fn span(&self, at: At) -> Span {
+    fn span(&self, at: At) -> BriefSpan {
         let line = self.line_starts.partition_point(|start| *start <= at.start).max(1);
         let line_start = self.line_starts[line - 1];
         let column = self.text_at(At { start: line_start, end: at.start }).chars().count() + 1;
-        Span {
+        BriefSpan {
             line: u32::try_from(line).unwrap_or(u32::MAX),
             column: u32::try_from(column).unwrap_or(u32::MAX),
             start: at.start,

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::document::{Front, Parts, split};
+use super::document::{BriefParts, Front, split};
 use super::fields::FrontMatter;
 use super::grammar::{FrontMatterNodes, read_front_matter};
 use super::problem::{At, Problem, Problems};
@@ -20,7 +20,7 @@ use crate::session::detect::Sensitivities;
 /// The longest text that is read as a brief, in bytes.
 pub const BRIEF_BYTES_MAX: usize = 256 * 1024;
 
-/// What an operator wants, in a form in which nothing needs to be checked again.
+/// A brief whose fields were all checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// The project it belongs to.
@@ -29,13 +29,13 @@ pub struct Brief {
     pub brief_id: Option<BriefId>,
     /// The last day on which it is in time; absent if there is none.
     pub deadline: Option<Deadline>,
-    /// What the brief is about; it holds nothing if the brief does not say.
+    /// The brief's scope; it holds nothing if the brief names none.
     pub scope: Scope,
-    /// Whether the agent is held to the brief's scope.
+    /// True if the agent is held to the brief's scope.
     pub scope_locked: bool,
-    /// How far the agent goes before it asks; absent if the operator is to be asked.
+    /// The mode: how far the agent goes before it asks; absent if the operator is to be asked.
     pub mode: Option<Mode>,
-    /// What is authorized beforehand; may hold patterns such as `*` and `mcp_tool:git:*`.
+    /// The entries that authorize categories beforehand; may be patterns such as `*` and `mcp_tool:git:*`.
     pub authorized_costs: Vec<Category>,
     /// The folder to work in, as it is written.
     pub workdir: Option<String>,
@@ -43,15 +43,15 @@ pub struct Brief {
     pub adapter: Option<String>,
     /// The model to use, as the adapter names it.
     pub model: Option<String>,
-    /// Who takes the turns if the adapter can't: `adapter` or `adapter:model`, in this order.
+    /// The adapters that take the turns if the first can't: `adapter` or `adapter:model`, in this order.
     pub fallback: Vec<String>,
     /// The script of a scripted agent, as it is written.
     pub script: Option<String>,
     /// The most steps of a session; never 0.
     pub max_steps: Option<u32>,
-    /// How many minutes a provider that fails is waited for.
+    /// Number of minutes to wait for a provider that fails.
     pub patience_minutes: Option<u64>,
-    /// How hard the agent is asked to think.
+    /// The thinking effort asked of the agent.
     pub effort: Option<Effort>,
     /// The most tokens that it may think for in one reply; never 0.
     pub thinking_tokens: Option<u32>,
@@ -59,23 +59,23 @@ pub struct Brief {
     pub detectors: Sensitivities,
     /// Tool servers to connect, in their order.
     pub mcp_servers: Vec<McpServer>,
-    /// Whether the project's memory is shown to the agent.
+    /// True if the project's memory is shown to the agent.
     pub inherit_memory: bool,
     /// The project whose learned profile applies.
     pub learned_profile: Option<Slug>,
-    /// How a coding CLI is bridged.
+    /// The bridge to a coding CLI.
     pub cli: CliBridge,
     /// The roles of a crew; empty for one agent alone.
     pub roles: Vec<RoleName>,
-    /// Who plays a role, where that is not the run's own adapter.
+    /// The adapters of roles that don't use the run's own.
     pub role_adapters: IndexMap<RoleName, RoleAdapter>,
-    /// What the run may use, as far as the brief says so.
+    /// The budgets of the run, as far as the brief names them.
     pub budgets: Budgets,
-    /// What each role may use of it.
+    /// The budgets of each role, within the run's.
     pub role_budgets: IndexMap<RoleName, Budgets>,
-    /// What a role is granted of what is authorized; all of it, for a role that is not named.
+    /// The part of the authorized categories that a role is granted; all of it for a role that is not named.
     pub role_grants: IndexMap<RoleName, Vec<Category>>,
-    /// How hard a role is asked to think, where that is not as the others.
+    /// The thinking effort of each role that differs from the others.
     pub role_effort: IndexMap<RoleName, Effort>,
     /// The command lines by which the work is checked: judges of a crew may run them, and no other.
     pub checks: Vec<String>,
@@ -83,7 +83,7 @@ pub struct Brief {
     pub sections: Sections,
 }
 
-/// What came of reading a text as a brief.
+/// The result of reading a text as a brief.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The brief; absent if there is an error among the problems.
@@ -96,19 +96,19 @@ pub struct Reading {
     /// The sections as they are written.
     pub sections: Sections,
     /// Set if the front matter can't be read; then the fields are what could be read all the same.
-    pub unreadable: Option<Unreadable>,
+    pub unreadable: Option<UnreadableFrontMatter>,
 }
 
-/// Where a front matter stops being readable.
+/// The place from which a front matter can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableFrontMatter {
     /// The first line that can't be read, from 1, counted within the front matter; absent if it is not
     /// about a line.
     pub line: Option<u32>,
 }
 
 impl Reading {
-    /// Whether there is no error; warnings are allowed.
+    /// True if there is no error; warnings are allowed.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.brief.is_some()
@@ -144,12 +144,12 @@ pub fn read_with(text: &str, custom: &CustomRoles) -> Reading {
     let (sections, headings) = read_sections(parts.body, &mut problems);
     rules::check(&front, &nodes.map, &sections, &headings, custom, &mut problems);
 
-    let unreadable = unclosed.or(nodes.first_bad_line.map(|line| Unreadable { line: Some(line) }));
+    let unreadable = unclosed.or(nodes.first_bad_line.map(|line| UnreadableFrontMatter { line: Some(line) }));
     let brief = if problems.has_errors() { None } else { Brief::of(&front, &sections) };
     Reading { brief, problems: problems.into_told(), front_matter: front, sections, unreadable }
 }
 
-fn front_matter(parts: &Parts, problems: &mut Problems<'_>) -> (FrontMatterNodes, Option<Unreadable>) {
+fn front_matter(parts: &BriefParts, problems: &mut Problems<'_>) -> (FrontMatterNodes, Option<UnreadableFrontMatter>) {
     match parts.front {
         Front::None => (FrontMatterNodes::default(), None),
         Front::Closed(at) => (read_front_matter(at, problems), None),
@@ -159,7 +159,7 @@ fn front_matter(parts: &Parts, problems: &mut Problems<'_>) -> (FrontMatterNodes
                 .fix("add a line `---` before the first heading".to_owned());
             problems.push(unclosed, Some(At { start: at.end, end: at.end }));
             let nodes = read_front_matter(at, problems);
-            (nodes, Some(Unreadable { line: None }))
+            (nodes, Some(UnreadableFrontMatter { line: None }))
         }
     }
 }
@@ -176,7 +176,7 @@ fn too_long(bytes: usize) -> Reading {
         problems: problems.into_told(),
         front_matter: FrontMatter::default(),
         sections: Sections::default(),
-        unreadable: Some(Unreadable { line: None }),
+        unreadable: Some(UnreadableFrontMatter { line: None }),
     }
 }
 

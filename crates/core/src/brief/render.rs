@@ -1,4 +1,4 @@
-//! How a brief is shown to the agent.
+//! Renders a brief for the agent.
 
 use std::fmt::Write;
 

@@ -6,16 +6,16 @@ use indexmap::IndexMap;
 
 use super::fields::{dropped, item_text, text_in, unreadable};
 use super::list_fields::{texts, texts_of};
-use super::node::{Map, Node, Value};
+use super::node::{BriefNode, Map, NodeValue};
 use super::problem::{At, Problem, Problems};
 use super::values::{OptionValue, RoleAdapter};
 use super::whitespace::trim;
 
-/// What the field `roles` says.
+/// The contents of the field `roles`.
 pub(super) struct RolesField {
     /// The roles in their order; absent if the brief does not say, empty for an explicit `[]`.
     pub(super) ids: Option<Vec<String>>,
-    /// Who plays them, where `roles` is a map.
+    /// The adapters of the roles, if `roles` is a map.
     pub(super) adapters: IndexMap<String, RoleAdapter>,
 }
 
@@ -23,18 +23,18 @@ pub(super) struct RolesField {
 pub(super) fn roles(map: &Map, problems: &mut Problems<'_>) -> RolesField {
     let mut adapters = IndexMap::new();
     let ids = map.get("roles").map(|field| &field.node).and_then(|node| match &node.value {
-        Value::List(_) | Value::Inline(..) => {
+        NodeValue::List(_) | NodeValue::Inline(..) => {
             Some(texts(map, "roles", problems).into_iter().map(|(id, _)| id).collect())
         }
-        Value::Map(roles) | Value::InlineMap(roles, _) => {
+        NodeValue::Map(roles) | NodeValue::InlineMap(roles, _) => {
             adapters = adapters_of(roles, "roles", problems);
             Some(roles.keys().cloned().collect())
         }
-        Value::Text(text) => {
+        NodeValue::Text(text) => {
             let ids: Vec<String> = text.split(',').map(trim).filter(|id| !id.is_empty()).map(str::to_owned).collect();
             (!ids.is_empty()).then_some(ids)
         }
-        Value::Bool(_) | Value::Number(_) => {
+        NodeValue::Bool(_) | NodeValue::Number(_) => {
             let warning = dropped("roles", node, "a list of roles", problems);
             problems.push(warning, Some(node.at));
             None
@@ -124,19 +124,19 @@ fn adapter(entry: &Map, path: &str, problems: &mut Problems<'_>) -> RoleAdapter 
     }
 }
 
-fn option(node: &Node, problems: &Problems<'_>) -> Option<OptionValue> {
+fn option(node: &BriefNode, problems: &Problems<'_>) -> Option<OptionValue> {
     match &node.value {
-        Value::Bool(yes) => Some(OptionValue::Bool(*yes)),
-        Value::Number(number) => Some(OptionValue::Integer(*number)),
-        Value::Text(text) | Value::InlineMap(_, text) => Some(OptionValue::Text(text.clone())),
-        Value::List(items) | Value::Inline(items, _) => {
+        NodeValue::Bool(yes) => Some(OptionValue::Bool(*yes)),
+        NodeValue::Number(number) => Some(OptionValue::Integer(*number)),
+        NodeValue::Text(text) | NodeValue::InlineMap(_, text) => Some(OptionValue::Text(text.clone())),
+        NodeValue::List(items) | NodeValue::Inline(items, _) => {
             Some(OptionValue::List(items.iter().map(|item| item_text(item, problems)).collect()))
         }
-        Value::Map(_) => None,
+        NodeValue::Map(_) => None,
     }
 }
 
-/// Where the entry of a role stands, or a key in it: in `role_adapters`, else in `roles`.
+/// Returns the place of a role's entry, or of a key in it: in `role_adapters`, else in `roles`.
 pub(super) fn place(map: &Map, role: &str, key: Option<&str>) -> Option<At> {
     ["role_adapters", "roles"].into_iter().find_map(|parent| {
         let entry = map.get(parent)?.node.map()?.get(role)?;
@@ -145,7 +145,7 @@ pub(super) fn place(map: &Map, role: &str, key: Option<&str>) -> Option<At> {
     })
 }
 
-/// Where each id stands in `roles`, if it is written there as an item or a key.
+/// Returns the place of each id that is written in `roles` as an item or a key.
 pub(super) fn role_places(map: &Map) -> HashMap<&str, At> {
     let Some(node) = map.get("roles").map(|field| &field.node) else {
         return HashMap::new();

@@ -1,4 +1,4 @@
-//! What makes a brief invalid: the peer's rules, in the order in which the peer tells them.
+//! The rules that make a brief invalid: OpenWar's, in the order in which it reports them.
 //!
 //! Two rules are ours, because a run would otherwise begin with something else than was meant: a top-level
 //! `adapter` must exist, and `max_steps` must not be 0.
@@ -9,7 +9,7 @@ use super::fields::FrontMatter;
 use super::node::{Map, find};
 use super::problem::{At, Problem, Problems};
 use super::role_fields::{place, role_places};
-use super::sections::{Headings, Known, Sections};
+use super::sections::{Headings, KnownSection, Sections};
 use super::values::{ADAPTERS, RoleAdapter, day, has_date_shape, has_id_shape};
 use super::whitespace::trim;
 use crate::crew::{BadCrew, CustomRoles, Member, check_crew};
@@ -20,7 +20,7 @@ use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
 use crate::nearest::did_you_mean;
 use crate::role::{Role, RoleName};
 
-/// What authorizes more than reading: a bridged CLI that is started by a role has it without being asked.
+/// The entries that authorize more than reading: a bridged CLI that a role starts has these rights without being asked.
 const SIDE_EFFECTS: [&str; 10] = [
     "*", "filesystem_write", "filesystem_delete", "shell_exec", "http_fetch", "git_write", "git_push", "deploy",
     "external_message", "paid_api_call",
@@ -106,9 +106,9 @@ fn deadline(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
 
 fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Problems<'_>) {
     let required = [
-        ("Objective", Known::Objective, &sections.objective),
-        ("Deliverables", Known::Deliverables, &sections.deliverables),
-        ("Constraints", Known::Constraints, &sections.constraints),
+        ("Objective", KnownSection::Objective, &sections.objective),
+        ("Deliverables", KnownSection::Deliverables, &sections.deliverables),
+        ("Constraints", KnownSection::Constraints, &sections.constraints),
     ];
     for (name, known, text) in required {
         if !trim(text).is_empty() {
@@ -120,8 +120,10 @@ fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Pr
             None => format!("the section `{name}` is missing"),
         };
         let problem = match known {
-            Known::Objective | Known::Deliverables => Problem::error(name, message),
-            Known::Constraints | Known::ToolsRequired | Known::Notes => Problem::warning(name, message),
+            KnownSection::Objective | KnownSection::Deliverables => Problem::error(name, message),
+            KnownSection::Constraints | KnownSection::ToolsRequired | KnownSection::Notes => {
+                Problem::warning(name, message)
+            }
         };
         let fix = match heading {
             Some(_) => "write below its heading what it should say".to_owned(),
@@ -137,7 +139,7 @@ fn run_adapter(front: &FrontMatter, map: &Map, problems: &mut Problems<'_>) {
     }
 }
 
-/// Whether an adapter exists, and what a bridge to a coding CLI needs.
+/// Checks that an adapter exists, and that a bridge to a coding CLI is authorized.
 fn check_adapter(field: &str, adapter: &str, at: Option<At>, front: &FrontMatter, problems: &mut Problems<'_>) {
     if adapter.is_empty() {
         let empty = Problem::error(field, "no adapter is named").expected(format!("one of {}", ADAPTERS.join(", ")));

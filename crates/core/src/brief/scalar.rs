@@ -1,20 +1,20 @@
 //! Single values of the front matter, and inline lists and maps of them.
 //!
-//! In: a piece of a line. Out: a node. Numbers, quotes and comments follow the peer's rules, not YAML's:
-//! there are no escapes, and a comment may begin within quotes. Inline maps are ours; to the peer they are text.
+//! In: a piece of a line. Out: a node. Numbers, quotes and comments follow OpenWar's rules, not YAML's:
+//! there are no escapes, and a comment may begin within quotes. Inline maps are ours; to OpenWar they are text.
 
-use super::node::{Field, Map, Node, Value};
+use super::node::{BriefField, BriefNode, Map, NodeValue};
 use super::problem::{At, Problem, Problems};
 use super::whitespace::{is_space, trim};
 
 /// A piece of the text with its offset.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(super) struct LinePiece<'a> {
     pub(super) text: &'a str,
     pub(super) start: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> LinePiece<'a> {
     pub(super) fn trimmed(self) -> Self {
         let begun = self.text.trim_start_matches(is_space);
         Self { text: trim(begun), start: self.start + (self.text.len() - begun.len()) }
@@ -35,39 +35,39 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// How deep inline maps may lie in each other: a map of roles, each with a map.
+/// The greatest depth to which inline maps may lie in each other: a map of roles, each with a map.
 const DEPTH_MAX: usize = 2;
 
 /// Reads one value: `true`, `false`, a number, quoted text without escapes, an inline list or map, or text.
-pub(super) fn scalar(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Node {
+pub(super) fn scalar(field: &str, piece: LinePiece<'_>, problems: &mut Problems<'_>) -> BriefNode {
     value(field, piece, DEPTH_MAX, problems)
 }
 
-fn value(field: &str, piece: Piece<'_>, depth: usize, problems: &mut Problems<'_>) -> Node {
+fn value(field: &str, piece: LinePiece<'_>, depth: usize, problems: &mut Problems<'_>) -> BriefNode {
     let text = piece.text;
     let within = |open, close| {
         let inner = text.strip_prefix(open)?.strip_suffix(close)?;
-        Some(Piece { text: inner, start: piece.start + 1 })
+        Some(LinePiece { text: inner, start: piece.start + 1 })
     };
     let value = if let Some(inner) = within('[', ']') {
-        Value::Inline(inline_items(field, inner, problems), text.to_owned())
+        NodeValue::Inline(inline_items(field, inner, problems), text.to_owned())
     } else if let Some(map) = within('{', '}').and_then(|inner| inline_map(field, inner, depth, problems)) {
-        Value::InlineMap(map, text.to_owned())
+        NodeValue::InlineMap(map, text.to_owned())
     } else {
         single(field, piece, problems)
     };
-    Node { at: piece.at(), value }
+    BriefNode { at: piece.at(), value }
 }
 
 /// The keys between the braces of an inline map; `None` if that is something else. Commas within quotes and brackets do
 /// not divide. Of a key that is given twice the last one counts, with a warning.
-fn inline_map(field: &str, inner: Piece<'_>, depth: usize, problems: &mut Problems<'_>) -> Option<Map> {
+fn inline_map(field: &str, inner: LinePiece<'_>, depth: usize, problems: &mut Problems<'_>) -> Option<Map> {
     let depth = depth.checked_sub(1)?;
     let mut entries = Vec::new();
     for piece in divided(inner) {
         let (key, rest) = piece.text.split_once(':')?;
-        let value = Piece { text: rest, start: piece.start + key.len() + 1 }.trimmed();
-        let key = Piece { text: key, start: piece.start }.trimmed();
+        let value = LinePiece { text: rest, start: piece.start + key.len() + 1 }.trimmed();
+        let key = LinePiece { text: key, start: piece.start }.trimmed();
         let name = unquoted(key.text).unwrap_or(key.text);
         if !is_key(name) {
             return None;
@@ -78,7 +78,7 @@ fn inline_map(field: &str, inner: Piece<'_>, depth: usize, problems: &mut Proble
     for (key, name, piece) in entries {
         let path = format!("{field}.{name}");
         let node = value(&path, piece, depth, problems);
-        if map.insert(name.to_owned(), Field { key_at: key.at(), node }).is_some() {
+        if map.insert(name.to_owned(), BriefField { key_at: key.at(), node }).is_some() {
             let again = Problem::warning(path, "this key is given more than once; the last one counts")
                 .fix("keep one of them".to_owned());
             problems.push(again, Some(key.at()));
@@ -87,7 +87,7 @@ fn inline_map(field: &str, inner: Piece<'_>, depth: usize, problems: &mut Proble
     Some(map)
 }
 
-/// Whether a text can be a key: letters, digits and `_`, not beginning with a digit.
+/// True if a text can be a key: letters, digits and `_`, not beginning with a digit.
 pub(super) fn is_key(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -95,11 +95,11 @@ pub(super) fn is_key(text: &str) -> bool {
 
 /// The pieces between those commas that stand in no quotes, brackets or braces, trimmed; a blank one behind the last
 /// comma is none.
-fn divided(inner: Piece<'_>) -> Vec<Piece<'_>> {
+fn divided(inner: LinePiece<'_>) -> Vec<LinePiece<'_>> {
     let mut pieces = Vec::new();
     let (mut start, mut open, mut quote, mut begins) = (0, 0_usize, None, true);
     let mut take = |from: usize, to: usize| {
-        pieces.push(Piece { text: &inner.text[from..to], start: inner.start + from }.trimmed());
+        pieces.push(LinePiece { text: &inner.text[from..to], start: inner.start + from }.trimmed());
     };
     for (at, c) in inner.text.char_indices() {
         match (quote, c) {
@@ -124,16 +124,16 @@ fn divided(inner: Piece<'_>) -> Vec<Piece<'_>> {
 }
 
 /// Reads one value that is no list and no map.
-fn single(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Value {
+fn single(field: &str, piece: LinePiece<'_>, problems: &mut Problems<'_>) -> NodeValue {
     let text = piece.text;
     if let Some(inner) = unquoted(text) {
-        return Value::Text(inner.to_owned());
+        return NodeValue::Text(inner.to_owned());
     }
     if text == "true" || text == "false" {
-        return Value::Bool(text == "true");
+        return NodeValue::Bool(text == "true");
     }
     if let Some(number) = number(text) {
-        return Value::Number(number);
+        return NodeValue::Number(number);
     }
     if text.starts_with(['"', '\'']) {
         let unclosed = Problem::warning(field, "the quote is not closed, so it is part of the text")
@@ -146,7 +146,7 @@ fn single(field: &str, piece: Piece<'_>, problems: &mut Problems<'_>) -> Value {
             .fix(format!("write `\"{}\"`", super::problem::shown(text)));
         problems.push(indicator, Some(piece.at()));
     }
-    Value::Text(text.to_owned())
+    NodeValue::Text(text.to_owned())
 }
 
 fn unquoted(text: &str) -> Option<&str> {
@@ -164,15 +164,15 @@ fn number(text: &str) -> Option<i64> {
 }
 
 /// The items between the brackets of an inline list; commas within quotes do not divide.
-fn inline_items(field: &str, inner: Piece<'_>, problems: &mut Problems<'_>) -> Vec<Node> {
+fn inline_items(field: &str, inner: LinePiece<'_>, problems: &mut Problems<'_>) -> Vec<BriefNode> {
     let mut items = Vec::new();
     let mut start = 0;
     let mut quote = None;
     let mut take = |from: usize, to: usize, is_last: bool| {
-        let piece = Piece { text: &inner.text[from..to], start: inner.start + from }.trimmed();
+        let piece = LinePiece { text: &inner.text[from..to], start: inner.start + from }.trimmed();
         // `[]` and `[a, ]` have no item behind the last comma.
         if !(is_last && piece.text.is_empty()) {
-            items.push(Node { at: piece.at(), value: single(field, piece, problems) });
+            items.push(BriefNode { at: piece.at(), value: single(field, piece, problems) });
         }
     };
     for (at, c) in inner.text.char_indices() {

@@ -2,7 +2,7 @@
 
 use super::fields::warn_of_unknown;
 use super::list_fields::texts_of;
-use super::node::{Map, Node};
+use super::node::{BriefNode, Map};
 use super::problem::{Problem, Problems};
 use crate::gate::ScopeWords;
 use crate::gate::scope::{PATTERNS_MAX, is_pattern_of_paths, patterns};
@@ -10,9 +10,9 @@ use crate::gate::scope::{PATTERNS_MAX, is_pattern_of_paths, patterns};
 /// The keys of a scope, in the order in which the help lists them.
 const KEYS: [&str; 4] = ["files", "folders", "hosts", "services"];
 
-/// What the brief says that it is about; absent if it says nothing.
+/// Reads the brief's scope; `None` if it names none.
 ///
-/// What can't be read lets nothing in: a slip must not open what was meant to be closed.
+/// A part that can't be read lets nothing in: a slip must not open what was meant to be closed.
 pub(super) fn scope(map: &Map, problems: &mut Problems<'_>) -> Option<ScopeWords> {
     let node = &map.get("scope")?.node;
     if node.is_blank() {
@@ -45,7 +45,7 @@ pub(super) fn scope(map: &Map, problems: &mut Problems<'_>) -> Option<ScopeWords
 }
 
 /// A scope of which a part would count for nothing is no scope.
-fn refuse_too_many(words: &ScopeWords, node: &Node, problems: &mut Problems<'_>) {
+fn refuse_too_many(words: &ScopeWords, node: &BriefNode, problems: &mut Problems<'_>) {
     let count = patterns(words);
     if count > PATTERNS_MAX {
         let what = format!("this has {count} patterns with wildcards, and {PATTERNS_MAX} are allowed");
@@ -58,7 +58,7 @@ fn refuse_too_many(words: &ScopeWords, node: &Node, problems: &mut Problems<'_>)
 }
 
 /// The items of a list; a text alone is taken as a list of one, with a warning, anything else lets nothing in.
-fn entries<'a>(node: &'a Node, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a Node)> {
+fn entries<'a>(node: &'a BriefNode, field: &str, problems: &mut Problems<'_>) -> Vec<(String, &'a BriefNode)> {
     if node.items().is_some() {
         return texts_of(node, field, problems);
     }
@@ -81,7 +81,7 @@ fn entries<'a>(node: &'a Node, field: &str, problems: &mut Problems<'_>) -> Vec<
 }
 
 /// The entries that can be read as patterns of paths, with a warning for each other one.
-fn paths(node: &Node, field: &str, problems: &mut Problems<'_>) -> Vec<String> {
+fn paths(node: &BriefNode, field: &str, problems: &mut Problems<'_>) -> Vec<String> {
     let mut paths = Vec::new();
     for (text, node) in entries(node, field, problems) {
         if is_pattern_of_paths(&text) {
@@ -97,7 +97,7 @@ fn paths(node: &Node, field: &str, problems: &mut Problems<'_>) -> Vec<String> {
 }
 
 /// The entries, with a warning for each that can't be the name of a host; it lets nothing in.
-fn hosts(node: &Node, field: &str, problems: &mut Problems<'_>) -> Vec<String> {
+fn hosts(node: &BriefNode, field: &str, problems: &mut Problems<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for (text, node) in entries(node, field, problems) {
         let name = text.strip_prefix("*.").unwrap_or(&text);

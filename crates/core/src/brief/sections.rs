@@ -9,13 +9,13 @@ use crate::nearest::nearest;
 /// The sections of a brief. A section that is missing is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sections {
-    /// What is to be reached.
+    /// The goal.
     pub objective: String,
-    /// What is to exist afterwards.
+    /// The things that are to exist afterwards.
     pub deliverables: String,
-    /// What must not happen, and what must hold.
+    /// The things that must not happen, and those that must hold.
     pub constraints: String,
-    /// What is needed to do it.
+    /// The tools that are needed.
     pub tools_required: String,
     /// Everything else worth knowing, and what is not known.
     pub notes: String,
@@ -23,9 +23,9 @@ pub struct Sections {
     pub extra: IndexMap<String, String>,
 }
 
-/// A section that the peer knows.
+/// A section that OpenWar knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Known {
+pub(super) enum KnownSection {
     Objective,
     Deliverables,
     Constraints,
@@ -34,26 +34,26 @@ pub(super) enum Known {
 }
 
 /// The headings by which a section is known, in lower case.
-const HEADINGS: [(&str, Known); 15] = [
-    ("objective", Known::Objective),
-    ("objectives", Known::Objective),
-    ("goal", Known::Objective),
-    ("goals", Known::Objective),
-    ("deliverables", Known::Deliverables),
-    ("deliverable", Known::Deliverables),
-    ("constraints", Known::Constraints),
-    ("constraint", Known::Constraints),
-    ("tools required", Known::ToolsRequired),
-    ("tools", Known::ToolsRequired),
-    ("tools needed", Known::ToolsRequired),
-    ("notes / unknowns", Known::Notes),
-    ("notes/unknowns", Known::Notes),
-    ("notes", Known::Notes),
-    ("unknowns", Known::Notes),
+const HEADINGS: [(&str, KnownSection); 15] = [
+    ("objective", KnownSection::Objective),
+    ("objectives", KnownSection::Objective),
+    ("goal", KnownSection::Objective),
+    ("goals", KnownSection::Objective),
+    ("deliverables", KnownSection::Deliverables),
+    ("deliverable", KnownSection::Deliverables),
+    ("constraints", KnownSection::Constraints),
+    ("constraint", KnownSection::Constraints),
+    ("tools required", KnownSection::ToolsRequired),
+    ("tools", KnownSection::ToolsRequired),
+    ("tools needed", KnownSection::ToolsRequired),
+    ("notes / unknowns", KnownSection::Notes),
+    ("notes/unknowns", KnownSection::Notes),
+    ("notes", KnownSection::Notes),
+    ("unknowns", KnownSection::Notes),
 ];
 
-/// Where the headings of the known sections stand.
-pub(super) type Headings = IndexMap<Known, At>;
+/// The places of the known sections' headings.
+pub(super) type Headings = IndexMap<KnownSection, At>;
 
 /// Reads the sections of `body`, a range of the problems' text.
 ///
@@ -62,8 +62,8 @@ pub(super) type Headings = IndexMap<Known, At>;
 pub(super) fn read_sections(body: At, problems: &mut Problems<'_>) -> (Sections, Headings) {
     let mut sections = Sections::default();
     let mut headings = Headings::new();
-    let mut open: Option<(Slot, String)> = None;
-    let mut fenced = Fence::default();
+    let mut open: Option<(SectionSlot, String)> = None;
+    let mut fenced = CodeFence::default();
     let mut warned_of_preface = false;
     let mut start = body.start;
     let mut extras: IndexMap<String, At> = IndexMap::new();
@@ -79,16 +79,16 @@ pub(super) fn read_sections(body: At, problems: &mut Problems<'_>) -> (Sections,
                     .fix("indent the line by a space if it is not meant as a heading".to_owned());
                 problems.push(inside, Some(at));
             }
-            let slot = Slot::of(title);
+            let slot = SectionSlot::of(title);
             let before = match &slot {
-                Slot::Known(known) => headings.insert(*known, at),
-                Slot::Extra(title) => extras.insert(title.clone(), at),
+                SectionSlot::Known(known) => headings.insert(*known, at),
+                SectionSlot::Extra(title) => extras.insert(title.clone(), at),
             };
             if before.is_some() {
                 let repeated = Problem::warning("body", "this section appears twice; the last one counts").found(title);
                 problems.push(repeated, Some(at));
             }
-            if let Slot::Extra(title) = &slot {
+            if let SectionSlot::Extra(title) = &slot {
                 warn_of_near_miss(title, at, problems);
             }
             open = Some((slot, String::new()));
@@ -107,23 +107,23 @@ pub(super) fn read_sections(body: At, problems: &mut Problems<'_>) -> (Sections,
     (sections, headings)
 }
 
-/// Whether `line` is a heading of a known section.
+/// True if `line` is a heading of a known section.
 pub(super) fn is_known_heading(line: &str) -> bool {
     heading(without_ending(line)).is_some_and(|title| known(title).is_some())
 }
 
-enum Slot {
-    Known(Known),
+enum SectionSlot {
+    Known(KnownSection),
     Extra(String),
 }
 
-impl Slot {
+impl SectionSlot {
     fn of(title: &str) -> Self {
         known(title).map_or_else(|| Self::Extra(title.to_owned()), Self::Known)
     }
 }
 
-fn known(title: &str) -> Option<Known> {
+fn known(title: &str) -> Option<KnownSection> {
     let title = title.to_lowercase();
     HEADINGS.iter().find(|(name, _)| *name == title).map(|(_, known)| *known)
 }
@@ -136,16 +136,16 @@ fn heading(line: &str) -> Option<&str> {
     ((1..=3).contains(&marks) && after.starts_with(is_space) && !title.is_empty()).then_some(title)
 }
 
-fn close(sections: &mut Sections, open: Option<(Slot, String)>) {
+fn close(sections: &mut Sections, open: Option<(SectionSlot, String)>) {
     let Some((slot, text)) = open else { return };
     let text = trim_end(&text).to_owned();
     match slot {
-        Slot::Known(Known::Objective) => sections.objective = text,
-        Slot::Known(Known::Deliverables) => sections.deliverables = text,
-        Slot::Known(Known::Constraints) => sections.constraints = text,
-        Slot::Known(Known::ToolsRequired) => sections.tools_required = text,
-        Slot::Known(Known::Notes) => sections.notes = text,
-        Slot::Extra(title) => {
+        SectionSlot::Known(KnownSection::Objective) => sections.objective = text,
+        SectionSlot::Known(KnownSection::Deliverables) => sections.deliverables = text,
+        SectionSlot::Known(KnownSection::Constraints) => sections.constraints = text,
+        SectionSlot::Known(KnownSection::ToolsRequired) => sections.tools_required = text,
+        SectionSlot::Known(KnownSection::Notes) => sections.notes = text,
+        SectionSlot::Extra(title) => {
             sections.extra.insert(title, text);
         }
     }
@@ -168,13 +168,13 @@ fn without_ending(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// Whether the lines so far leave a code fence open.
+/// The code fence that the lines so far leave open.
 #[derive(Default)]
-struct Fence {
+struct CodeFence {
     open: Option<(char, usize)>,
 }
 
-impl Fence {
+impl CodeFence {
     fn is_open(&self) -> bool {
         self.open.is_some()
     }

@@ -117,7 +117,7 @@ What else is worth knowing, and what is not known.
     )
 }
 
-/// What can be authorized, with its meaning: every category there is, and the patterns for tool servers.
+/// Returns everything that can be authorized, with its meaning: all categories, and the patterns for tool servers.
 fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     STATIC.into_iter().chain(PATTERNS)
 }
@@ -125,7 +125,7 @@ fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The most characters that a suffix can have: what a date and a dash leave of an id.
 const SUFFIX_CHARS_MAX: usize = BRIEF_ID_CHARS_MAX - "YYYY-MM-DD-".len();
 
-/// Why a suffix can't end a brief's id.
+/// The refusal of a suffix that can't end a brief's id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{given}` can't end a brief's id: it takes 1 to {SUFFIX_CHARS_MAX} ASCII letters or digits")]
 pub struct BadSuffix {
@@ -133,7 +133,7 @@ pub struct BadSuffix {
     pub given: String,
 }
 
-/// The id of a brief that has none: a day and what makes it unique, for which the peer takes six random
+/// The id of a brief that has none: a day and what makes it unique, for which OpenWar takes six random
 /// characters of `a` to `z` and `0` to `9`.
 ///
 /// # Errors

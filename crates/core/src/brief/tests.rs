@@ -1,4 +1,4 @@
-//! The behaviour of a whole reading: tables for every rule, the peer's verdicts, and hostile texts.
+//! The behaviour of a whole reading: tables for every rule, OpenWar's verdicts, and hostile texts.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn the_peers_verdicts_are_ours() {
         let file = expected["file"].as_str().unwrap();
         let text = std::fs::read_to_string(format!("{folder}{file}")).unwrap();
         check_verdict(file, &text, &expected);
-        // Line endings are of no consequence, which the peer gets wrong.
+        // Line endings are of no consequence, which OpenWar gets wrong.
         check_verdict(file, &text.replace('\n', "\r\n"), &expected);
         check_verdict(file, &format!("\u{FEFF}{text}"), &expected);
     }
@@ -129,7 +129,7 @@ fn all_problems_are_told_at_once_with_their_places() {
 fn a_front_matter_that_is_not_closed_does_not_hide_the_rest() {
     let reading = read("---\nproject: orchard\nbrief_id: x\n# note\n# Goal\nx\n");
     assert_eq!(short(&reading), ["E 5:1 front_matter", "E 3:11 brief_id", "E - Deliverables", "W - Constraints"]);
-    assert_eq!(reading.unreadable, Some(Unreadable { line: None }));
+    assert_eq!(reading.unreadable, Some(UnreadableFrontMatter { line: None }));
     assert_eq!(reading.sections.objective, "x");
 }
 
@@ -147,8 +147,8 @@ fn each_line_that_cannot_be_read_is_told_once() {
 
 #[test]
 fn the_number_of_a_bad_line_counts_from_the_front_matter() {
-    assert_eq!(with_fields("mode: auto\n???").unreadable, Some(Unreadable { line: Some(3) }));
-    assert_eq!(with_fields("roles:\n- planner\n- executor").unreadable, Some(Unreadable { line: Some(3) }));
+    assert_eq!(with_fields("mode: auto\n???").unreadable, Some(UnreadableFrontMatter { line: Some(3) }));
+    assert_eq!(with_fields("roles:\n- planner\n- executor").unreadable, Some(UnreadableFrontMatter { line: Some(3) }));
 }
 
 #[test]
@@ -900,7 +900,7 @@ fn the_peers_slugs_are_ours() {
             Some("infer_slug") => slug_like(input.rsplit('/').next().unwrap_or_default()),
             _ => continue,
         };
-        // Where a name suggests nothing, each caller has a word of its own; the peer's chat says `chat-brief`.
+        // Where a name suggests nothing, each caller has a word of its own; OpenWar's chat says `chat-brief`.
         let ours = ours.map_or_else(|| "chat-brief".to_owned(), |slug| slug.to_string());
         assert_eq!(Some(ours.as_str()), output, "{input}");
         compared += 1;

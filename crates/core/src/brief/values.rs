@@ -45,13 +45,13 @@ impl fmt::Display for Deadline {
     }
 }
 
-/// Whether `text` has the shape of a date, `YYYY-MM-DD`; the numbers are not looked at.
+/// True if `text` has the shape of a date, `YYYY-MM-DD`; the numbers are not looked at.
 pub(super) fn has_date_shape(text: &str) -> bool {
     let shape = text.bytes().map(|byte| if byte.is_ascii_digit() { b'9' } else { byte });
     shape.eq(*b"9999-99-99")
 }
 
-/// Whether `text` has the shape of a brief's id: a date, a dash, one or more letters or digits.
+/// True if `text` has the shape of a brief's id: a date, a dash, one or more letters or digits.
 pub(super) fn has_id_shape(text: &str) -> bool {
     let Some((date, rest)) = text.split_at_checked("YYYY-MM-DD".len()) else {
         return false;
@@ -62,7 +62,7 @@ pub(super) fn has_id_shape(text: &str) -> bool {
     has_date_shape(date) && is_id_suffix(suffix)
 }
 
-/// Whether `suffix` can end a brief's id.
+/// True if `suffix` can end a brief's id.
 pub(super) fn is_id_suffix(suffix: &str) -> bool {
     !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -81,34 +81,34 @@ pub struct McpServer {
     pub command: String,
 }
 
-/// How a coding CLI is bridged; what is not given is absent.
+/// The bridge to a coding CLI; fields that the brief doesn't name are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CliBridge {
-    /// Whether our tools are offered to the CLI.
+    /// True if our tools are offered to the CLI.
     pub mcp_forward: Option<bool>,
-    /// Whether the CLI's own permission file is left alone.
+    /// True if the CLI's own permission file is left alone.
     pub skip_permission_setup: Option<bool>,
-    /// The program to start. The peer documents the field and does not read it.
+    /// The program to start. OpenWar documents the field and does not read it.
     pub binary: Option<String>,
-    /// The program's arguments. The peer documents the field and does not read it.
+    /// The program's arguments. OpenWar documents the field and does not read it.
     pub args: Vec<String>,
 }
 
 impl CliBridge {
-    /// Whether our tools are offered to the CLI: they are unless the brief says no.
+    /// True if our tools are offered to the CLI: they are unless the brief says no.
     #[must_use]
     pub fn forwards_mcp(&self) -> bool {
         self.mcp_forward.unwrap_or(true)
     }
 
-    /// Whether the CLI's own permission file is left alone: it is not unless the brief says so.
+    /// True if the CLI's own permission file is left alone: only if the brief says so.
     #[must_use]
     pub fn skips_permission_setup(&self) -> bool {
         self.skip_permission_setup.unwrap_or(false)
     }
 }
 
-/// Who plays a role, where that is not the run's own adapter.
+/// The adapter of a role that doesn't use the run's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleAdapter {
     /// The adapter's id; in a valid brief one of [`ADAPTERS`].
@@ -128,24 +128,24 @@ pub enum OptionValue {
     Integer(i64),
     /// A text.
     Text(String),
-    /// A list, its items as text. The peer has none.
+    /// A list, its items as text. OpenWar has none.
     List(Vec<String>),
 }
 
-/// The tokens a crew may use if the brief does not say. Ten ordinary sub-tasks take a plan, and for each some ten turns of
-/// executor and judges; without a provider's cache a turn pays for some 15,000 tokens of input, which makes a million
-/// and a half. The peer's number, 50,000, ends a crew within its first sub-tasks.
+/// The tokens a crew may use if the brief does not say. Ten ordinary sub-tasks take a plan, and for each some ten turns
+/// of executor and judges; without a provider's cache a turn pays for some 15,000 tokens of input, which makes a
+/// million and a half. OpenWar's number, 50,000, ends a crew within its first sub-tasks.
 pub const BUDGET_MAX_TOKENS: u64 = 2_000_000;
 /// The minutes a crew may take if the brief does not say: twenty for each of ten ordinary sub-tasks, and some for the
-/// plan. The peer's number is 20 for all of it.
+/// plan. OpenWar's number is 20 for all of it.
 pub const BUDGET_MAX_WALL_CLOCK_MINUTES: u64 = 240;
 /// The tool calls one sub-task may make over all its attempts if the brief does not say: reading around, some edits and
-/// the checks after each. The peer's number is 15.
+/// the checks after each. OpenWar's number is 15.
 pub const BUDGET_MAX_TOOL_CALLS_PER_SUBTASK: u64 = 60;
-/// How often one sub-task may be tried again if the brief does not say (the peer's number).
+/// Number of times that one sub-task may be tried again if the brief does not say (OpenWar's number).
 pub const BUDGET_MAX_RETRIES_PER_SUBTASK: u64 = 3;
 
-/// What a run may use, as far as the brief says so.
+/// The budgets of a run, as far as the brief names them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budgets {
     /// Tokens of the whole run.
@@ -162,7 +162,7 @@ pub struct Budgets {
     pub max_dollars: Option<u64>,
 }
 
-/// What a run may use.
+/// The budgets of a run, with the defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetLimits {
     /// Tokens of the whole run.

@@ -1,6 +1,6 @@
-//! What counts as whitespace in a brief: the peer's set, which is neither Unicode's nor ASCII's.
+//! Whitespace in a brief: OpenWar's set, which is neither Unicode's nor ASCII's.
 
-/// Whether `c` is whitespace to the peer: Unicode's spaces and the byte order mark, but not U+0085.
+/// True if OpenWar takes `c` for whitespace: Unicode's spaces and the byte order mark, but not U+0085.
 pub(super) fn is_space(c: char) -> bool {
     matches!(
         c,

@@ -2,7 +2,7 @@
 //!
 //! An entry covers a category by name, or as one of the wildcards `*`, `mcp_tool:*` and
 //! `mcp_tool:<server>:*`; there is no other globbing, and case counts. `mcp_tool:<server>` alone covers
-//! only itself and not the server's tools: so the peer decides (its documents say otherwise, which is
+//! only itself and not the server's tools: so OpenWar decides (its documents say otherwise, which is
 //! kept as an open difference), and so an operator who wants the tools writes `mcp_tool:<server>:*`.
 
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub const PATTERNS: [(&str, &str); 4] = [
     ("*", "everything"),
 ];
 
-/// Whether the entry `entry` of a list covers the category `required`.
+/// True if the list entry `entry` covers the category `required`.
 #[must_use]
 pub fn covers(entry: &Category, required: &Category) -> bool {
     if entry == required || entry.as_str() == "*" {
@@ -32,7 +32,7 @@ pub fn covers(entry: &Category, required: &Category) -> bool {
     required.strip_prefix(stem).is_some_and(|tool| tool.starts_with(':') || (tool.is_empty() && !stem.is_empty()))
 }
 
-/// Whether there is a category that `entry` covers: what covers none is a mistake of whoever wrote it.
+/// True if `entry` covers at least one category. An entry that covers none is a mistake in its list.
 #[must_use]
 pub fn covers_something(entry: &str) -> bool {
     if entry == "*" || STATIC.iter().any(|(name, _)| *name == entry) {
@@ -46,10 +46,10 @@ pub fn covers_something(entry: &str) -> bool {
     }
 }
 
-/// Whether a call may be made as far as authorization goes, and what it lacks.
+/// The result of checking a call's required categories against what is authorized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Authorization {
-    /// Whether nothing is missing.
+    /// True if nothing is missing.
     pub allowed: bool,
     /// The required categories that nothing covers, in the order required, each once.
     pub missing: Vec<Category>,

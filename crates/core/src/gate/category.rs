@@ -1,4 +1,4 @@
-//! What a call would do, as a word: `filesystem_write`, `shell_exec`, `mcp_tool:<server>:<tool>`.
+//! The kinds of effect that a call can have, as words: `filesystem_write`, `shell_exec`, `mcp_tool:<server>:<tool>`.
 //!
 //! The static words and what each of them means are a table here; whatever is not in it is either an
 //! `mcp_tool:` word or one that nothing requires. Matching is in `authorization.rs`.
@@ -31,7 +31,7 @@ impl Category {
         &self.0
     }
 
-    /// Whether it needs no authorization: merely reading files (the peer's rule).
+    /// True if it needs no authorization: only reading files is such a category (OpenWar's rule).
     #[must_use]
     pub fn is_default_allowed(&self) -> bool {
         self.0 == FILESYSTEM_READ
@@ -84,7 +84,7 @@ pub const PERSISTENCE: &str = "persistence";
 /// Read what other projects remember.
 pub const OTHER_MEMORY_READ: &str = "other_memory_read";
 
-/// How the categories of MCP tools begin: `mcp_tool:<server>:<tool>`.
+/// The beginning of every MCP tool's category: `mcp_tool:<server>:<tool>`.
 pub const MCP_TOOL: &str = "mcp_tool";
 
 /// Every static category with its meaning, in the order in which they are shown.

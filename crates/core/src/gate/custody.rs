@@ -15,7 +15,7 @@ use super::scope::Scope;
 /// The most paths that one look names; the rest is counted. About what an operator may read before an answer.
 pub const OUTSIDE_MAX: usize = 200;
 
-/// What a look at the tree is for.
+/// The purpose of a look at the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
@@ -36,21 +36,24 @@ impl Look {
     }
 }
 
-/// What somebody else changed in the folder while the run stood still: it waited for an operator, or nobody drove it.
+/// Changes that somebody else made in the folder while the run stood still: it waited for an operator, or no process
+/// drove it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderChange {
     /// The paths that were added, changed or removed, in plain form, sorted; at most [`OUTSIDE_MAX`].
     pub paths: Vec<String>,
-    /// How many there are besides.
+    /// Number of further paths.
     pub more: u64,
-    /// What was checked out when the run stopped, such as `main at 1a2b3c4d5e6f`; `None` if it still is.
+    /// The branch and commit checked out when the run stopped, such as `main at 1a2b3c4d5e6f`; `None` if still the
+    /// same.
     pub head_before: Option<String>,
-    /// What is checked out now; `None` if nothing changed about it.
+    /// The branch and commit checked out now; `None` if still the same.
     pub head_now: Option<String>,
 }
 
 impl FolderChange {
-    /// The change of these paths, and of what is checked out from `head_before` to `head_now`; `None` if nothing changed.
+    /// The change of these paths, and of what is checked out from `head_before` to `head_now`; `None` if nothing
+    /// changed.
     #[must_use]
     pub fn of(paths: Vec<String>, head_before: Option<String>, head_now: Option<String>) -> Option<Self> {
         let (head_before, head_now) = if head_before == head_now { (None, None) } else { (head_before, head_now) };
@@ -60,19 +63,19 @@ impl FolderChange {
     }
 }
 
-/// What was answered for: what the brief is about, and what an operator accepted besides.
+/// The paths that may change: those in the brief's scope, and those that an operator accepted besides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Custody {
     scope: Scope,
     accepted: BTreeSet<String>,
 }
 
-/// What lies outside.
+/// The changed paths that lie outside the scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outside {
     /// The paths in plain form, sorted; at most [`OUTSIDE_MAX`].
     pub paths: Vec<String>,
-    /// How many there are besides.
+    /// Number of further paths.
     pub more: u64,
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::category::Category;
-use super::decision::{Request, judge};
+use super::decision::{GateRequest, judge};
 use super::grant::{Grant, Subject};
 use super::native;
 use super::places::Places;
@@ -16,7 +16,9 @@ use crate::role::Role;
 use crate::tool::{ResolvedPath, ToolCall};
 
 #[derive(Deserialize)]
-struct Input {
+// Error messages name the type: the name is pinned.
+#[serde(rename = "Input")]
+struct GateInput {
     tool: String,
     #[serde(default)]
     arguments: Value,
@@ -57,7 +59,7 @@ struct Input {
 ///
 /// A sentence that names what is missing, mistyped or unknown in the input.
 pub fn decide(input: &Value) -> Result<Value, String> {
-    let input = Input::deserialize(input).map_err(|error| format!("can't read the call: {error}"))?;
+    let input = GateInput::deserialize(input).map_err(|error| format!("can't read the call: {error}"))?;
     let role = role(&input.role)?;
     let categories = native::categories(&input.tool).map_err(|error| error.to_string())?;
     let places = input.places.unwrap_or_default();
@@ -78,7 +80,7 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     let effects = effects_of_call(&call, &places, &programs);
     let subject = Subject { tool: &call.name, args: &call.args, effects: &effects };
     let grants = input.grants.unwrap_or_default();
-    let decision = judge(&Request {
+    let decision = judge(&GateRequest {
         tool: &call.name,
         categories: &categories,
         effects: &effects,

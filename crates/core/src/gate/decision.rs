@@ -1,6 +1,6 @@
 //! The gate's word on one tool call: allow, ask or refuse, and why.
 //!
-//! In: a [`Request`] with everything that bears on the call. Out: a [`Decision`] with what was required,
+//! In: a [`GateRequest`] with everything that bears on the call. Out: a [`Decision`] with what was required,
 //! what is missing, and what would allow it. All checks are made; their findings combine by strictness
 //! and never by order, so that adding a check can't loosen another. Approvals answer an *ask*; nothing
 //! here lifts a *refuse*.
@@ -19,10 +19,10 @@ use super::role_limit::RoleLimit;
 use super::scope::Scope;
 use super::walls::without_walls;
 
-/// What the gate says to one tool call, from mild to strict.
+/// The gate's answer to one tool call, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum GateAnswer {
     /// The call may be made.
     Allow,
     /// An operator is asked first.
@@ -31,7 +31,7 @@ pub enum Answer {
     Refuse,
 }
 
-impl Answer {
+impl GateAnswer {
     /// Its name, as on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -43,18 +43,18 @@ impl Answer {
     }
 }
 
-/// Which check a finding comes from: where to repair.
+/// The check that a finding comes from: the place to repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// What a role may ever hold.
+    /// The categories that a role may ever hold.
     Role,
-    /// What the brief or its definition grants a role.
+    /// The categories that the brief or the role's definition grants it.
     RoleGrant,
-    /// What this call would do, whether its text can be read, and whether that kind of call is possible in this run
-    /// at all.
+    /// The call itself: its effects, whether its text can be read, and whether that kind of call is possible in this
+    /// run at all.
     Call,
-    /// What only a yes to this very call may delete or overwrite.
+    /// The places that may be deleted or overwritten only after a yes to this very call.
     Protected,
     /// The brief's `scope`.
     Scope,
@@ -64,13 +64,13 @@ pub enum Layer {
     Approval,
     /// A yes that was asked for beforehand.
     Grant,
-    /// What the kernel keeps commands from.
+    /// The accesses that the kernel blocks for commands.
     Sandbox,
     /// That the call follows text from outside.
     Untrusted,
     /// An operator's own guard hook.
     Hook,
-    /// What holds when nobody said anything.
+    /// The rule that holds when nothing else applies.
     Default,
 }
 
@@ -95,22 +95,22 @@ impl Layer {
     }
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What the check says.
-    pub answer: Answer,
-    /// Which check it is.
+    /// The check's answer.
+    pub answer: GateAnswer,
+    /// The check that it comes from.
     pub layer: Layer,
     /// The part of the call that it is about, as written; absent where it is about the call as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<String>,
-    /// Why, as a sentence for the operator and the agent.
+    /// The reason, as a sentence for the operator and the agent.
     pub reason: String,
     /// The categories that this check found missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Category>,
-    /// What would allow the call; absent where it is allowed.
+    /// The change that would allow the call; absent if it is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_allow: Option<String>,
 }
@@ -142,31 +142,31 @@ pub fn strictest(findings: &OneOrMore<Finding>) -> &Finding {
 
 /// Everything that bears on one call.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct GateRequest<'a> {
     /// The tool's name.
     pub tool: &'a str,
     /// The categories that every call to it needs.
     pub categories: &'a [Category],
-    /// What the call would do, read from its arguments: what [`effects_of`](super::effects_of) says, and
-    /// whatever else the caller knows of the call.
+    /// The call's effects: those read from its arguments ([`effects_of`](super::effects_of)), and any others that the
+    /// caller knows of.
     pub effects: &'a [Effect],
     /// The limit of the role that calls; none in a session without roles.
     pub role: Option<&'a RoleLimit>,
     /// The brief's `authorized_costs`.
     pub authorized: &'a [Category],
-    /// What an operator approved for the rest of the run.
+    /// The categories that an operator approved for the rest of the run.
     pub approved_for_run: &'a [Category],
     /// The grants that hold for calls such as this one, in the order in which they are used.
     pub grants: &'a [&'a Grant],
-    /// Whether an operator approved this very call.
+    /// True if an operator approved this very call.
     pub call_is_approved: bool,
-    /// Where things are.
+    /// The paths that the gate has to know.
     pub places: &'a Places,
-    /// What the brief is about, its paths in plain form.
+    /// The brief's scope, its paths in plain form.
     pub scope: &'a Scope,
-    /// Whether what lies outside the scope is refused instead of asked for.
+    /// True if a call outside the scope is refused instead of asked about.
     pub scope_locked: bool,
-    /// Whether commands are switched off for the run.
+    /// True if commands are switched off for the run.
     pub shell_is_disabled: bool,
     /// The walls of the sandbox that are missing, where that has to be asked about: in a session that goes on
     /// alone.
@@ -176,44 +176,44 @@ pub struct Request<'a> {
 /// The gate's word on one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// What happens.
+    /// The gate's answer.
     #[serde(rename = "decision")]
-    pub answer: Answer,
+    pub answer: GateAnswer,
     /// The categories the call requires: its tool's own, then those read from its arguments, each once.
     pub required: Vec<Category>,
     /// Those that the deciding check found missing.
     pub missing: Vec<Category>,
     /// The check that decided.
     pub layer: Layer,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
-    /// What would allow the call; absent where it is allowed.
+    /// The change that would allow the call; absent if it is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_allow: Option<String>,
     /// The grants that the call would use up a use of; empty where none was needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<String>,
-    /// What each check found, the deciding one among them.
+    /// The results of all checks, the deciding one among them.
     pub findings: Vec<Finding>,
 }
 
 impl Decision {
-    /// Whether the run must stop: a role was given work that it may never do.
+    /// True if the run must stop: a role was given work that it may never do.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        self.answer == Answer::Refuse && self.layer == Layer::Role
+        self.answer == GateAnswer::Refuse && self.layer == Layer::Role
     }
 }
 
 /// Judges one call.
 ///
-/// Refuses what lies beyond the role's limit or its own grant, commands where they are switched off, and what lies outside a
-/// locked scope; asks for what can't be read, for what reaches a protected place or leaves the scope, for commands that the sandbox doesn't
-/// hold, and for what is covered neither by
-/// default, nor by the brief, nor by an approval, nor by a grant; allows the rest. Every required category must be
-/// covered, one that is does not speak for the others.
+/// Refuses what lies beyond the role's limit or its own grant, commands where they are switched off, and what lies
+/// outside a locked scope; asks for what can't be read, for what reaches a protected place or leaves the scope, for
+/// commands that the sandbox doesn't hold, and for what is covered neither by default, nor by the brief, nor by an
+/// approval, nor by a grant; allows the rest. Every required category must be covered, one that is does not speak for
+/// the others.
 #[must_use]
-pub fn judge(request: &Request<'_>) -> Decision {
+pub fn judge(request: &GateRequest<'_>) -> Decision {
     let required = required(request);
     let (coverage, grants) = coverage(request, &required);
     let by_limits = request.role.and_then(|role| beyond_role(role, &required)).into_iter();
@@ -230,7 +230,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
         .chain(by_place)
         .chain(by_scope)
         .chain(by_service)
-        .partition(|finding| finding.answer == Answer::Allow);
+        .partition(|finding| finding.answer == GateAnswer::Allow);
     findings.push(coverage);
     findings.extend(approved);
     findings.extend(request.effects.iter().filter_map(|effect| of_effect(effect, request)));
@@ -250,7 +250,7 @@ pub fn judge(request: &Request<'_>) -> Decision {
         layer: decided.layer,
         reason: decided.reason,
         would_allow: decided.would_allow,
-        grants: if decided.answer == Answer::Allow { grants } else { Vec::new() },
+        grants: if decided.answer == GateAnswer::Allow { grants } else { Vec::new() },
         findings: all.iter().cloned().collect(),
     }
 }
@@ -266,7 +266,7 @@ fn each_once(findings: Vec<Finding>) -> Vec<Finding> {
     once
 }
 
-fn required(request: &Request<'_>) -> Vec<Category> {
+fn required(request: &GateRequest<'_>) -> Vec<Category> {
     let mut required: Vec<Category> = Vec::new();
     for category in request.categories.iter().chain(request.effects.iter().map(|effect| &effect.category)) {
         if !required.contains(category) {
@@ -281,7 +281,7 @@ fn beyond_role(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
     let what =
         if scope.missing.is_empty() { "call tools".to_owned() } else { format!("hold {}", list(&scope.missing)) };
     (!scope.in_scope).then(|| Finding {
-        answer: Answer::Refuse,
+        answer: GateAnswer::Refuse,
         layer: Layer::Role,
         matched: None,
         reason: format!("the role `{}` may never {what}", role.name),
@@ -295,7 +295,7 @@ fn beyond_grant(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
     let granted = role.granted.as_ref().filter(|_| !missing.is_empty())?;
     let held = if granted.holds.is_empty() { "nothing".to_owned() } else { list(&granted.holds) };
     Some(Finding {
-        answer: Answer::Refuse,
+        answer: GateAnswer::Refuse,
         layer: Layer::RoleGrant,
         matched: None,
         reason: format!("the role `{}` was not granted {}: {} grants it {held}", role.name, list(&missing), granted.by),
@@ -304,10 +304,10 @@ fn beyond_grant(role: &RoleLimit, required: &[Category]) -> Option<Finding> {
     })
 }
 
-fn without_shell(request: &Request<'_>, required: &[Category]) -> Option<Finding> {
+fn without_shell(request: &GateRequest<'_>, required: &[Category]) -> Option<Finding> {
     let runs_commands = required.iter().any(|category| category.as_str() == SHELL_EXEC);
     (request.shell_is_disabled && runs_commands).then(|| Finding {
-        answer: Answer::Refuse,
+        answer: GateAnswer::Refuse,
         layer: Layer::Call,
         matched: None,
         reason: "SHELL_DISABLED: commands are switched off for this run".to_owned(),
@@ -321,7 +321,7 @@ fn by_rule(effect: &Effect) -> Option<Finding> {
     let Act::Denied { rule } = &effect.act else { return None };
     let reads = effect.category.as_str() == FILESYSTEM_READ;
     Some(Finding {
-        answer: Answer::Refuse,
+        answer: GateAnswer::Refuse,
         layer: Layer::Call,
         matched: matched(effect),
         reason: if reads {
@@ -335,18 +335,18 @@ fn by_rule(effect: &Effect) -> Option<Finding> {
 }
 
 /// An answer that asks, unless this very call was approved.
-fn ask(request: &Request<'_>, finding: Finding) -> Finding {
+fn ask(request: &GateRequest<'_>, finding: Finding) -> Finding {
     if !request.call_is_approved {
         return finding;
     }
-    Finding { answer: Answer::Allow, missing: Vec::new(), would_allow: None, ..finding }
+    Finding { answer: GateAnswer::Allow, missing: Vec::new(), would_allow: None, ..finding }
 }
 
-/// What only a yes to this very call allows, whatever else covers it.
-fn on_protected(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+/// Asks about an effect on a protected place. Only a yes to this very call allows it, whatever else covers the call.
+fn on_protected(effect: &Effect, request: &GateRequest<'_>) -> Option<Finding> {
     let Protected { path, what } = protected(effect, request.places)?;
     let finding = Finding {
-        answer: Answer::Ask,
+        answer: GateAnswer::Ask,
         layer: Layer::Protected,
         matched: matched(effect),
         reason: format!("{} {what} (`{path}`), which is protected", acts_on(effect)),
@@ -358,10 +358,10 @@ fn on_protected(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
     Some(ask(request, finding))
 }
 
-/// What can't be read hides what it does, so that nothing but a yes to this very call answers for it.
-fn unreadable(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+/// Asks about a part of the call that can't be read. It hides its effects, so only a yes to this very call covers it.
+fn unreadable(effect: &Effect, request: &GateRequest<'_>) -> Option<Finding> {
     let finding = Finding {
-        answer: Answer::Ask,
+        answer: GateAnswer::Ask,
         layer: Layer::Call,
         matched: matched(effect),
         reason: effect.reason.clone(),
@@ -386,7 +386,7 @@ fn acts_on(effect: &Effect) -> &'static str {
     }
 }
 
-fn outside_scope(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+fn outside_scope(effect: &Effect, request: &GateRequest<'_>) -> Option<Finding> {
     // `git checkout main`: a branch's name, which only might be a file's. The look at the working tree tells.
     if effect.verdict == Verdict::Safe && effect.category.as_str() == GIT_WRITE {
         return None;
@@ -409,14 +409,14 @@ fn outside_scope(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
     Some(beyond_scope(request, outside, matched(effect), is_known))
 }
 
-fn outside_services(category: &Category, request: &Request<'_>) -> Option<Finding> {
+fn outside_services(category: &Category, request: &GateRequest<'_>) -> Option<Finding> {
     let server = category.as_str().strip_prefix(MCP_TOOL)?.strip_prefix(':')?.split(':').next()?;
     let outside = format!("this would use the tool server `{server}`, which lies outside the brief's scope");
     (!request.scope.covers_service(server)).then(|| beyond_scope(request, outside, None, true))
 }
 
 /// A locked scope refuses what is known to lie outside; what can't be known is asked for all the same.
-fn beyond_scope(request: &Request<'_>, reason: String, matched: Option<String>, is_known: bool) -> Finding {
+fn beyond_scope(request: &GateRequest<'_>, reason: String, matched: Option<String>, is_known: bool) -> Finding {
     let is_refused = request.scope_locked && is_known;
     let way_out = if is_refused {
         "a brief whose `scope` names it"
@@ -424,7 +424,7 @@ fn beyond_scope(request: &Request<'_>, reason: String, matched: Option<String>, 
         "an operator's yes to this very call, or a brief whose `scope` names it"
     };
     let finding = Finding {
-        answer: if is_refused { Answer::Refuse } else { Answer::Ask },
+        answer: if is_refused { GateAnswer::Refuse } else { GateAnswer::Ask },
         layer: Layer::Scope,
         matched,
         reason,
@@ -439,12 +439,12 @@ fn matched(effect: &Effect) -> Option<String> {
 }
 
 fn allowed(layer: Layer, reason: String) -> Finding {
-    Finding { answer: Answer::Allow, layer, matched: None, reason, missing: Vec::new(), would_allow: None }
+    Finding { answer: GateAnswer::Allow, layer, matched: None, reason, missing: Vec::new(), would_allow: None }
 }
 
-/// Who covers what the call requires; of several that were needed, the one that says least is named. With it the
-/// grants that are needed for it.
-fn coverage(request: &Request<'_>, required: &[Category]) -> (Finding, Vec<String>) {
+/// Finds the authorization, approval or grants that cover what the call requires, and returns the grants that it uses.
+/// If several are needed, the finding names the weakest.
+fn coverage(request: &GateRequest<'_>, required: &[Category]) -> (Finding, Vec<String>) {
     let without = |finding| (finding, Vec::new());
     let by_brief = authorization::check(required, request.authorized, &[]);
     if required.iter().all(Category::is_default_allowed) {
@@ -468,9 +468,9 @@ fn coverage(request: &Request<'_>, required: &[Category]) -> (Finding, Vec<Strin
     without(not_covered(missing, None))
 }
 
-/// What no grant covers, and the grants that cover the rest, each once. Of several the first is used, one for
-/// this call only before others.
-fn by_grants(request: &Request<'_>, missing: &[Category]) -> (Vec<Category>, Vec<String>) {
+/// Splits `missing` into the categories that no grant covers and the grants that cover the rest, each once. If several
+/// grants cover a category, the first is used, but one for this call only is used before others.
+fn by_grants(request: &GateRequest<'_>, missing: &[Category]) -> (Vec<Category>, Vec<String>) {
     let mut used: Vec<String> = Vec::new();
     let mut left = Vec::new();
     for category in missing {
@@ -488,7 +488,7 @@ fn by_grants(request: &Request<'_>, missing: &[Category]) -> (Vec<Category>, Vec
 fn not_covered(missing: Vec<Category>, matched: Option<(String, &str)>) -> Finding {
     let (matched, does) = matched.map_or((None, String::new()), |(matched, does)| (Some(matched), format!("{does}: ")));
     Finding {
-        answer: Answer::Ask,
+        answer: GateAnswer::Ask,
         layer: Layer::Brief,
         matched,
         reason: format!("{does}{} not authorized by the brief or approved for the run", is_or_are(&missing)),
@@ -500,8 +500,8 @@ fn not_covered(missing: Vec<Category>, matched: Option<(String, &str)>) -> Findi
     }
 }
 
-/// Who covers one effect. Of an effect for which the tool's own categories speak, it only says that it is missing.
-fn of_effect(effect: &Effect, request: &Request<'_>) -> Option<Finding> {
+/// Judges one effect. If one of the tool's own categories speaks for it, only a missing authorization is reported.
+fn of_effect(effect: &Effect, request: &GateRequest<'_>) -> Option<Finding> {
     if effect.category.is_default_allowed() {
         return None;
     }

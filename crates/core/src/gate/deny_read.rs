@@ -1,7 +1,7 @@
 //! Files that no agent may read: the operator's `deny_read`.
 //!
-//! In: paths and patterns of the workdir, each with all that lies below, as in a brief's scope. Out: the entry that names
-//! a path. The gate holds it against where a call really gets; the sandbox hides the same files from commands.
+//! In: paths and patterns of the workdir, each with all that lies below, as in a brief's scope. Out: the entry that
+//! names a path. The gate holds it against where a call really gets; the sandbox hides the same files from commands.
 
 use thiserror::Error;
 

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::category::Category;
 
-/// How much an effect matters, from mild to strict. A whole command line counts as its strictest effect.
+/// The weight of an effect, from mild to strict. A whole command line counts as its strictest effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It reads, or works on what is easily made anew.
     Safe,
-    /// Neither destroys nor leaves the machine, but nobody should find out afterwards: packages, rights.
+    /// Neither destroys nor leaves the machine, but the operator should know beforehand: packages, rights.
     Ask,
-    /// What it does can't be read beforehand.
+    /// Its effects can't be read beforehand.
     Opaque,
     /// It reaches others: published, sent, deployed.
     External,
@@ -26,20 +26,20 @@ pub enum Verdict {
 /// One effect of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Effect {
-    /// How much it matters.
+    /// The effect's weight.
     pub verdict: Verdict,
-    /// What has to be authorized for it.
+    /// The category that must be authorized.
     pub category: Category,
-    /// What is done to what.
+    /// The act and its target.
     #[serde(flatten)]
     pub act: Act,
     /// The part of the call that it was read from, as written; shortened where it is long.
     pub matched: String,
-    /// What the effect is, as half a sentence: `deletes files`.
+    /// The effect, as half a sentence: `deletes files`.
     pub reason: String,
 }
 
-/// What is done to what.
+/// An act with its target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum Act {
@@ -72,15 +72,15 @@ pub struct Target {
     /// The path in plain form: relative to the workdir if it lies inside (`.` is the workdir itself), absolute
     /// otherwise; `?` if it can't be known.
     pub path: String,
-    /// Whether the path is a pattern (`*`, `?`, `[`), so that it stands for every path that it matches.
+    /// True if the path is a pattern (`*`, `?`, `[`) that stands for every path it matches.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_pattern: bool,
-    /// Whether all that lies below is meant too.
+    /// True if everything below the path is meant too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_recursive: bool,
 }
 
-/// What a target is called whose path can't be known.
+/// The path of a target that can't be known.
 pub const UNKNOWN: &str = "?";
 
 /// The categories of `effects`, each once, in order.

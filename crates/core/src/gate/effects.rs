@@ -1,10 +1,10 @@
-//! What a call would do beyond its tool's own categories, read from its arguments.
+//! The effects of a call beyond its tool's own categories, read from its arguments.
 //!
-//! A command line is read by [`shell`](super::shell). Of other calls only what is certain counts: a patch that
-//! deletes a file, a request that does more than read, a write into a file that says what continuous integration
-//! runs. An ordinary edit adds nothing. Arguments of a wrong type add nothing either: such a call fails before it does anything.
-//! Deletions are looked for anywhere in a patch, not only where its counts say that headers stand,
-//! because whoever applies it may be more lenient than whoever judges it.
+//! A command line is read by [`shell`](super::shell). Of other calls only what is certain counts: a patch that deletes
+//! a file, a request that does more than read, a write into a file that says what continuous integration runs. An
+//! ordinary edit adds nothing. Arguments of a wrong type add nothing either: such a call fails before it does anything.
+//! Deletions are looked for anywhere in a patch, not only where its counts say that headers stand, because the program
+//! that applies it may be more lenient than the gate.
 
 use serde_json::Value;
 
@@ -16,15 +16,15 @@ use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use super::places::Places;
 use super::secrets::MASKED;
 use super::shell::{self, Dialect, Programs, ShellContext};
-use crate::patch::{self, Named};
+use crate::patch::{self, PatchPaths};
 
-/// What a call to `tool` with `args` would do beyond what the tool's own categories say.
+/// Returns the effects of a call to `tool` with `args`, beyond the tool's own categories.
 ///
 /// `apply_patch` with a file deleted needs `filesystem_delete`; `http_fetch` with a method other than
 /// GET, HEAD or OPTIONS needs `external_message`, since it may say or change something outside; a
 /// write to a CI file needs `ci_modify`, one to git's own folder `git_write`; the memory of another project needs
 /// `other_memory_read`. Files written are effects too.
-/// What programs of a command line do is in `programs`.
+/// `programs` says what the programs of a command line do.
 #[must_use]
 pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs) -> Vec<Effect> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -41,7 +41,7 @@ pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs
     }
 }
 
-/// What a command line would do: all of it, as far as it can be read.
+/// Returns the effects of a command line, as far as it can be read.
 fn command(line: &str, cwd: &str, shell: Dialect, places: &Places, programs: &Programs) -> Vec<Effect> {
     let folder = places.plain(".", cwd);
     let mut effects = shell::read(line, &ShellContext { shell, folder: &folder, places, programs }).effects;
@@ -51,7 +51,7 @@ fn command(line: &str, cwd: &str, shell: Dialect, places: &Places, programs: &Pr
     effects
 }
 
-/// What a masked part of a command may be: what is judged here is not what would be run.
+/// Returns the effect that stands for a masked part of a command: the text judged here is not the text that would run.
 fn behind_a_mask(line: &str) -> Effect {
     Effect {
         verdict: Verdict::Opaque,
@@ -64,7 +64,7 @@ fn behind_a_mask(line: &str) -> Effect {
 
 fn patched(diff: &str, places: &Places) -> Vec<Effect> {
     let mut effects = Vec::new();
-    let Named { written: paths, deleted } = patch::named(diff);
+    let PatchPaths { written: paths, deleted } = patch::named(diff);
     // Whoever applies a patch may be more lenient than whoever reads it here.
     if deleted.is_empty() && deletes_file(diff) {
         effects.push(Effect {
@@ -179,13 +179,13 @@ fn header_path(header: &str) -> &str {
     header.split('\t').next().unwrap_or_default().trim().trim_matches('"')
 }
 
-/// Whether `path` lies in a repository's own folder: a hook there runs commands, a setting names programs.
+/// True if `path` lies in a repository's own folder: a hook there runs commands, a setting names programs.
 pub(super) fn is_gits_own(path: &str) -> bool {
     path.split('/').any(is_git_name)
 }
 
-/// Whether a name is `.git` to some file system: those that ignore case, characters without a width, or what Windows
-/// cuts off a name and calls it in short. Git refuses the same names.
+/// True if a file system may take `name` for `.git`: some ignore case or characters without a width; Windows drops some
+/// characters at a name's end and has short names. Git refuses the same names.
 pub(super) fn is_git_name(name: &str) -> bool {
     if name.eq_ignore_ascii_case(".git") {
         return true;
@@ -233,8 +233,8 @@ fn folded(name: &str) -> String {
     if name.is_ascii() { name.to_ascii_lowercase() } else { name.to_uppercase().to_lowercase() }
 }
 
-/// Whether the file at `path` says what continuous integration runs. Case does not count, because to
-/// some file systems it does not.
+/// True if the file at `path` configures continuous integration. Case does not count, because some file systems ignore
+/// it.
 pub(super) fn is_ci_file(path: &str) -> bool {
     let mut segments: Vec<String> = Vec::new();
     for segment in path.split(['/', '\\']) {

@@ -12,7 +12,7 @@ fn vectors(text: &str) -> impl Iterator<Item = Value> + '_ {
     text.lines().map(|line| serde_json::from_str(line).expect("a vector"))
 }
 
-/// Whether `decided` is what `right` says.
+/// True if `decided` is what `right` says.
 fn is_right(decided: &Value, right: &Value) -> bool {
     right.as_object().expect("an object").iter().all(|(wanted, value)| match wanted.as_str() {
         "decision_not" => decided["decision"] != *value,

@@ -27,10 +27,10 @@ pub const NEVER_PERSISTENT: [&str; 9] = [
     PAID_API_CALL, PRIVILEGE,
 ];
 
-/// How long a persistent grant lasts if the operator names no day.
+/// Number of days that a persistent grant lasts if the operator names no day.
 pub const GRANT_DAYS_DEFAULT: i64 = 30;
 
-/// How long a grant lasts. Its words are the peer's, where a run is a session.
+/// The time for which a grant holds. The words are OpenWar's, which calls a run a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lasts {
@@ -63,9 +63,9 @@ impl Lasts {
 pub struct Grant {
     /// Its id: that of the request it answers.
     pub grant_id: String,
-    /// What it is for, in the words of whoever asked.
+    /// The action it is for, in the requester's words.
     pub action: String,
-    /// Why, in the same words.
+    /// The reason, in the requester's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
     /// The categories that it covers; never empty.
@@ -79,7 +79,7 @@ pub struct Grant {
     /// The pattern that every path or host of the call must match, in plain form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How long it lasts.
+    /// The time for which it holds.
     #[serde(rename = "scope")]
     pub lasts: Lasts,
     /// The moment at which it ends; absent if it ends with the run.
@@ -88,34 +88,34 @@ pub struct Grant {
     /// For how many calls of a run it holds; absent for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<u32>,
-    /// When it was given.
+    /// The moment at which it was given.
     #[serde(with = "moment::milliseconds")]
     pub granted_at: Timestamp,
 }
 
-/// What a grant is compared with: a call as the gate sees it.
+/// A call as the gate sees it, to compare with a grant.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The tool.
     pub tool: &'a str,
     /// Its arguments.
     pub args: &'a Value,
-    /// What the call would do.
+    /// The effects of the call.
     pub effects: &'a [Effect],
 }
 
 impl Grant {
-    /// Whether the grant has ended by `now`.
+    /// True if the grant has ended by `now`.
     #[must_use]
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
 
-    /// Whether it is for calls such as `subject`, whichever categories they need.
+    /// True if the grant is for calls such as `subject`. The categories that the call needs are not compared.
     ///
-    /// A command is compared whole, without regard to white space outside of quotes: a pattern of commands would
-    /// cover what is appended to one. It holds for the workdir and the shell that are taken by default only. A path must match for each path and host that the call touches, and a call
-    /// that touches none does not match.
+    /// A command is compared whole, without regard to white space outside of quotes: a pattern of commands would cover
+    /// what is appended to one. It holds for the workdir and the shell that are taken by default only. A path must
+    /// match for each path and host that the call touches, and a call that touches none does not match.
     #[must_use]
     pub fn holds_for(&self, subject: &Subject<'_>) -> bool {
         if self.tool.as_ref().is_some_and(|tool| tool != subject.tool) {
@@ -132,14 +132,14 @@ impl Grant {
         self.path.as_ref().is_none_or(|pattern| matches_all(pattern, subject.effects))
     }
 
-    /// Whether it covers `category`.
+    /// True if it covers `category`.
     #[must_use]
     pub fn covers(&self, category: &Category) -> bool {
         self.categories.iter().any(|entry| authorization::covers(entry, category))
     }
 }
 
-/// Whether a grant for these categories may outlive a run: none of them destroys or reaches others, and none is a
+/// True if a grant for these categories may outlive a run: none of them destroys or reaches others, and none is a
 /// wildcard.
 #[must_use]
 pub fn may_persist(categories: &[Category]) -> bool {
@@ -150,13 +150,13 @@ pub fn may_persist(categories: &[Category]) -> bool {
         })
 }
 
-/// When a persistent grant that was given at `now` ends if nothing else was said.
+/// Returns the end of a persistent grant that is given at `now` without a day.
 #[must_use]
 pub fn default_end(now: Timestamp) -> Timestamp {
     now.checked_add(SignedDuration::from_hours(24 * GRANT_DAYS_DEFAULT)).unwrap_or(Timestamp::MAX)
 }
 
-/// Whether each path and host of `effects` matches `pattern`, and there is one.
+/// True if `effects` name at least one path or host, and `pattern` matches each of them.
 fn matches_all(pattern: &str, effects: &[Effect]) -> bool {
     let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() else { return false };
     let glob = glob.compile_matcher();

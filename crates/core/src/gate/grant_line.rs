@@ -1,6 +1,6 @@
 //! The lines of the file that keeps what outlives a run: `projects/<slug>/permission_grants.jsonl` of the home.
 //!
-//! In: lines. Out: the grants that hold, and what was skipped. The lines are the peer's, so that its file is read
+//! In: lines. Out: the grants that hold, and what was skipped. The lines are OpenWar's, so that its file is read
 //! by ours and ours by it; what binds a grant to its act is added to them. A line that is damaged, of another
 //! version, or for something that may not be kept is skipped, and the rest holds.
 
@@ -14,19 +14,21 @@ use super::category::Category;
 use super::grant::{Grant, Lasts, may_persist};
 use crate::trace::wire;
 
-/// What a file of grants says.
+/// The contents of a file of grants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The grants that nobody took back, in the order in which they were given.
+    /// The grants that were not revoked, in the order in which they were given.
     pub grants: Vec<Grant>,
-    /// The ids that were taken back.
+    /// The ids of the revoked grants.
     pub revoked: BTreeSet<String>,
     /// The lines that were skipped, from 1, each with why.
     pub skipped: Vec<(u64, String)>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+// Error messages name the type: the name is pinned.
+#[serde(rename = "Line")]
+struct GrantLine {
     v: u64,
     op: String,
     grant_id: String,
@@ -62,7 +64,7 @@ impl Kept {
     }
 
     fn take(&mut self, line: &str) -> Result<(), String> {
-        let line: Line = serde_json::from_str(line).map_err(|error| format!("it can't be read: {error}"))?;
+        let line: GrantLine = serde_json::from_str(line).map_err(|error| format!("it can't be read: {error}"))?;
         if line.v != VERSION {
             return Err(format!("it is of version {}, not {VERSION}", line.v));
         }
@@ -83,14 +85,14 @@ impl Kept {
         }
     }
 
-    /// Whether the file has said anything of a grant.
+    /// True if the file mentions the grant.
     #[must_use]
     pub fn knows(&self, grant_id: &str) -> bool {
         self.revoked.contains(grant_id) || self.grants.iter().any(|grant| grant.grant_id == grant_id)
     }
 }
 
-impl Line {
+impl GrantLine {
     fn grant(self) -> Result<Grant, String> {
         if self.scope != Some(Lasts::Persistent) {
             return Err("only what is `persistent` is kept".to_owned());

@@ -7,15 +7,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::decision::{Answer, Decision, Finding, Layer};
+use super::decision::{Decision, Finding, GateAnswer, Layer};
 use super::effect::Effect;
 use super::secrets::cut_chars;
 
-/// How long a hook may take unless it says otherwise, in milliseconds.
+/// Time that a hook may take unless its settings name another, in milliseconds.
 pub const TIMEOUT_MS_DEFAULT: u64 = 5_000;
 /// The longest that a hook may ask for, in milliseconds.
 pub const TIMEOUT_MS_MAX: u64 = 60_000;
-/// How much of a hook's reason is kept, in characters.
+/// The longest part of a hook's reason that is kept, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
 /// One hook.
@@ -26,7 +26,7 @@ pub struct GuardHook {
     /// The tools whose calls it is asked about; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// How long it may take, in milliseconds.
+    /// Time that it may take, in milliseconds.
     pub timeout_ms: u64,
     /// Files of a project that the command names, with the hash of what was trusted; empty where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,20 +36,20 @@ pub struct GuardHook {
 /// A file of a project that a hook runs or reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookFile {
-    /// Where it is, absolute.
+    /// Absolute path of the file.
     pub path: String,
     /// The hash of the content that the operator trusted; empty if it has none that is trusted.
     pub hash: String,
 }
 
 impl GuardHook {
-    /// Whether it is asked about calls to `tool`.
+    /// True if it is asked about calls to `tool`.
     #[must_use]
     pub fn is_for(&self, tool: &str) -> bool {
         self.tools.is_empty() || self.tools.iter().any(|listed| listed == tool || listed == "*")
     }
 
-    /// What a person calls it: its program without the folder.
+    /// Returns its name for the operator: the program without the folder.
     #[must_use]
     pub fn name(&self) -> &str {
         let program = self.command.first().map(String::as_str).unwrap_or_default();
@@ -57,7 +57,7 @@ impl GuardHook {
     }
 }
 
-/// What one hook is asked.
+/// One question to one hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookCall {
     /// The hook.
@@ -66,22 +66,22 @@ pub struct HookCall {
     pub place: u32,
     /// The number of the call that it is about.
     pub call: u32,
-    /// What it gets to read, as JSON: see [`input`].
+    /// The JSON that it reads on stdin: see [`input`].
     pub input: Value,
 }
 
-/// What a hook is told.
+/// The facts about a call that a hook is given.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct HookSubject<'a> {
     /// The tool.
     pub tool: &'a str,
     /// The number of the call in its part.
     pub call: u32,
     /// The arguments, with secrets masked as the journal has them.
     pub args: &'a Value,
-    /// What the call would do, as far as it can be read.
+    /// The effects of the call, as far as they can be read.
     pub effects: &'a [Effect],
-    /// What the gate says so far.
+    /// The gate's decision so far.
     pub decision: &'a Decision,
     /// The folder that tools work in.
     pub workdir: &'a str,
@@ -89,10 +89,10 @@ pub struct Asked<'a> {
     pub after_untrusted: &'a [String],
 }
 
-/// What a hook gets to read on stdin.
+/// Returns the JSON that a hook reads on stdin.
 #[must_use]
-pub fn input(asked: &Asked<'_>) -> Value {
-    let Asked { tool, call, args, effects, decision, workdir, after_untrusted } = *asked;
+pub fn input(asked: &HookSubject<'_>) -> Value {
+    let HookSubject { tool, call, args, effects, decision, workdir, after_untrusted } = *asked;
     json!({
         "version": 1,
         "tool": tool,
@@ -109,7 +109,7 @@ pub fn input(asked: &Asked<'_>) -> Value {
     })
 }
 
-/// Why a hook gave no answer.
+/// The reason why a hook gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookFault {
@@ -119,7 +119,7 @@ pub enum HookFault {
     Timeout,
     /// It ended with a code other than 0, or by a signal.
     Exit,
-    /// What it said is no answer.
+    /// Its output is no answer.
     Nonsense,
     /// A file of the project that it runs is not what the operator trusted.
     Untrusted,
@@ -128,7 +128,7 @@ pub enum HookFault {
 }
 
 impl HookFault {
-    /// What happened, as a sentence goes on after the hook's name.
+    /// Returns the fault as words that follow the hook's name.
     #[must_use]
     pub const fn said(self) -> &'static str {
         match self {
@@ -142,14 +142,14 @@ impl HookFault {
     }
 }
 
-/// What a hook said.
+/// The answer of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookAnswer {
     /// Its word; `Ask` if it gave none.
-    pub answer: Answer,
-    /// Why, in its words or in ours.
+    pub answer: GateAnswer,
+    /// The reason, in the hook's words or in ours.
     pub reason: Option<String>,
-    /// Why it gave no answer.
+    /// The fault, if it gave no answer.
     pub fault: Option<HookFault>,
 }
 
@@ -158,44 +158,44 @@ impl HookAnswer {
     #[must_use]
     pub fn none(fault: HookFault, detail: &str) -> Self {
         let reason = (!detail.is_empty()).then(|| shortened(detail));
-        Self { answer: Answer::Ask, reason, fault: Some(fault) }
+        Self { answer: GateAnswer::Ask, reason, fault: Some(fault) }
     }
 
     /// Reads what a hook wrote: one JSON object `{decision, reason?}`, and nothing else.
     #[must_use]
     pub fn read(output: &str) -> Self {
         #[derive(Deserialize)]
-        struct Said {
+        struct HookOutput {
             decision: String,
             reason: Option<String>,
         }
-        let Ok(said) = serde_json::from_str::<Said>(output) else {
+        let Ok(said) = serde_json::from_str::<HookOutput>(output) else {
             return Self::none(
                 HookFault::Nonsense,
                 "it must write {\"decision\": \"allow\", \"ask\" or \"refuse\", \"reason\": ...}",
             );
         };
-        let answers = [Answer::Allow, Answer::Ask, Answer::Refuse];
+        let answers = [GateAnswer::Allow, GateAnswer::Ask, GateAnswer::Refuse];
         match answers.into_iter().find(|known| known.as_str() == said.decision) {
             Some(answer) => Self { answer, reason: said.reason.as_deref().map(shortened), fault: None },
             None => Self::none(HookFault::Nonsense, &format!("`{}` is no decision", said.decision)),
         }
     }
 
-    /// What it means for the call.
+    /// Returns the finding that follows from the answer.
     #[must_use]
     pub fn finding(&self, hook: &str) -> Finding {
         let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let reason = match (self.fault, self.answer) {
             (Some(fault), _) => format!("the guard hook `{hook}` {}{why}", fault.said()),
-            (None, Answer::Allow) => format!("the guard hook `{hook}` has nothing against it{why}"),
-            (None, Answer::Ask) => format!("the guard hook `{hook}` asks{why}"),
-            (None, Answer::Refuse) => format!("the guard hook `{hook}` refuses{why}"),
+            (None, GateAnswer::Allow) => format!("the guard hook `{hook}` has nothing against it{why}"),
+            (None, GateAnswer::Ask) => format!("the guard hook `{hook}` asks{why}"),
+            (None, GateAnswer::Refuse) => format!("the guard hook `{hook}` refuses{why}"),
         };
         let would_allow = match self.answer {
-            Answer::Allow => None,
-            Answer::Ask => Some("an operator's yes to this call".to_owned()),
-            Answer::Refuse => Some("another call, or a hook that says otherwise".to_owned()),
+            GateAnswer::Allow => None,
+            GateAnswer::Ask => Some("an operator's yes to this call".to_owned()),
+            GateAnswer::Refuse => Some("another call, or a hook that says otherwise".to_owned()),
         };
         Finding { answer: self.answer, layer: Layer::Hook, matched: None, reason, missing: Vec::new(), would_allow }
     }
@@ -233,17 +233,17 @@ mod tests {
             "\u{feff}{\"decision\": \"allow\"}",
         ] {
             let answer = HookAnswer::read(nonsense);
-            assert_eq!((answer.answer, answer.fault), (Answer::Ask, Some(HookFault::Nonsense)), "{nonsense}");
-            assert_eq!(answer.finding("x").answer, Answer::Ask);
+            assert_eq!((answer.answer, answer.fault), (GateAnswer::Ask, Some(HookFault::Nonsense)), "{nonsense}");
+            assert_eq!(answer.finding("x").answer, GateAnswer::Ask);
         }
     }
 
     #[test]
     fn an_answer_is_read_with_its_reason() {
         for (output, answer, said) in [
-            (r#"{"decision": "allow"}"#, Answer::Allow, "nothing against it"),
-            (" {\"decision\":\"ask\",\"reason\":\"who\\n are you\"}\n", Answer::Ask, "asks: who are you"),
-            (r#"{"reason": "no", "decision": "refuse", "more": 1}"#, Answer::Refuse, "refuses: no"),
+            (r#"{"decision": "allow"}"#, GateAnswer::Allow, "nothing against it"),
+            (" {\"decision\":\"ask\",\"reason\":\"who\\n are you\"}\n", GateAnswer::Ask, "asks: who are you"),
+            (r#"{"reason": "no", "decision": "refuse", "more": 1}"#, GateAnswer::Refuse, "refuses: no"),
         ] {
             let read = HookAnswer::read(output);
             let finding = read.finding("guard");

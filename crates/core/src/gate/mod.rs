@@ -4,13 +4,13 @@
 //! check that decided and what would allow the call. It carries out nothing and asks nobody; what an
 //! operator answered comes in as an approval.
 //!
-//! What comes after the gate's own checks (`untrusted.rs`: text from outside came before; `guard_hook.rs`: an
+//! The checks that follow the gate's own (`untrusted.rs`: text from outside came before; `guard_hook.rs`: an
 //! operator's executable was asked) can only tighten (`tighten.rs`).
 //!
 //! Begin with [`judge`] in `decision.rs`. Words for effects are in `category.rs`, matching them in
 //! `authorization.rs`, limits of roles in `role_limit.rs`; `native.rs` and `effects.rs` say what a call needs,
 //! `resolved.rs` what it needs by where its paths really are; `deny_read.rs` has
-//! what nobody may read; `walls.rs` asks where the sandbox is not whole.
+//! the files that no agent may read; `walls.rs` asks where the sandbox is not whole.
 //! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
 
 pub mod authorization;
@@ -45,7 +45,7 @@ mod tests;
 
 pub use category::Category;
 pub use decide::decide;
-pub use decision::{Answer, Decision, Finding, Layer, OneOrMore, Request, judge, strictest};
+pub use decision::{Decision, Finding, GateAnswer, GateRequest, Layer, OneOrMore, judge, strictest};
 pub use effect::{Act, Effect, Target, Verdict};
 pub use effects::effects_of;
 pub use grant::{Grant, Lasts};

@@ -1,13 +1,13 @@
 //! The categories that a call needs by its tool alone.
 //!
 //! The native tools are a table; a name with a colon, `server:tool`, is a tool of an MCP server.
-//! What a call needs beyond that by its arguments is read in `effects.rs`.
+//! Needs that follow from a call's arguments are read in `effects.rs`.
 
 use thiserror::Error;
 
 use super::category::{Category, FILESYSTEM_READ, FILESYSTEM_WRITE, HTTP_FETCH, SHELL_EXEC};
 
-/// The native tools with the categories that every call to them needs (the peer's table).
+/// The native tools with the categories that every call to them needs (OpenWar's table).
 pub const NATIVE: [(&str, &[&str]); 10] = [
     ("read_file", &[FILESYSTEM_READ]),
     ("write_file", &[FILESYSTEM_WRITE]),
@@ -21,7 +21,7 @@ pub const NATIVE: [(&str, &[&str]); 10] = [
     ("request_permission", &[]),
 ];
 
-/// Why a tool's categories are not known.
+/// The reason why a tool's categories are not known.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{given}` is no tool: there are {known}, and `server:tool` for a tool of an MCP server")]
 pub struct UnknownTool {

@@ -1,5 +1,5 @@
-//! What an agent asks for beforehand, with `request_permission`: read from its arguments, and made a grant by the
-//! operator's word.
+//! Permissions that an agent asks for beforehand, with `request_permission`: read from the call's arguments, and made a
+//! grant by the operator's answer.
 //!
 //! In: the arguments of a call. Out: a [`PermissionRequest`], or a sentence for the agent that says what is
 //! missing. A request that names no category is sent back: a yes to it would cover nothing, or anything.
@@ -54,13 +54,13 @@ pub struct RequestPermission {
 /// A request that can be put to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRequest {
-    /// What is to be done.
+    /// The action that is to be done.
     pub action: String,
-    /// Why.
+    /// The reason for it.
     pub reasoning: String,
-    /// What happens without it.
+    /// The consequence of a no.
     pub fallback: Option<String>,
-    /// What it needs; never empty.
+    /// The categories that it needs; never empty.
     pub categories: Vec<Category>,
     /// The tool.
     pub tool: Option<String>,
@@ -68,7 +68,7 @@ pub struct PermissionRequest {
     pub command: Option<String>,
     /// The pattern of paths or hosts, in plain form.
     pub path: Option<String>,
-    /// How long it is asked for.
+    /// The time for which it is asked.
     pub lasts: Lasts,
     /// For how many calls.
     pub uses: Option<u32>,

@@ -1,8 +1,8 @@
-//! Where things are, as far as the gate has to know: the workdir, the operator's home, our own home, and whose
-//! memory is the run's own.
+//! The paths that the gate has to know: the workdir, the operator's home and our own home, and the project whose memory
+//! is the run's own.
 //!
 //! Core looks at no disk: these paths come in as data, and paths are put into plain form by their text alone.
-//! Links are the business of whoever opens the file (the workdir's handle, the sandbox).
+//! Links are resolved where the file is opened (the workdir's handle, the sandbox).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct Places {
 }
 
 impl Default for Places {
-    /// A workdir that nobody has, for when none is known: relative paths are judged the same in each.
+    /// A workdir that does not exist, for when none is known: relative paths are judged the same in each.
     fn default() -> Self {
         Self {
             workdir: "/workdir".to_owned(),

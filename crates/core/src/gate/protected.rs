@@ -1,5 +1,5 @@
-//! What no wildcard reaches: the root, system folders, home, the workdir itself and what lies above it, `.git`,
-//! our own home, other people's homes.
+//! The protected places, which no wildcard reaches: the root, system folders, home, the workdir itself and the folders
+//! above it, `.git`, our own home, other people's homes.
 //!
 //! In: one effect and the places. Out: which protected place it would delete or overwrite, if any. Compared by
 //! text; a pattern counts as reaching whatever it could match, so that a doubt is asked about. A working folder
@@ -16,13 +16,13 @@ use super::places::Places;
 pub struct Protected {
     /// Its path: that of the place, or of the target if all that lies in the place is protected.
     pub path: String,
-    /// What it is: `the workdir itself`.
+    /// Name of the place: `the workdir itself`.
     pub what: &'static str,
 }
 
-/// How much of a place is protected.
+/// The protected part of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
+enum ProtectedExtent {
     /// The place as a whole; single files in it are not.
     Whole,
     /// Whatever lies in it too.
@@ -46,7 +46,7 @@ const SYSTEM_TREES: [&str; 16] = [
 const HARMLESS_DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd/*", "/dev/shm/**"];
 
-/// How many `**` a pattern may have; one with more is taken to reach everything, since each multiplies the ways
+/// The most `**` that a pattern may have. One with more is taken to reach everything, since each multiplies the ways
 /// in which it can match.
 const DEEP_WILDCARDS_MAX: usize = 3;
 
@@ -81,12 +81,12 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     let workdir = segments(&places.workdir);
     let home = segments(&places.home);
     let runtime_home = segments(&places.runtime_home);
-    let mut roots: Vec<(Vec<&str>, &'static str, Extent)> = vec![
-        (workdir.clone(), "the workdir itself", Extent::Whole),
-        ([workdir.as_slice(), &[".git"]].concat(), "git's own folder", Extent::Tree),
+    let mut roots: Vec<(Vec<&str>, &'static str, ProtectedExtent)> = vec![
+        (workdir.clone(), "the workdir itself", ProtectedExtent::Whole),
+        ([workdir.as_slice(), &[".git"]].concat(), "git's own folder", ProtectedExtent::Tree),
     ];
     if !home.is_empty() {
-        roots.push((home.clone(), "the home folder", Extent::Whole));
+        roots.push((home.clone(), "the home folder", ProtectedExtent::Whole));
     }
     let is_own = |root: &[&str]| {
         [&workdir, &home].iter().any(|own| !own.is_empty() && own.starts_with(root) && aim.lies_in(own))
@@ -94,41 +94,41 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     // A copy of the workdir lies in our home, and is the agent's all the same.
     let is_copy = !workdir.is_empty() && workdir.starts_with(&runtime_home) && aim.lies_in(&workdir);
     if !runtime_home.is_empty() && !is_copy {
-        roots.push((runtime_home, "Adjutant's own home", Extent::Tree));
+        roots.push((runtime_home, "Adjutant's own home", ProtectedExtent::Tree));
     }
-    roots.push((Vec::new(), "the root of the file system", Extent::Whole));
+    roots.push((Vec::new(), "the root of the file system", ProtectedExtent::Whole));
     let parents = (1..workdir.len()).rev().map(|length| workdir[..length].to_vec());
-    roots.extend(parents.map(|parent| (parent, "a folder that the workdir lies in", Extent::Whole)));
+    roots.extend(parents.map(|parent| (parent, "a folder that the workdir lies in", ProtectedExtent::Whole)));
     if let Some(root) = aim.in_home_of_others(&[&workdir, &home]) {
-        roots.push((root, "another user's home", Extent::Tree));
+        roots.push((root, "another user's home", ProtectedExtent::Tree));
     }
     // A workdir or a home may lie in `/dev/shm` too, and is protected there as anywhere.
     if !aim.is_harmless_device() {
-        let system = SYSTEM_WHOLE.iter().map(|path| (path, Extent::Whole));
-        let system = system.chain(SYSTEM_TREES.iter().map(|path| (path, Extent::Tree)));
+        let system = SYSTEM_WHOLE.iter().map(|path| (path, ProtectedExtent::Whole));
+        let system = system.chain(SYSTEM_TREES.iter().map(|path| (path, ProtectedExtent::Tree)));
         let system = system.map(|(path, extent)| (segments(path), "a folder of the system", extent));
-        roots.extend(system.filter(|(root, _, extent)| *extent == Extent::Whole || !is_own(root)));
+        roots.extend(system.filter(|(root, _, extent)| *extent == ProtectedExtent::Whole || !is_own(root)));
     }
 
     // The place that is named speaks before one that merely lies below.
     let hit = roots.into_iter().rev().filter_map(|(root, what, extent)| {
         let reach = aim.reaches(&root);
         let is_hit = match reach {
-            Reach::Misses => false,
-            Reach::Above | Reach::Whole => destroys || extent == Extent::Tree,
-            Reach::Within => extent == Extent::Tree,
+            TargetPosition::Misses => false,
+            TargetPosition::Above | TargetPosition::Whole => destroys || extent == ProtectedExtent::Tree,
+            TargetPosition::Within => extent == ProtectedExtent::Tree,
         };
         is_hit.then_some((reach, root, what, extent))
     });
     let (_, root, what, extent) = hit.max_by_key(|(reach, ..)| *reach)?;
-    let names_root = extent == Extent::Whole && target.is_pattern;
+    let names_root = extent == ProtectedExtent::Whole && target.is_pattern;
     let path = if names_root { places.plain(".", &format!("/{}", root.join("/"))) } else { target.path.clone() };
     Some(Protected { path, what })
 }
 
-/// How a target lies to a root.
+/// The position of a target relative to a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
+enum TargetPosition {
     /// It lies elsewhere, or only somewhere above without what is below.
     Misses,
     /// It lies in the root.
@@ -155,8 +155,8 @@ impl Aim {
         Self { segments, is_recursive: target.is_recursive, is_pattern: target.is_pattern }
     }
 
-    /// Whether a segment is `.git`, or a pattern of hidden names that could be. Case does not count, because to
-    /// some file systems it does not.
+    /// True if a segment is `.git`, or a pattern of hidden names that could match it. Case does not count, because some
+    /// file systems ignore it.
     fn is_gits_own(&self) -> bool {
         self.segments.iter().any(|segment| {
             is_git_name(segment)
@@ -195,28 +195,28 @@ impl Aim {
         })
     }
 
-    fn reaches(&self, root: &[&str]) -> Reach {
+    fn reaches(&self, root: &[&str]) -> TargetPosition {
         if self.segments.iter().filter(|segment| *segment == "**").count() > DEEP_WILDCARDS_MAX {
-            return Reach::Whole;
+            return TargetPosition::Whole;
         }
         self.walk(&self.segments, root)
     }
 
     /// Follows the target's segments along the root; `**` stands for any number of them.
-    fn walk(&self, own: &[String], root: &[&str]) -> Reach {
+    fn walk(&self, own: &[String], root: &[&str]) -> TargetPosition {
         match (own, root) {
-            ([], []) => Reach::Whole,
-            ([], _) if self.is_recursive => Reach::Above,
-            ([], _) => Reach::Misses,
+            ([], []) => TargetPosition::Whole,
+            ([], _) if self.is_recursive => TargetPosition::Above,
+            ([], _) => TargetPosition::Misses,
             (rest, []) => {
                 let is_everything = self.is_pattern && rest.iter().all(|segment| covers_everything(segment));
                 // `*/*` leaves the files beside the folders, `**/*` and `*` leave nothing.
                 let at_once = rest.iter().rev().skip(1).all(|segment| segment == "**");
-                if is_everything && at_once { Reach::Whole } else { Reach::Within }
+                if is_everything && at_once { TargetPosition::Whole } else { TargetPosition::Within }
             }
             ([first, rest @ ..], [root_first, root_rest @ ..]) if self.is_pattern && first == "**" => {
                 // What git keeps is reached by name only: `**/*.o` means the files of the work.
-                let deeper = if *root_first == ".git" { Reach::Misses } else { self.walk(own, root_rest) };
+                let deeper = if *root_first == ".git" { TargetPosition::Misses } else { self.walk(own, root_rest) };
                 self.walk(rest, root).max(deeper)
             }
             ([first, rest @ ..], [root_first, root_rest @ ..]) => {
@@ -224,7 +224,7 @@ impl Aim {
                 let is_visible = rest.is_empty() || first.starts_with('.') || !root_first.starts_with('.');
                 let could_be = self.is_pattern && is_visible && matches(first, root_first);
                 let is_same = first == root_first || could_be;
-                if is_same { self.walk(rest, root_rest) } else { Reach::Misses }
+                if is_same { self.walk(rest, root_rest) } else { TargetPosition::Misses }
             }
         }
     }
@@ -238,7 +238,7 @@ fn is_wild(segment: &str) -> bool {
     segment.contains(['*', '?', '['])
 }
 
-/// Whether a pattern of names leaves out next to nothing: `*`, `.*`, `*.*`, `?*`, `[!.]*`.
+/// True if a pattern of names leaves out next to nothing: `*`, `.*`, `*.*`, `?*`, `[!.]*`.
 fn covers_everything(pattern: &str) -> bool {
     let mut is_open = false;
     let mut has_star = false;
@@ -255,7 +255,7 @@ fn covers_everything(pattern: &str) -> bool {
     has_star
 }
 
-/// Whether the pattern of a name could match `name`: a class in brackets counts as any character.
+/// True if the pattern of a name could match `name`. A class in brackets counts as any character.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (without_classes(pattern), name.chars().collect());
     // Where the latest star stands, and how much of the name it has taken.

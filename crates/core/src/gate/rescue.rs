@@ -1,4 +1,4 @@
-//! What has to be kept before a call is carried out, because it may be lost by it.
+//! The part of the workdir that has to be kept before a call is carried out, because the call may lose it.
 //!
 //! In: what the call would do, and what it will make of files as far as that was looked up. Out: an [`Extent`]
 //! of the workdir, or nothing. Whatever lies outside the workdir is not kept; there the gate asks instead.
@@ -10,7 +10,7 @@ use super::category::{DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PAID_API_C
 use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use crate::tool::FileChange;
 
-/// How much of the workdir has to be kept.
+/// The part of the workdir that has to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extent {
     /// These files and folders, with all that lies below them; in plain form, sorted.
@@ -19,7 +19,7 @@ pub enum Extent {
     Whole,
 }
 
-/// What has to be kept before a call; `None` if it loses nothing in the workdir.
+/// Returns the part that has to be kept before a call; `None` if the call loses nothing in the workdir.
 ///
 /// `effects` is what was read of the call, `changes` what it will make of files by their hashes.
 #[must_use]
@@ -43,12 +43,12 @@ pub fn extent(effects: &[Effect], changes: &[FileChange]) -> Option<Extent> {
     (!kept.is_empty()).then_some(Extent::Paths(kept))
 }
 
-/// Whether `path` lies below the folder `above`.
+/// True if `path` lies below the folder `above`.
 fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// What one effect may lose in the workdir.
+/// The part of the workdir that one effect may lose.
 enum Lost {
     Nothing,
     Path(String),

@@ -28,8 +28,8 @@ pub fn named_paths(tool: &str, args: &Value) -> Vec<String> {
     }
 }
 
-/// What `call` would do beyond what its tool's own categories say: by its arguments, as [`effects_of`] reads them, and
-/// by where its paths really are.
+/// Returns the effects of `call` beyond its tool's own categories: those of its arguments, as [`effects_of`] reads
+/// them, and those of the real places of its paths.
 #[must_use]
 pub fn effects_of_call(call: &ToolCall, places: &Places, programs: &Programs) -> Vec<Effect> {
     let mut effects = effects_of(&call.name, &call.args, places, programs);
@@ -47,8 +47,8 @@ pub fn effects_of_call(call: &ToolCall, places: &Places, programs: &Programs) ->
     effects
 }
 
-/// Denies what `call` would read and nobody may: by the paths that it names, and by where they really are. A patch shows
-/// what it doesn't fit, so it reads.
+/// Denies what `call` would read and nobody may: by the paths that it names, and by where they really are. A patch
+/// shows what it doesn't fit, so it reads.
 fn denied_reads(call: &ToolCall, places: &Places, denied: &DenyRead) -> Vec<Effect> {
     if denied.is_empty() || !matches!(call.name.as_str(), "read_file" | "list_dir" | "apply_patch") {
         return Vec::new();
@@ -73,7 +73,7 @@ fn denied_reads(call: &ToolCall, places: &Places, denied: &DenyRead) -> Vec<Effe
     named.chain(reached).filter_map(effect).collect()
 }
 
-/// What `call` does at `name`, where it gets by the path `resolved`.
+/// Returns the effects of `call` at `name`, which it reaches by the path `resolved`.
 fn reached(
     call: &ToolCall,
     resolved: &ResolvedPath,

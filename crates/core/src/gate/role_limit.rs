@@ -1,4 +1,4 @@
-//! What a role may ever hold, whatever a brief authorizes.
+//! The categories that a role may ever hold, whatever a brief authorizes.
 //!
 //! A call beyond its role's limit means that work was handed to the wrong role: a mistake of ours or of
 //! a role's definition, which no operator can approve. Limits are data; those of a crew's roles are in
@@ -10,7 +10,7 @@ use super::authorization::covers;
 use super::category::{Category, FILESYSTEM_READ};
 use crate::role::Role;
 
-/// What a role may hold: one of a crew's, or one that is defined by this alone.
+/// The limit of a role: one of a crew's, or one that only this limit defines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleLimit {
@@ -19,36 +19,36 @@ pub struct RoleLimit {
     /// The categories it may hold, by the same matching as `authorized_costs`.
     #[serde(default)]
     pub may_hold: Vec<Category>,
-    /// Whether it may read: a call that needs nothing but `filesystem_read`, or nothing at all.
+    /// True if it may read: make a call that needs only `filesystem_read`, or nothing at all.
     #[serde(default)]
     pub may_read: bool,
-    /// What it was granted of that; everything if absent. Reading needs no grant.
+    /// The part of its limit that it was granted; everything if absent. Reading needs no grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<RoleGrant>,
 }
 
-/// What a role was granted, and where: narrower than its limit. Unlike the limit it says nothing about the kind of
-/// work, so a call beyond it is refused and the run goes on.
+/// The categories that a role was granted, and by what: narrower than its limit. A call beyond the limit means that the
+/// kind of work is wrong for the role; a call beyond the grant doesn't, so it is refused and the run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleGrant {
     /// The categories, by the same matching as `authorized_costs`.
     pub holds: Vec<Category>,
-    /// Where that was said, such as `` `role_grants` in the brief ``.
+    /// The source of the grant, such as `` `role_grants` in the brief ``.
     pub by: String,
 }
 
-/// Whether a call lies within a role's limit.
+/// The result of checking a call against a role's limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RoleScope {
-    /// Whether it does.
+    /// True if the call lies within the limit.
     pub in_scope: bool,
     /// The required categories that the role may never hold.
     pub missing: Vec<Category>,
 }
 
 impl RoleLimit {
-    /// The limit of a crew's role: an executor may call any tool, the others only read. They are the peer's limits but
+    /// The limit of a crew's role: an executor may call any tool, the others only read. They are OpenWar's limits but
     /// for the planner's, which there may not even read.
     #[must_use]
     pub fn of(role: Role) -> Self {

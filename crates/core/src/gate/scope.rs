@@ -1,8 +1,8 @@
-//! What a brief is about: files, folders, hosts and services. What lies outside is asked for.
+//! The scope of a brief: files, folders, hosts and services. A call outside it is asked about.
 //!
 //! In: the entries of a brief's `scope:`. Out: whether a path, a target, a host or a service lies inside.
 //! Each kind is held by itself: a scope that names no hosts says nothing of hosts. Paths are compared by their
-//! text in plain form ([`Places::plain`]); links are the business of whoever opens the file.
+//! text in plain form ([`Places::plain`]); links are resolved where the file is opened.
 //!
 //! Begin with [`Scope::covers_path`]; what the gate makes of it is in `decision.rs`.
 
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::effect::{Target, UNKNOWN};
 use super::places::Places;
 
-/// What a brief is about. The default holds nothing.
+/// The scope of a brief. The default holds nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope {
     words: ScopeWords,
@@ -70,7 +70,7 @@ struct Paths {
 struct Pattern {
     text: String,
     matcher: GlobMatcher,
-    /// Whether all that lies below is inside too.
+    /// True if everything below is inside too.
     with_below: bool,
 }
 
@@ -80,14 +80,14 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Whether `entry` can be read as a path or a pattern of paths.
+/// True if `entry` can be read as a path or a pattern of paths.
 #[must_use]
 pub fn is_pattern_of_paths(entry: &str) -> bool {
     let (text, _) = read(entry);
     is_literal(text) || matcher(text).is_some()
 }
 
-/// How many entries of `words` have wildcards. More than [`PATTERNS_MAX`] are refused where they are read.
+/// Returns the number of entries of `words` with wildcards. More than [`PATTERNS_MAX`] are refused as they are read.
 #[must_use]
 pub fn patterns(words: &ScopeWords) -> usize {
     let entries = [&words.paths, &words.files, &words.folders].into_iter().flatten().flatten();
@@ -109,7 +109,7 @@ fn read(entry: &str) -> (&str, bool) {
     }
 }
 
-/// Whether a pattern stands for itself alone.
+/// True if a pattern matches only itself.
 pub(super) fn is_literal(text: &str) -> bool {
     !text.contains(['*', '?', '[', ']', '{', '}', '\\'])
 }
@@ -136,14 +136,14 @@ impl Paths {
         *self.literals.entry(path.to_owned()).or_default() |= with_below;
     }
 
-    /// Whether the path itself is let in.
+    /// True if the path itself is let in.
     fn covers(&self, path: &str) -> bool {
         self.literals.contains_key(path)
             || self.patterns.iter().any(|pattern| pattern.matcher.is_match(path))
             || self.covers_below(path)
     }
 
-    /// Whether the path and all that lies below it are let in.
+    /// True if the path and everything below it are let in.
     fn covers_below(&self, path: &str) -> bool {
         let has_below = |folder: &str| self.literals.get(folder).copied().unwrap_or_default();
         let is_workdir = !path.starts_with(['/', '~']) && has_below(".");
@@ -155,7 +155,7 @@ impl Paths {
             })
     }
 
-    /// Whether a pattern is among them word for word.
+    /// True if the pattern is one of the entries, word for word.
     fn names(&self, pattern: &str) -> bool {
         self.literals.contains_key(pattern) || self.patterns.iter().any(|known| known.text == pattern)
     }
@@ -228,19 +228,19 @@ impl Scope {
         &self.words
     }
 
-    /// Whether it holds nothing at all.
+    /// True if it holds nothing at all.
     #[must_use]
     pub fn is_open(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the scope names paths, so that a path can lie outside.
+    /// True if the scope names paths, so that a path can lie outside.
     #[must_use]
     pub fn names_paths(&self) -> bool {
         self.paths.is_some()
     }
 
-    /// Whether a path in plain form lies inside; each does if the scope names no paths.
+    /// True if a path in plain form lies inside; always true if the scope names no paths.
     #[must_use]
     pub fn covers_path(&self, path: &str) -> bool {
         let Some(paths) = &self.paths else { return true };
@@ -250,8 +250,8 @@ impl Scope {
         NOBODYS.contains(&path) || paths.covers(path)
     }
 
-    /// Whether all files that `target` stands for lie inside. A pattern does if the folder that it begins in
-    /// does with all that lies below, or if the scope has it word for word.
+    /// True if all files that `target` stands for lie inside. A pattern lies inside if the folder that it begins in
+    /// does with everything below, or if the scope has the pattern word for word.
     #[must_use]
     pub fn covers_target(&self, target: &Target) -> bool {
         let Some(paths) = &self.paths else { return true };
@@ -269,7 +269,7 @@ impl Scope {
         self.covers_path(&target.path)
     }
 
-    /// Whether a host lies inside; each does if the scope names neither hosts nor services.
+    /// True if a host lies inside; always true if the scope names neither hosts nor services.
     ///
     /// `host` may have a port, which does not count, nor does case.
     #[must_use]
@@ -285,14 +285,14 @@ impl Scope {
         self.hosts.iter().flatten().any(is_named)
     }
 
-    /// Whether a tool server lies inside; each does if the scope names no services.
+    /// True if a tool server lies inside; always true if the scope names no services.
     #[must_use]
     pub fn covers_service(&self, server: &str) -> bool {
         self.services.as_ref().is_none_or(|services| services.iter().any(|name| name == server))
     }
 }
 
-/// Whether a path is not in plain form after all: of a home that is not known, or written by somebody else.
+/// True if a path still has `..` in it: one below a home that is not known, or one that was written by somebody else.
 fn leads_up(path: &str) -> bool {
     path.split('/').any(|segment| segment == "..")
 }

@@ -32,7 +32,7 @@ fn authorization_and_roles_decide_as_the_peers() {
             "role_scope" => {
                 let role = Role::from_word(input["role"].as_str().unwrap()).unwrap();
                 let required = categories(&input["required"]);
-                // Ours may look before it plans; the peer's may not.
+                // Ours may look before it plans; OpenWar's may not.
                 if role == Role::Planner && required == [Category::new(FILESYSTEM_READ)] {
                     assert!(RoleLimit::of(role).scope_of(&required).in_scope);
                     seen += 1;
@@ -201,7 +201,7 @@ fn commands_that_are_switched_off_stay_off() {
 fn of_two_refusals_the_role_speaks_first() {
     let categories = [Category::new(SHELL_EXEC)];
     let planner = RoleLimit::of(Role::Planner);
-    let request = Request {
+    let request = GateRequest {
         tool: "shell_exec",
         categories: &categories,
         effects: &[],
@@ -217,8 +217,8 @@ fn of_two_refusals_the_role_speaks_first() {
         missing_walls: &[],
     };
     assert!(judge(&request).is_fatal());
-    let decision = judge(&Request { role: None, ..request });
-    assert_eq!((decision.answer, decision.layer, decision.is_fatal()), (Answer::Refuse, Layer::Call, false));
+    let decision = judge(&GateRequest { role: None, ..request });
+    assert_eq!((decision.answer, decision.layer, decision.is_fatal()), (GateAnswer::Refuse, Layer::Call, false));
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn the_strictest_finding_speaks_and_of_equals_the_first() {
         would_allow: None,
     };
     let speaks = |first, rest| strictest(&OneOrMore { first, rest }).layer;
-    let allow = finding(Answer::Allow, Layer::Default);
-    let ask = finding(Answer::Ask, Layer::Brief);
-    let refuse = finding(Answer::Refuse, Layer::Call);
+    let allow = finding(GateAnswer::Allow, Layer::Default);
+    let ask = finding(GateAnswer::Ask, Layer::Brief);
+    let refuse = finding(GateAnswer::Refuse, Layer::Call);
     assert_eq!(speaks(allow.clone(), vec![refuse.clone(), ask.clone()]), Layer::Call);
-    assert_eq!(speaks(ask.clone(), vec![allow, finding(Answer::Ask, Layer::Grant)]), Layer::Brief);
-    assert_eq!(speaks(refuse, vec![finding(Answer::Refuse, Layer::Role)]), Layer::Call);
+    assert_eq!(speaks(ask.clone(), vec![allow, finding(GateAnswer::Ask, Layer::Grant)]), Layer::Brief);
+    assert_eq!(speaks(refuse, vec![finding(GateAnswer::Refuse, Layer::Role)]), Layer::Call);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn some_role() -> impl Strategy<Value = Option<RoleLimit>> {
 fn a_missing_wall_asks_for_commands_that_no_operator_approved() {
     let categories = native::categories("shell_exec").unwrap();
     let walls = ["secret_read".to_owned()];
-    let request = Request {
+    let request = GateRequest {
         tool: "shell_exec",
         categories: &categories,
         effects: &[],
@@ -292,19 +292,19 @@ fn a_missing_wall_asks_for_commands_that_no_operator_approved() {
         missing_walls: &walls,
     };
     let decision = judge(&request);
-    assert_eq!((decision.answer, decision.layer), (Answer::Ask, Layer::Sandbox));
+    assert_eq!((decision.answer, decision.layer), (GateAnswer::Ask, Layer::Sandbox));
     assert_eq!(decision.missing, categories);
     assert!(decision.reason.contains("secret_read"), "{}", decision.reason);
     for allowed in [
-        Request { missing_walls: &[], ..request },
-        Request { call_is_approved: true, ..request },
-        Request { approved_for_run: &categories, ..request },
+        GateRequest { missing_walls: &[], ..request },
+        GateRequest { call_is_approved: true, ..request },
+        GateRequest { approved_for_run: &categories, ..request },
     ] {
-        assert_eq!(judge(&allowed).answer, Answer::Allow, "{allowed:?}");
+        assert_eq!(judge(&allowed).answer, GateAnswer::Allow, "{allowed:?}");
     }
     let reads = native::categories("read_file").unwrap();
-    assert_eq!(judge(&Request { tool: "read_file", categories: &reads, ..request }).answer, Answer::Allow);
-    assert_eq!(judge(&Request { shell_is_disabled: true, ..request }).answer, Answer::Refuse);
+    assert_eq!(judge(&GateRequest { tool: "read_file", categories: &reads, ..request }).answer, GateAnswer::Allow);
+    assert_eq!(judge(&GateRequest { shell_is_disabled: true, ..request }).answer, GateAnswer::Refuse);
 }
 
 fn some_target() -> impl Strategy<Value = Target> {
@@ -387,7 +387,7 @@ struct Case {
 
 impl Case {
     fn judged(&self) -> Decision {
-        judge(&Request {
+        judge(&GateRequest {
             tool: "apply_patch",
             categories: &self.needed,
             effects: &self.effects,
@@ -444,12 +444,12 @@ proptest! {
             prop_assert!(after.answer <= before.answer);
         }
         for after in richer[..3].iter().map(Case::judged) {
-            prop_assert!(before.answer != Answer::Refuse || after.answer == Answer::Refuse);
+            prop_assert!(before.answer != GateAnswer::Refuse || after.answer == GateAnswer::Refuse);
         }
         let yes = Case { call_is_approved: true, ..case.clone() }.judged();
-        prop_assert_ne!(yes.answer, Answer::Ask);
-        prop_assert_eq!(before.answer == Answer::Refuse, yes.answer == Answer::Refuse);
-        prop_assert_eq!(before.answer == Answer::Allow, before.would_allow.is_none());
+        prop_assert_ne!(yes.answer, GateAnswer::Ask);
+        prop_assert_eq!(before.answer == GateAnswer::Refuse, yes.answer == GateAnswer::Refuse);
+        prop_assert_eq!(before.answer == GateAnswer::Allow, before.would_allow.is_none());
     }
 
     #[test]
@@ -475,7 +475,8 @@ proptest! {
         let reached = all.effects.iter().filter_map(|effect| protected::protected(effect, &places)).collect::<Vec<_>>();
         let decision = all.judged();
         let hides = all.effects.iter().any(|effect| effect.act == Act::Unreadable);
-        prop_assert_eq!(decision.answer, if reached.is_empty() && !hides { Answer::Allow } else { Answer::Ask });
+        let right = if reached.is_empty() && !hides { GateAnswer::Allow } else { GateAnswer::Ask };
+        prop_assert_eq!(decision.answer, right);
         // Each place is named, so that a yes is a yes to it.
         for place in reached {
             let named = |finding: &Finding| finding.layer == Layer::Protected && finding.reason.contains(&place.path);

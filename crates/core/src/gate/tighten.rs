@@ -3,7 +3,7 @@
 use super::decision::{Decision, Finding};
 
 impl Decision {
-    /// This decision, or what `finding` says if that is stricter. The finding is told in either case.
+    /// This decision, or what `finding` says if that is stricter. The finding is reported in either case.
     #[must_use]
     pub fn tightened_by(mut self, finding: Finding) -> Self {
         if finding.answer > self.answer {
@@ -21,12 +21,12 @@ impl Decision {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decision::{Answer, Layer};
+    use super::super::decision::{GateAnswer, Layer};
     use super::*;
 
     #[test]
     fn a_later_finding_tightens_and_never_loosens() {
-        use Answer::{Allow, Ask, Refuse};
+        use GateAnswer::{Allow, Ask, Refuse};
         let answers = [Allow, Ask, Refuse];
         for before in answers {
             for found in answers {

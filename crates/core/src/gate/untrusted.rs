@@ -1,4 +1,4 @@
-//! Calls that follow text from outside: a page, another server's answer, whatever a stranger may have written.
+//! Calls that follow text from outside: a page, another server's answer, anything that a stranger may have written.
 //!
 //! Such a text may ask an agent for something, and an agent may do it. What it asks for can't be told from what
 //! the brief asks for; that a call came after it can. So it is on record, and what can't be taken back is held
@@ -10,20 +10,20 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::category::Category;
-use super::decision::{Answer, Finding, Layer};
+use super::decision::{Finding, GateAnswer, Layer};
 use super::effect::{Act, Effect, Verdict};
 
-/// How many sources a call names: the latest.
+/// The most sources that are named for a call: the latest.
 pub const SOURCES_MAX: usize = 3;
 
-/// What holds for a call that follows text from outside, from mild to strict.
+/// The rule for a call that follows text from outside, from mild to strict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterUntrusted {
     /// It is put on record.
     Record,
-    /// What destroys, reaches others or can't be read beforehand needs its own name: a wildcard does not speak
-    /// for it.
+    /// A call that destroys, reaches others or can't be read beforehand needs its category by name: a wildcard does not
+    /// cover it.
     #[default]
     Named,
     /// The same, and whatever contacts a host, is asked about each time.
@@ -56,17 +56,17 @@ impl FromStr for AfterUntrusted {
     }
 }
 
-/// What counts as text from outside, and what holds after it.
+/// The sources that count as text from outside, and the rule after them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Untrusted {
-    /// What holds after it.
+    /// The rule for a call that follows it.
     pub after: AfterUntrusted,
     /// Tools whose results count too, such as `read_file` in a workdir of a stranger's.
     pub tools: Vec<String>,
 }
 
 impl Untrusted {
-    /// Whether what a call brings back is text from outside: it contacts a host, or a connected server.
+    /// True if the result of a call is text from outside: the call contacts a host, or a connected server.
     #[must_use]
     pub fn is_brought_by(&self, tool: &str, categories: &[Category], effects: &[Effect]) -> bool {
         effects.iter().any(|effect| matches!(effect.act, Act::Contact { .. }))
@@ -74,7 +74,8 @@ impl Untrusted {
             || self.tools.iter().any(|listed| listed == tool)
     }
 
-    /// What holds for a call after `sources`; nothing if there are none, or if it does nothing of the kind.
+    /// Returns the finding for a call that follows `sources`; `None` if there are none, or if the rule doesn't apply to
+    /// the call.
     ///
     /// `named` is what the brief authorizes and an operator approved for the run.
     #[must_use]
@@ -109,7 +110,7 @@ impl Untrusted {
             AfterUntrusted::Record | AfterUntrusted::Ask => String::new(),
         };
         Some(Finding {
-            answer: Answer::Ask,
+            answer: GateAnswer::Ask,
             layer: Layer::Untrusted,
             matched: None,
             reason: format!("the call follows text from outside ({}) and needs {list}", sources.join(", ")),
@@ -160,7 +161,7 @@ mod tests {
             let found = untrusted.finding(&sources, &[], effects, named.iter());
             assert_eq!(found.is_some(), asks, "{after} {effects:?} {named:?}");
             assert!(
-                found.is_none_or(|found| found.answer == Answer::Ask && found.reason.contains("http_fetch call 1"))
+                found.is_none_or(|found| found.answer == GateAnswer::Ask && found.reason.contains("http_fetch call 1"))
             );
             assert_eq!(untrusted.finding(&[], &[], effects, named.iter()), None, "nothing came before it");
         }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::applying::Taken;
 use crate::budget::Whose;
-use crate::gate::{Answer, Category, Decision, Grant};
+use crate::gate::{Category, Decision, GateAnswer, Grant};
 use crate::procedure::Part;
 use crate::procedure::run::Run;
 use crate::session::Decider;
@@ -338,9 +338,9 @@ impl WhatIf {
             return used;
         }
         let (tally, missing) = match after.answer {
-            Answer::Allow => (&mut self.report.newly_allowed, missing(&before)),
-            Answer::Ask => (&mut self.report.newly_asked, missing(&after)),
-            Answer::Refuse => (&mut self.report.newly_refused, missing(&after)),
+            GateAnswer::Allow => (&mut self.report.newly_allowed, missing(&before)),
+            GateAnswer::Ask => (&mut self.report.newly_asked, missing(&after)),
+            GateAnswer::Refuse => (&mut self.report.newly_refused, missing(&after)),
         };
         let Some(ToolCall { name, args, .. }) = then.call_on_record(number) else { return used };
         *tally.tools.entry(name.clone()).or_default() += 1;

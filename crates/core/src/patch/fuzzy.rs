@@ -6,19 +6,19 @@
 //! some languages, and an agent that sends the lines again gets it right.
 
 use super::parse::Hunk;
-use super::place::{Edit, Misfit, OldLine, Placer, edits, signed};
+use super::place::{LineEdit, Misfit, OldLine, Placer, edits, signed};
 
 /// The most lines that may differ: the fuzz that `patch` allows by default.
 const DIFFERING_MAX: u8 = 2;
-/// How far an alignment may be off its diagonal: one line for each that differs.
+/// Number of diagonals that an alignment may lie on: its own, and one to each side for each line that differs.
 const OFFSETS: usize = 2 * DIFFERING_MAX as usize + 1;
 
 /// A place found.
-pub(super) struct Found {
+pub(super) struct FuzzyPlace {
     pub(super) start: i64,
     pub(super) differing: u32,
     pub(super) map: Vec<Option<usize>>,
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<LineEdit>,
 }
 
 /// The one best place of a hunk that fits nowhere exactly.
@@ -27,8 +27,8 @@ pub(super) fn find(
     hunk: &Hunk<'_>,
     old: &[OldLine<'_>],
     expected: Option<i64>,
-) -> Result<Found, Misfit> {
-    let mut best: Vec<Found> = Vec::new();
+) -> Result<FuzzyPlace, Misfit> {
+    let mut best: Vec<FuzzyPlace> = Vec::new();
     let mut white_space = None;
     for start in starts(placer, old)? {
         placer.effort.spend(old.len() * OFFSETS)?;
@@ -43,7 +43,7 @@ pub(super) fn find(
         let Some(edits) = edits(hunk, &aligned.map).filter(|edits| placer.are_free(edits, first)) else {
             continue;
         };
-        let found = Found { start, differing: u32::from(aligned.differing), map: aligned.map, edits };
+        let found = FuzzyPlace { start, differing: u32::from(aligned.differing), map: aligned.map, edits };
         match best.first().map(|best| best.differing) {
             Some(least) if least < found.differing => {}
             Some(least) if least > found.differing => best = vec![found],
@@ -101,7 +101,7 @@ struct Aligned {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum AlignmentStep {
     Begin,
     Same,
     Other,
@@ -117,7 +117,7 @@ fn align(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64) -> Option<Ali
         usize::try_from(start + signed(nth) + signed(offset) - signed(middle)).ok().filter(|at| *at < placer.text.len())
     };
     let mut cost = vec![[NEVER; OFFSETS]; old.len() + 1];
-    let mut step = vec![[Step::Begin; OFFSETS]; old.len() + 1];
+    let mut step = vec![[AlignmentStep::Begin; OFFSETS]; old.len() + 1];
     cost[0][middle] = 0;
     for nth in 0..old.len() {
         let line = &old[nth];
@@ -128,22 +128,22 @@ fn align(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64) -> Option<Ali
                 continue;
             }
             any = true;
-            let mut offer = |to: usize, offset: usize, price: u8, by: Step| {
+            let mut offer = |to: usize, offset: usize, price: u8, by: AlignmentStep| {
                 if let Some(known) = cost[to].get_mut(offset).filter(|known| so_far + price < **known) {
                     *known = so_far + price;
                     step[to][offset] = by;
                 }
             };
             match at(nth, offset) {
-                Some(here) if placer.same(line, here) => offer(nth + 1, offset, 0, Step::Same),
-                Some(_) if !line.deleted => offer(nth + 1, offset, 1, Step::Other),
+                Some(here) if placer.same(line, here) => offer(nth + 1, offset, 0, AlignmentStep::Same),
+                Some(_) if !line.deleted => offer(nth + 1, offset, 1, AlignmentStep::Other),
                 _ => {}
             }
             if !line.deleted && offset > 0 {
-                offer(nth + 1, offset - 1, 1, Step::Missing);
+                offer(nth + 1, offset - 1, 1, AlignmentStep::Missing);
             }
             if nth > 0 && at(nth, offset).is_some() {
-                offer(nth, offset + 1, 1, Step::Extra);
+                offer(nth, offset + 1, 1, AlignmentStep::Extra);
             }
         }
         if !any {
@@ -158,18 +158,18 @@ fn align(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64) -> Option<Ali
     let mut agreeing = 0;
     let mut nth = old.len();
     let mut has_substance = false;
-    while (nth, offset) != (0, middle) || step[nth][offset] != Step::Begin {
+    while (nth, offset) != (0, middle) || step[nth][offset] != AlignmentStep::Begin {
         match step[nth][offset] {
-            Step::Begin => break,
-            Step::Extra => offset -= 1,
+            AlignmentStep::Begin => break,
+            AlignmentStep::Extra => offset -= 1,
             by => {
                 nth -= 1;
-                if by == Step::Missing {
+                if by == AlignmentStep::Missing {
                     offset += 1;
                 } else {
                     map[nth] = at(nth, offset);
                 }
-                if by == Step::Same {
+                if by == AlignmentStep::Same {
                     agreeing += 1;
                     has_substance |=
                         old[nth].body.iter().filter(|byte| byte.is_ascii_alphanumeric() || **byte >= 0x80).count() >= 3;
@@ -181,7 +181,7 @@ fn align(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64) -> Option<Ali
     enough.then_some(Aligned { map, differing })
 }
 
-/// Whether a line that doesn't agree has a counterpart nearby that differs in white space alone.
+/// True if a line that doesn't agree has a counterpart nearby that differs in white space alone.
 fn differs_in_white_space(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i64, map: &[Option<usize>]) -> bool {
     let reach = i64::from(DIFFERING_MAX) * 2;
     old.iter().zip(map).enumerate().any(|(nth, (line, at))| {
@@ -194,7 +194,7 @@ fn differs_in_white_space(placer: &Placer<'_, '_>, old: &[OldLine<'_>], start: i
     })
 }
 
-/// Where the hunk would fit if white space didn't count.
+/// Returns the line where the hunk would fit if white space didn't count.
 fn same_but_for_white_space(placer: &mut Placer<'_, '_>, old: &[OldLine<'_>]) -> Option<usize> {
     let (anchor, line) = old.iter().enumerate().max_by_key(|(_, line)| line.body.len())?;
     placer.effort.spend(placer.text.len() * 4).ok()?;
@@ -208,7 +208,7 @@ fn same_but_for_white_space(placer: &mut Placer<'_, '_>, old: &[OldLine<'_>]) ->
     })
 }
 
-/// Whether two lines are the same without their white space.
+/// True if two lines are the same without their white space.
 pub(super) fn same_words(one: &[u8], other: &[u8]) -> bool {
     let words = |line: &[u8]| line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<u8>>();
     one == other || (one.len().abs_diff(other.len()) < 4096 && words(one) == words(other))

@@ -24,9 +24,9 @@ mod text;
 mod tests;
 
 pub use decide::decide;
-pub use named::{Named, named, possible_paths};
+pub use named::{PatchPaths, named, possible_paths};
 pub use place::Fit;
-pub use plan::{Lookup, Mode, Plan, PlannedFile, PlannedHunk, plan};
+pub use plan::{FileMode, Lookup, Plan, PlannedFile, PlannedHunk, plan};
 pub use reject::{Nearest, RejectCode, Rejected};
 
 /// The longest patch that is read, in bytes: 10 MiB, far beyond what an agent writes by hand.

@@ -1,4 +1,4 @@
-//! The files that a patch names, for whoever judges it before it is applied.
+//! The files that a patch names, for the gate, which judges it before it is applied.
 
 use super::parse::{Operation, parse};
 use super::path::{checked, meanings};
@@ -6,7 +6,7 @@ use super::path::{checked, meanings};
 /// The files that a patch names, in plain form, each once. Where a header may mean two paths, the likelier is here:
 /// the other is meant only where a folder of the workdir is itself called `a` or `b`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct PatchPaths {
     /// Those that would be created, changed or moved.
     pub written: Vec<String>,
     /// Those that would be deleted.
@@ -16,8 +16,8 @@ pub struct Named {
 /// The files that `patch` names, read as [`plan`](super::plan) reads it. Of a patch that can't be read nothing
 /// is named: it changes nothing either. A path that no patch may touch is left out, for the same reason.
 #[must_use]
-pub fn named(patch: &str) -> Named {
-    let mut all = Named::default();
+pub fn named(patch: &str) -> PatchPaths {
+    let mut all = PatchPaths::default();
     for part in parse(patch).unwrap_or_default() {
         let (written, deleted) = match &part.operation {
             Operation::Edit { old, new } => (vec![old, new], None),

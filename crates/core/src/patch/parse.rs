@@ -5,24 +5,23 @@
 //! change: lines in a hunk without a prefix, changed lines outside a hunk, binary data.
 
 use super::path::{Side, git_pair, side, unquote};
-use super::plan::Mode;
+use super::plan::FileMode;
 use super::reject::{RejectCode, Rejected, shown};
 use super::{FILES_MAX, PATCH_BYTES_MAX};
 
-/// What a patch says of one file.
+/// The part of a patch about one file.
 #[derive(Debug)]
 pub(super) struct FilePatch<'a> {
     /// The line of the patch where it begins, from 1.
     pub(super) line: usize,
     pub(super) operation: Operation,
-    /// Whether a `diff --git` line stood above it.
+    /// True if a `diff --git` line stood above it.
     pub(super) git: bool,
-    pub(super) mode: Option<Mode>,
+    pub(super) mode: Option<FileMode>,
     pub(super) hunks: Vec<Hunk<'a>>,
 }
 
-/// What happens to the file as a whole. Names are as written; those of git's rename and copy lines have no
-/// prefix.
+/// The change of the file as a whole. Names are as written; those of git's rename and copy lines have no prefix.
 #[derive(Debug)]
 pub(super) enum Operation {
     Edit { old: String, new: String },
@@ -41,7 +40,7 @@ pub(super) struct Hunk<'a> {
     pub(super) line: usize,
     /// The header's old side; absent if it has no usable numbers.
     pub(super) place: Option<HeaderPlace>,
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Vec<HunkLine<'a>>,
 }
 
 /// The old side of a hunk's header.
@@ -53,15 +52,15 @@ pub(super) struct HeaderPlace {
 
 /// One line of a hunk, without prefix and line feed.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
-    pub(super) kind: Kind,
+pub(super) struct HunkLine<'a> {
+    pub(super) kind: LineKind,
     pub(super) text: &'a str,
-    /// Whether `\ No newline at end of file` follows it.
+    /// True if `\ No newline at end of file` follows it.
     pub(super) no_newline: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Context,
     Delete,
     Add,
@@ -88,7 +87,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Rejected> {
             *line = line.strip_suffix('\r').unwrap_or(line);
         }
     }
-    let mut parser = Parser { lines, at: 0, fence: Fence::None };
+    let mut parser = Parser { lines, at: 0, fence: FenceState::None };
     let files = parser.files()?;
     if files.is_empty() {
         return Err(Rejected::new(RejectCode::Parse, "there is no file header in the patch").hint(
@@ -98,9 +97,9 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Rejected> {
     Ok(files)
 }
 
-/// Where the parser is with respect to markdown fences.
+/// The parser's position relative to markdown fences.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fence {
+enum FenceState {
     None,
     Open,
     Closed,
@@ -109,7 +108,7 @@ enum Fence {
 struct Parser<'a> {
     lines: Vec<&'a str>,
     at: usize,
-    fence: Fence,
+    fence: FenceState,
 }
 
 impl<'a> Parser<'a> {
@@ -132,7 +131,7 @@ impl<'a> Parser<'a> {
             } else if line.starts_with("--- ") && self.peek(1).is_some_and(|next| next.starts_with("+++ ")) {
                 files.push(self.plain_file()?);
             } else if is_fence(line) {
-                self.fence = if self.fence == Fence::Open { Fence::Closed } else { Fence::Open };
+                self.fence = if self.fence == FenceState::Open { FenceState::Closed } else { FenceState::Open };
                 self.at += 1;
             } else {
                 self.refuse_lost_change(line, here, !files.is_empty())?;
@@ -148,7 +147,7 @@ impl<'a> Parser<'a> {
             return Err(Rejected::parse(here, "this is not a unified diff")
                 .hint("send `--- a/path`, `+++ b/path` and `@@` hunks instead of `*** Begin Patch`"));
         }
-        if self.fence == Fence::Closed {
+        if self.fence == FenceState::Closed {
             return Ok(());
         }
         refuse_binary(line, here)?;
@@ -170,7 +169,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether here stands the `-- ` line that git puts under a mailed patch, with the version after it.
+    /// True if the next line is the `-- ` line that git puts under a mailed patch, with the version after it.
     fn is_signature(&self) -> bool {
         self.peek(0).is_some_and(|line| line.trim_end_matches('\r') == "-- ")
             && self.peek(1).is_none_or(|next| next.is_empty() || next.starts_with(|c: char| c.is_ascii_digit()))
@@ -286,13 +285,13 @@ impl<'a> Parser<'a> {
         let start = self.at + 1;
         let header = header_numbers(self.peek(0).unwrap_or(""));
         self.at += 1;
-        let mut left = header.map(|(old, new)| Counts { old: old.count, new: new.count, overrun: false });
-        let mut lines: Vec<Line<'a>> = Vec::new();
+        let mut left = header.map(|(old, new)| PromisedLines { old: old.count, new: new.count, overrun: false });
+        let mut lines: Vec<HunkLine<'a>> = Vec::new();
         while let Some(line) = self.peek(0) {
-            if (self.fence == Fence::Open && is_fence(line)) || self.is_section(0, left) {
+            if (self.fence == FenceState::Open && is_fence(line)) || self.is_section(0, left) {
                 break;
             }
-            let done = left.is_some_and(Counts::is_done);
+            let done = left.is_some_and(PromisedLines::is_done);
             let kind = match line.as_bytes().first() {
                 Some(b'\\') => {
                     if let Some(last) = lines.last_mut() {
@@ -304,16 +303,16 @@ impl<'a> Parser<'a> {
                 Some(b'-' | b'+') if done && (self.is_signature() || line.starts_with("+++ ")) => {
                     break;
                 }
-                Some(b' ') => Kind::Context,
-                Some(b'+') => Kind::Add,
-                Some(b'-') => Kind::Delete,
+                Some(b' ') => LineKind::Context,
+                Some(b'+') => LineKind::Add,
+                Some(b'-') => LineKind::Delete,
                 None => {
                     if self.blank_ends_hunk(left) {
                         break;
                     }
-                    Kind::Context
+                    LineKind::Context
                 }
-                Some(b'\r') if line == "\r" && !done => Kind::Context,
+                Some(b'\r') if line == "\r" && !done => LineKind::Context,
                 Some(_) if done => break,
                 Some(_) => {
                     refuse_binary(line, self.at + 1)?;
@@ -331,18 +330,18 @@ impl<'a> Parser<'a> {
                 counts.take(kind);
             }
             let text = if line == "\r" { line } else { line.get(1..).unwrap_or("") };
-            lines.push(Line { kind, text, no_newline: false });
+            lines.push(HunkLine { kind, text, no_newline: false });
             self.at += 1;
         }
-        if !lines.iter().any(|line| line.kind != Kind::Context) {
+        if !lines.iter().any(|line| line.kind != LineKind::Context) {
             return Err(Rejected { hunk: Some(number), ..Rejected::parse(start, "a hunk that changes nothing") }
                 .hint("leave the hunk out, or add its `-` and `+` lines"));
         }
         Ok(Hunk { number, line: start, place: header.map(|(old, _)| old), lines })
     }
 
-    /// Whether another hunk or file begins so many lines ahead, given what the counts still promise.
-    fn is_section(&self, ahead: usize, left: Option<Counts>) -> bool {
+    /// True if another hunk or file begins `ahead` lines further on, given the lines that the counts still promise.
+    fn is_section(&self, ahead: usize, left: Option<PromisedLines>) -> bool {
         let Some(line) = self.peek(ahead) else {
             return true;
         };
@@ -360,8 +359,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the blank line here ends the hunk, or is a context line that lost its space.
-    fn blank_ends_hunk(&self, left: Option<Counts>) -> bool {
+    /// True if the blank line here ends the hunk; false if it is a context line that lost its space.
+    fn blank_ends_hunk(&self, left: Option<PromisedLines>) -> bool {
         match left {
             Some(counts) if counts.is_done() && !counts.overrun => true,
             _ => {
@@ -382,26 +381,26 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a hunk's header still promises.
+/// The lines that a hunk's header still promises.
 #[derive(Clone, Copy)]
-struct Counts {
+struct PromisedLines {
     old: usize,
     new: usize,
-    /// Whether lines came after the promised ones.
+    /// True if lines came after the promised ones.
     overrun: bool,
 }
 
-impl Counts {
+impl PromisedLines {
     fn is_done(self) -> bool {
         self.old == 0 && self.new == 0
     }
 
-    fn take(&mut self, kind: Kind) {
+    fn take(&mut self, kind: LineKind) {
         self.overrun |= self.is_done();
-        if kind != Kind::Add {
+        if kind != LineKind::Add {
             self.old = self.old.saturating_sub(1);
         }
-        if kind != Kind::Delete {
+        if kind != LineKind::Delete {
             self.new = self.new.saturating_sub(1);
         }
     }
@@ -443,7 +442,7 @@ fn refuse_binary(line: &str, here: usize) -> Result<(), Rejected> {
 struct GitHeaders {
     created: bool,
     deleted: bool,
-    mode: Option<Mode>,
+    mode: Option<FileMode>,
     rename_from: Option<String>,
     rename_to: Option<String>,
     copy_from: Option<String>,
@@ -488,10 +487,10 @@ impl GitHeaders {
 }
 
 /// Reads a file mode; only plain files can be patched.
-fn mode(text: &str, here: usize) -> Result<Mode, Rejected> {
+fn mode(text: &str, here: usize) -> Result<FileMode, Rejected> {
     match text.trim() {
-        "100644" | "100664" => Ok(Mode::Plain),
-        "100755" | "100775" => Ok(Mode::Executable),
+        "100644" | "100664" => Ok(FileMode::Plain),
+        "100755" | "100775" => Ok(FileMode::Executable),
         other => Err(Rejected {
             patch_line: Some(here),
             ..Rejected::new(

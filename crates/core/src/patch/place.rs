@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fuzzy;
-use super::parse::{Hunk, Kind};
+use super::parse::{Hunk, LineKind};
 use super::text::{Text, without_cr};
 
-/// How many line comparisons one patch may cost before it is refused: under a second of work.
+/// The most line comparisons that one patch may cost before it is refused: under a second of work.
 pub(super) const COMPARISONS_MAX: u64 = 60_000_000;
 
-/// How well a hunk fitted.
+/// The accuracy with which a hunk fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
     /// Every line was where the header said.
@@ -22,33 +22,33 @@ pub enum Fit {
     Moved(i64),
     /// The removed lines were found, but some unchanged lines differ.
     Fuzzy {
-        /// How many lines further down than the header said.
+        /// Number of lines further down than the header said.
         moved: i64,
-        /// How many unchanged lines differ, are missing or were added in between.
+        /// Number of unchanged lines that differ, are missing or were added in between.
         differing: u32,
     },
 }
 
-/// Where a hunk goes.
+/// The place of a hunk in the file, and its edits there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Placement {
     pub(super) fit: Fit,
-    pub(super) edits: Vec<Edit>,
-    /// Whether the added lines keep the line endings that the patch gives them.
+    pub(super) edits: Vec<LineEdit>,
+    /// True if the added lines keep the line endings that the patch gives them.
     pub(super) as_written: bool,
-    /// Whether the hunk reaches the file's open end without mentioning it, so that the end stays open.
+    /// True if the hunk reaches the file's open end without mentioning it, so that the end stays open.
     pub(super) keeps_open_end: bool,
 }
 
 /// Takes `remove` lines out at `at` and puts lines of the hunk there, by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct LineEdit {
     pub(super) at: usize,
     pub(super) remove: usize,
     pub(super) insert: Vec<usize>,
 }
 
-/// Why a hunk has no place.
+/// The reason why a hunk has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Misfit {
     /// Its lines are not in the file.
@@ -76,9 +76,9 @@ pub(super) struct OldLine<'a> {
 }
 
 /// Counts comparisons, so that a hostile patch can't keep us busy.
-pub(super) struct Effort(u64);
+pub(super) struct ComparisonBudget(u64);
 
-impl Effort {
+impl ComparisonBudget {
     pub(super) fn new() -> Self {
         Self(COMPARISONS_MAX)
     }
@@ -92,21 +92,21 @@ impl Effort {
 /// One file's hunks being placed.
 pub(super) struct Placer<'t, 'a> {
     pub(super) text: &'t Text<'a>,
-    pub(super) effort: &'t mut Effort,
-    /// What is replaced already: its first line to how many there are.
+    pub(super) effort: &'t mut ComparisonBudget,
+    /// The lines that are replaced already: each first line, with their number.
     taken: BTreeMap<usize, usize>,
     /// Before which lines something is added already.
     added: BTreeSet<usize>,
-    /// How far the last placed hunk was from where its header said.
+    /// Distance of the last placed hunk from the line in its header.
     drift: i64,
     /// The line after the last placed hunk.
     after: usize,
-    /// Whether the patch minds carriage returns.
+    /// True if the patch minds carriage returns.
     minds_endings: bool,
 }
 
 impl<'t, 'a> Placer<'t, 'a> {
-    pub(super) fn new(text: &'t Text<'a>, hunks: &[Hunk<'_>], effort: &'t mut Effort) -> Self {
+    pub(super) fn new(text: &'t Text<'a>, hunks: &[Hunk<'_>], effort: &'t mut ComparisonBudget) -> Self {
         let minds_endings = hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.text.ends_with('\r'));
         Self { text, effort, taken: BTreeMap::new(), added: BTreeSet::new(), drift: 0, after: 0, minds_endings }
     }
@@ -132,7 +132,7 @@ impl<'t, 'a> Placer<'t, 'a> {
         Ok(self.settle(&old, &found.map, fit, found.edits, moved))
     }
 
-    /// Where the lines of a hunk stand exactly, if they do.
+    /// Returns the line where the hunk's lines stand exactly, if they do.
     fn exact(&mut self, hunk: &Hunk<'_>, old: &[OldLine<'_>], expected: Option<i64>) -> Result<Option<usize>, Misfit> {
         if let Some(start) = expected.and_then(|expected| usize::try_from(expected).ok())
             && self.fits(old, start)?
@@ -184,7 +184,7 @@ impl<'t, 'a> Placer<'t, 'a> {
         Ok(true)
     }
 
-    /// Whether the hunk's line is the file's line at `at`, line endings aside.
+    /// True if the hunk's line is the file's line at `at`, line endings aside.
     pub(super) fn same(&self, line: &OldLine<'_>, at: usize) -> bool {
         let is_open_end = || at + 1 == self.text.len() && self.text.ends_open();
         self.text.body(at) == line.body && (!line.no_newline || is_open_end())
@@ -195,11 +195,11 @@ impl<'t, 'a> Placer<'t, 'a> {
         edits(hunk, &map).is_some_and(|edits| self.are_free(&edits, Some(start)))
     }
 
-    /// Whether no edit meets one that was placed before. `first` is the first line that the hunk knows.
+    /// True if no edit meets one that was placed before. `first` is the first line that the hunk knows.
     ///
     /// Hunks that touch don't meet: one adds what goes before the line that another replaces, or two that know
     /// different lines add something between them.
-    pub(super) fn are_free(&self, edits: &[Edit], first: Option<usize>) -> bool {
+    pub(super) fn are_free(&self, edits: &[LineEdit], first: Option<usize>) -> bool {
         edits.iter().all(|edit| {
             let touches = self.after == edit.at && first == Some(edit.at);
             let meets_itself = match edit.remove {
@@ -228,7 +228,7 @@ impl<'t, 'a> Placer<'t, 'a> {
         if at > self.text.len() {
             return Err(Misfit::BeyondEnd);
         }
-        let edits = vec![Edit { at, remove: 0, insert: (0..hunk.lines.len()).collect() }];
+        let edits = vec![LineEdit { at, remove: 0, insert: (0..hunk.lines.len()).collect() }];
         if !self.are_free(&edits, None) {
             return Err(Misfit::Taken(at));
         }
@@ -243,7 +243,7 @@ impl<'t, 'a> Placer<'t, 'a> {
         old: &[OldLine<'_>],
         map: &[Option<usize>],
         fit: Fit,
-        edits: Vec<Edit>,
+        edits: Vec<LineEdit>,
         moved: i64,
     ) -> Placement {
         for edit in &edits {
@@ -270,11 +270,11 @@ impl<'t, 'a> Placer<'t, 'a> {
 
 /// The lines a hunk expects in the file, in order.
 pub(super) fn old_lines<'a>(hunk: &Hunk<'a>) -> Vec<OldLine<'a>> {
-    let old = hunk.lines.iter().filter(|line| line.kind != Kind::Add);
+    let old = hunk.lines.iter().filter(|line| line.kind != LineKind::Add);
     old.map(|line| OldLine {
         raw: line.text.as_bytes(),
         body: without_cr(line.text.as_bytes()),
-        deleted: line.kind == Kind::Delete,
+        deleted: line.kind == LineKind::Delete,
         no_newline: line.no_newline,
     })
     .collect()
@@ -282,19 +282,19 @@ pub(super) fn old_lines<'a>(hunk: &Hunk<'a>) -> Vec<OldLine<'a>> {
 
 /// The edits a hunk makes, given the file's line for each of its old lines; none where it can't be told
 /// whether an added line goes before or after what the hunk doesn't mention.
-pub(super) fn edits(hunk: &Hunk<'_>, map: &[Option<usize>]) -> Option<Vec<Edit>> {
+pub(super) fn edits(hunk: &Hunk<'_>, map: &[Option<usize>]) -> Option<Vec<LineEdit>> {
     let mut edits = Vec::new();
-    let mut run = Run::default();
+    let mut run = ChangedLines::default();
     let mut before: Option<usize> = None;
     let mut old = map.iter();
     for (index, line) in hunk.lines.iter().enumerate() {
         match line.kind {
-            Kind::Add => run.added.push(index),
-            Kind::Delete => run.removed.push((*old.next()?)?),
-            Kind::Context => {
+            LineKind::Add => run.added.push(index),
+            LineKind::Delete => run.removed.push((*old.next()?)?),
+            LineKind::Context => {
                 let at = *old.next()?;
                 edits.extend(run.finish(before, at)?);
-                run = Run::default();
+                run = ChangedLines::default();
                 before = at;
             }
         }
@@ -305,17 +305,17 @@ pub(super) fn edits(hunk: &Hunk<'_>, map: &[Option<usize>]) -> Option<Vec<Edit>>
 
 /// Neighbouring added and removed lines.
 #[derive(Default)]
-struct Run {
+struct ChangedLines {
     removed: Vec<usize>,
     added: Vec<usize>,
 }
 
-impl Run {
+impl ChangedLines {
     /// `before` and `after` are the unchanged lines around it, where known.
-    fn finish(self, before: Option<usize>, after: Option<usize>) -> Option<Option<Edit>> {
+    fn finish(self, before: Option<usize>, after: Option<usize>) -> Option<Option<LineEdit>> {
         if let Some(at) = self.removed.first().copied() {
             let is_contiguous = self.removed.iter().enumerate().all(|(nth, line)| *line == at + nth);
-            return is_contiguous.then_some(Some(Edit { at, remove: self.removed.len(), insert: self.added }));
+            return is_contiguous.then_some(Some(LineEdit { at, remove: self.removed.len(), insert: self.added }));
         }
         if self.added.is_empty() {
             return Some(None);
@@ -326,7 +326,7 @@ impl Run {
             (None, Some(after)) => after,
             (None, None) => return None,
         };
-        Some(Some(Edit { at, remove: 0, insert: self.added }))
+        Some(Some(LineEdit { at, remove: 0, insert: self.added }))
     }
 }
 

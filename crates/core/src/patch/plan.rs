@@ -1,4 +1,4 @@
-//! What every file of a patch would become, all together or not at all.
+//! Plans the contents of every file of a patch, all together or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::RESULT_BYTES_MAX;
-use super::parse::{FilePatch, Hunk, Kind, Operation, parse};
+use super::parse::{FilePatch, Hunk, LineKind, Operation, parse};
 use super::path::{checked, meanings};
-use super::place::{Effort, Fit, Misfit, Placer, old_lines};
+use super::place::{ComparisonBudget, Fit, Misfit, Placer, old_lines};
 use super::reject::{Nearest, RejectCode, Rejected, shown};
 use super::text::{Text, created, rewritten};
 
-/// What there is at a path.
+/// The result of looking up a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// Nothing.
@@ -23,12 +23,12 @@ pub enum Lookup {
     Refused {
         /// A stable name for why, such as `EISDIR`; it becomes the refusal's code.
         code: String,
-        /// Why, for the agent.
+        /// The reason, for the agent.
         reason: String,
     },
 }
 
-/// What all files would become. No path occurs twice.
+/// The planned changes of all files. No path occurs twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// One entry for each file that changes, in the order of the patch. A renamed file has two: the old
@@ -36,7 +36,7 @@ pub struct Plan {
     pub files: Vec<PlannedFile>,
 }
 
-/// What one file would become.
+/// The planned change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFile {
     /// Its path: relative, `/` between segments.
@@ -48,30 +48,30 @@ pub struct PlannedFile {
     /// Its content after; absent if it will be gone.
     pub after: Option<Arc<[u8]>>,
     /// The mode it is given; absent if it keeps its own.
-    pub mode: Option<Mode>,
-    /// How each hunk fitted, in the order of the patch.
+    pub mode: Option<FileMode>,
+    /// The fit of each hunk, in the order of the patch.
     pub hunks: Vec<PlannedHunk>,
 }
 
-/// How one hunk fitted.
+/// The fit of one hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedHunk {
     /// Its number within the file's part of the patch, from 1.
     pub number: u32,
-    /// How well it fitted.
+    /// The accuracy with which it fitted.
     pub fit: Fit,
 }
 
 /// The modes that a patch can give a file: what git tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum FileMode {
     /// Not executable.
     Plain,
     /// Executable.
     Executable,
 }
 
-/// What every file would become, if `patch` can be applied as a whole.
+/// Plans the contents of every file, if `patch` can be applied as a whole.
 ///
 /// `files` is asked with checked paths only and at most once for each. Patches to the same file build on
 /// each other. An unchanged plan is impossible: a patch without effect is refused.
@@ -81,7 +81,7 @@ pub enum Mode {
 /// [`Rejected`], with the file, the hunk, what was expected and what is there: see [`RejectCode`].
 pub fn plan(patch: &str, files: &dyn Fn(&str) -> Lookup) -> Result<Plan, Rejected> {
     let patches = parse(patch)?;
-    let mut tree = Tree {
+    let mut tree = PatchedTree {
         files,
         known: BTreeMap::new(),
         changed: IndexMap::new(),
@@ -95,7 +95,7 @@ pub fn plan(patch: &str, files: &dyn Fn(&str) -> Lookup) -> Result<Plan, Rejecte
             }
         }
     }
-    let mut effort = Effort::new();
+    let mut effort = ComparisonBudget::new();
     for part in &patches {
         tree.apply(part, &mut effort)
             .map_err(|rejected| Rejected { patch_line: rejected.patch_line.or(Some(part.line)), ..rejected })?;
@@ -113,7 +113,7 @@ pub fn plan(patch: &str, files: &dyn Fn(&str) -> Lookup) -> Result<Plan, Rejecte
 type Present = (String, Arc<[u8]>);
 
 /// The files as the patch leaves them so far.
-struct Tree<'f> {
+struct PatchedTree<'f> {
     files: &'f dyn Fn(&str) -> Lookup,
     known: BTreeMap<String, Lookup>,
     changed: IndexMap<String, PlannedFile>,
@@ -123,7 +123,7 @@ struct Tree<'f> {
     set_aside: BTreeMap<String, Arc<[u8]>>,
 }
 
-impl Tree<'_> {
+impl PatchedTree<'_> {
     fn look_up(&mut self, path: &str) -> Lookup {
         if let Some(known) = self.known.get(path) {
             return known.clone();
@@ -133,7 +133,7 @@ impl Tree<'_> {
         found
     }
 
-    /// What is at `path` now.
+    /// Returns the content at `path` now.
     fn now(&mut self, path: &str) -> Result<Option<Arc<[u8]>>, Rejected> {
         if let Some(changed) = self.changed.get(path) {
             return Ok(changed.after.clone());
@@ -172,7 +172,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn apply(&mut self, part: &FilePatch<'_>, effort: &mut Effort) -> Result<(), Rejected> {
+    fn apply(&mut self, part: &FilePatch<'_>, effort: &mut ComparisonBudget) -> Result<(), Rejected> {
         match &part.operation {
             Operation::Edit { old, new } => self.edit(part, old, new, effort),
             Operation::Create { new } => {
@@ -196,10 +196,16 @@ impl Tree<'_> {
         Ok(None)
     }
 
-    fn edit(&mut self, part: &FilePatch<'_>, old: &str, new: &str, effort: &mut Effort) -> Result<(), Rejected> {
+    fn edit(
+        &mut self,
+        part: &FilePatch<'_>,
+        old: &str,
+        new: &str,
+        effort: &mut ComparisonBudget,
+    ) -> Result<(), Rejected> {
         let Some((path, content)) = self.existing(new, part.git)? else {
             let path = checked(&first(&meanings(new, part.git)))?;
-            let only_adds = part.hunks.iter().flat_map(|hunk| &hunk.lines).all(|line| line.kind == Kind::Add);
+            let only_adds = part.hunks.iter().flat_map(|hunk| &hunk.lines).all(|line| line.kind == LineKind::Add);
             let from_nothing =
                 part.hunks.iter().all(|hunk| hunk.place.is_none_or(|place| place.start == 0 && place.count == 0));
             if only_adds && from_nothing && !part.hunks.is_empty() {
@@ -223,7 +229,7 @@ impl Tree<'_> {
 
     fn create(&mut self, part: &FilePatch<'_>, path: &str) -> Result<(), Rejected> {
         self.make_room(path)?;
-        if let Some(hunk) = part.hunks.iter().find(|hunk| hunk.lines.iter().any(|line| line.kind != Kind::Add)) {
+        if let Some(hunk) = part.hunks.iter().find(|hunk| hunk.lines.iter().any(|line| line.kind != LineKind::Add)) {
             return Err(Rejected {
                 hunk: Some(hunk.number),
                 patch_line: Some(hunk.line),
@@ -241,7 +247,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn delete(&mut self, part: &FilePatch<'_>, old: &str, effort: &mut Effort) -> Result<(), Rejected> {
+    fn delete(&mut self, part: &FilePatch<'_>, old: &str, effort: &mut ComparisonBudget) -> Result<(), Rejected> {
         let (path, content, is_aside) = self.source(old, part.git)?;
         let (after, hunks) = patched(&path, &content, &part.hunks, effort)?;
         if !after.is_empty() {
@@ -268,7 +274,7 @@ impl Tree<'_> {
         from: &str,
         to: &str,
         transfer: Transfer,
-        effort: &mut Effort,
+        effort: &mut ComparisonBudget,
     ) -> Result<(), Rejected> {
         let target = checked(to)?;
         let (source, content, is_aside) = self.source(from, false)?;
@@ -359,7 +365,7 @@ fn patched(
     path: &str,
     content: &Arc<[u8]>,
     hunks: &[Hunk<'_>],
-    effort: &mut Effort,
+    effort: &mut ComparisonBudget,
 ) -> Result<(Arc<[u8]>, Vec<PlannedHunk>), Rejected> {
     if hunks.is_empty() {
         return Ok((content.clone(), Vec::new()));
@@ -420,7 +426,7 @@ fn refusal(path: &str, text: &Text<'_>, hunk: &Hunk<'_>, misfit: Misfit) -> Reje
     let expected = hunk
         .lines
         .iter()
-        .filter(|line| line.kind != Kind::Add)
+        .filter(|line| line.kind != LineKind::Add)
         .map(|line| line.text.trim_end_matches('\r').to_owned())
         .collect();
     let nearest = match misfit {
@@ -438,9 +444,9 @@ fn refusal(path: &str, text: &Text<'_>, hunk: &Hunk<'_>, misfit: Misfit) -> Reje
     }
 }
 
-/// How many similar lines a refusal shows.
+/// The most similar lines that a refusal shows.
 const NEAREST_LINES_MAX: usize = 3;
-/// How many lines of a file are compared to find them: enough for source code, and quick.
+/// The most lines of a file that are compared to find them: enough for source code, and quick.
 const NEAREST_SEARCH_LINES_MAX: usize = 50_000;
 
 /// The lines of the file most like the first line of the hunk that it doesn't have.
@@ -473,7 +479,7 @@ fn nearest_lines(text: &Text<'_>, hunk: &Hunk<'_>) -> Vec<Nearest> {
         .collect()
 }
 
-/// How alike two lines are, in percent of what they share at both ends; none below half.
+/// Returns the likeness of two lines: the percentage that they share at both ends; `None` below half.
 fn likeness(one: &[u8], other: &[u8]) -> Option<usize> {
     let (one, other) = (one.trim_ascii(), other.trim_ascii());
     let longer = one.len().max(other.len());

@@ -1,4 +1,4 @@
-//! Why a patch was refused, in words that an agent can act on.
+//! The refusal of a patch, in words that an agent can act on.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ const SHOWN_CHARS_MAX: usize = 160;
 /// The most lines of a hunk that a refusal shows.
 const SHOWN_LINES_MAX: usize = 12;
 
-/// Why a patch was refused. Nothing of it was done.
+/// The refusal of a patch. Nothing of the patch was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct Rejected {
-    /// What kind of refusal it is.
+    /// The kind of refusal.
     pub code: RejectCode,
     /// The file it is about, as the patch names it; absent if it is about the whole patch.
     pub file: Option<String>,
@@ -20,13 +20,13 @@ pub struct Rejected {
     pub hunk: Option<u32>,
     /// The line of the patch, from 1.
     pub patch_line: Option<usize>,
-    /// What is wrong, in one sentence without a full stop.
+    /// The reason, in one sentence without a full stop.
     pub reason: String,
     /// The lines that the hunk expects in the file.
     pub expected: Vec<String>,
-    /// What the file has that comes nearest, best first.
+    /// The most similar lines of the file, best first.
     pub nearest: Vec<Nearest>,
-    /// What to do about it.
+    /// Advice to the agent.
     pub hint: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct Nearest {
     pub text: String,
 }
 
-/// What kind of refusal it is.
+/// The kind of refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectCode {
     /// The text is no patch that can be read.
@@ -56,13 +56,13 @@ pub enum RejectCode {
     Unsupported,
     /// The patch or its result is too large.
     TooLarge,
-    /// Whoever looked the file up refused it; the name is theirs.
+    /// The look-up of the file was refused; the name is the caller's.
     Lookup(String),
 }
 
 impl RejectCode {
-    /// The stable name of the code, as a tool result carries it (`HUNK_FAILED` and `PARSE_ERROR` are the
-    /// peer's names).
+    /// The stable name of the code, as a tool result carries it (`HUNK_FAILED` and `PARSE_ERROR` are
+    /// OpenWar's names).
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

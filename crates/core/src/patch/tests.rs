@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::*;
 
-type Files<'a> = &'a [(&'a str, &'a str)];
+type FileTexts<'a> = &'a [(&'a str, &'a str)];
 
-fn planned(files: Files<'_>, patch: &str) -> Result<Plan, Rejected> {
+fn planned(files: FileTexts<'_>, patch: &str) -> Result<Plan, Rejected> {
     let files: BTreeMap<&str, &str> = files.iter().copied().collect();
     plan(patch, &|path| match files.get(path) {
         Some(&"<folder>") => Lookup::Refused { code: "EISDIR".to_owned(), reason: "it is a folder".to_owned() },
@@ -18,7 +18,7 @@ fn planned(files: Files<'_>, patch: &str) -> Result<Plan, Rejected> {
     })
 }
 
-fn tree_after(files: Files<'_>, plan: &Plan) -> BTreeMap<String, String> {
+fn tree_after(files: FileTexts<'_>, plan: &Plan) -> BTreeMap<String, String> {
     let mut tree: BTreeMap<String, String> =
         files.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
     for file in &plan.files {
@@ -31,7 +31,7 @@ fn tree_after(files: Files<'_>, plan: &Plan) -> BTreeMap<String, String> {
 }
 
 #[track_caller]
-fn check(files: Files<'_>, patch: &str, expected: Files<'_>) {
+fn check(files: FileTexts<'_>, patch: &str, expected: FileTexts<'_>) {
     let plan = planned(files, patch).unwrap_or_else(|rejected| panic!("{rejected}\n{patch}"));
     let expected: BTreeMap<String, String> =
         expected.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
@@ -45,7 +45,7 @@ fn check_one(before: &str, hunks: &str, expected: &str) {
 }
 
 #[track_caller]
-fn check_rejected(files: Files<'_>, patch: &str, code: &str, reason: &str) {
+fn check_rejected(files: FileTexts<'_>, patch: &str, code: &str, reason: &str) {
     match planned(files, patch) {
         Ok(plan) => panic!("was taken: {:?}\n{patch}", tree_after(files, &plan)),
         Err(rejected) => {
@@ -364,10 +364,10 @@ fn files_are_created_deleted_renamed_and_copied() {
 #[test]
 fn modes_are_planned_and_renames_say_where_they_came_from() {
     let plan = planned(&[("f", "1\n")], "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n").unwrap();
-    assert_eq!((plan.files[0].mode, plan.files[0].before == plan.files[0].after), (Some(Mode::Executable), true));
+    assert_eq!((plan.files[0].mode, plan.files[0].before == plan.files[0].after), (Some(FileMode::Executable), true));
     let plan =
         planned(&[], "diff --git a/f b/f\nnew file mode 100755\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n").unwrap();
-    assert_eq!((plan.files[0].mode, plan.files[0].before.is_none()), (Some(Mode::Executable), true));
+    assert_eq!((plan.files[0].mode, plan.files[0].before.is_none()), (Some(FileMode::Executable), true));
     let plan = planned(&[("f", "1\n")], "diff --git a/f b/g\nrename from f\nrename to g\n").unwrap();
     let moved: Vec<_> =
         plan.files.iter().map(|file| (file.path.as_str(), file.from.as_deref(), file.after.is_some())).collect();

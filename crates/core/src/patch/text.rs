@@ -1,7 +1,7 @@
 //! A file's content as lines, and the content that edits make of it, byte for byte.
 
 use super::FILE_LINES_MAX;
-use super::parse::{Hunk, Kind, Line};
+use super::parse::{Hunk, HunkLine, LineKind};
 use super::place::Placement;
 use super::reject::{RejectCode, Rejected};
 
@@ -9,10 +9,10 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A file's content, split into lines without copying it.
 pub(super) struct Text<'a> {
-    /// What stands before the first line: a byte order mark that no hunk mentions, or nothing.
+    /// The bytes before the first line: a byte order mark that no hunk mentions, or nothing.
     bom: &'a [u8],
     bytes: &'a [u8],
-    /// Where each line starts, and at last the end.
+    /// Start of each line, and at last the end.
     starts: Vec<usize>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Text<'a> {
             hunks
                 .iter()
                 .flat_map(|hunk| &hunk.lines)
-                .any(|line| line.kind != Kind::Add && line.text.starts_with('\u{feff}'))
+                .any(|line| line.kind != LineKind::Add && line.text.starts_with('\u{feff}'))
         };
         let (bom, bytes) = match content.strip_prefix(BOM) {
             Some(rest) if !mentioned() => (BOM, rest),
@@ -45,7 +45,7 @@ impl<'a> Text<'a> {
         Ok(Self { bom, bytes, starts })
     }
 
-    /// How many lines there are; an end without line feed counts as one.
+    /// Returns the number of lines; an end without line feed counts as one.
     pub(super) fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
         if whole.ends_with(b"\r\n") { Some(b"\r\n") } else { whole.ends_with(b"\n").then_some(b"\n") }
     }
 
-    /// Whether the last line has no line feed.
+    /// True if the last line has no line feed.
     pub(super) fn ends_open(&self) -> bool {
         !self.bytes.is_empty() && !self.bytes.ends_with(b"\n")
     }
@@ -143,8 +143,8 @@ fn close_line(out: &mut Vec<u8>, text: &Text<'_>, at: usize, bom_len: usize) {
 /// The content of a new file made of all added lines.
 pub(super) fn created(hunks: &[Hunk<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
-    let added: Vec<&Line<'_>> =
-        hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == Kind::Add).collect();
+    let added: Vec<&HunkLine<'_>> =
+        hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == LineKind::Add).collect();
     for (nth, line) in added.iter().enumerate() {
         out.extend_from_slice(line.text.as_bytes());
         if !(line.no_newline && nth + 1 == added.len()) {

@@ -66,7 +66,7 @@ impl Decider<'_> {
     pub(super) fn asked_about(&self, call: &Call) -> Vec<Finding> {
         let Some(tool) = self.tool(&call.call.name) else { return Vec::new() };
         let findings = self.decision(call, tool).findings;
-        findings.into_iter().filter(|finding| finding.answer == gate::Answer::Ask).collect()
+        findings.into_iter().filter(|finding| finding.answer == gate::GateAnswer::Ask).collect()
     }
 }
 
@@ -280,7 +280,7 @@ impl Decider<'_> {
         // What is asked about for another reason than a category, no approval of one answers.
         !missing.is_empty()
             && authorization::check(&missing, rights.authorized, &rights.approved).allowed
-            && call.tightened(self.decision(call, tool)).answer == gate::Answer::Allow
+            && call.tightened(self.decision(call, tool)).answer == gate::GateAnswer::Allow
     }
 
     /// How often the same call failed in a row.
@@ -302,7 +302,7 @@ impl Decider<'_> {
         let effects = self.effects(&call.call);
         let mut decision = self.judged(call, tool, &effects, self.now());
         // What is refused is refused: no hook could say more.
-        if decision.answer != gate::Answer::Refuse {
+        if decision.answer != gate::GateAnswer::Refuse {
             if let Some(asking) = self.ask_hooks(call, tool, &effects, &decision) {
                 return asking;
             }
@@ -315,7 +315,7 @@ impl Decider<'_> {
                 call: call.number,
             }));
         }
-        let allowed = decision.answer == gate::Answer::Allow;
+        let allowed = decision.answer == gate::GateAnswer::Allow;
         self.record(Body::Gate(GateEvent::AuthCheckFired {
             layer: decision.layer.as_str().to_owned(),
             tool: tool.name.clone(),
@@ -349,7 +349,7 @@ impl Decider<'_> {
     fn judged(&self, call: &Call, tool: &ToolSpec, effects: &[gate::Effect], now: Timestamp) -> gate::Decision {
         let subject = Subject { tool: &tool.name, args: &call.call.args, effects };
         let rights = self.rights(&call.call);
-        let decision = gate::judge(&gate::Request {
+        let decision = gate::judge(&gate::GateRequest {
             tool: &tool.name,
             categories: &tool.categories,
             effects,
@@ -426,7 +426,7 @@ impl Decider<'_> {
                 Some(asked) => asked.slot,
                 None => Slot::first(What::Hook, self.state.hooks + 1),
             };
-            let input = gate::guard_hook::input(&gate::guard_hook::Asked {
+            let input = gate::guard_hook::input(&gate::guard_hook::HookSubject {
                 tool: &tool.name,
                 call: call.number,
                 args: &call.call.args,

@@ -1,7 +1,7 @@
 //! What was decided about one call and why, as text.
 
 use super::visible::visible_line;
-use crate::gate::{Answer, Category, Finding};
+use crate::gate::{Category, Finding, GateAnswer};
 use crate::session::explain::{Authority, Explanation, Judgement};
 
 /// Arguments in the text, in characters.
@@ -80,7 +80,7 @@ fn found(finding: &Finding) -> String {
     let matched = finding.matched.as_ref().map(|part| format!(" `{}`", visible_line(part))).unwrap_or_default();
     let (answer, layer, reason) = (finding.answer.as_str(), finding.layer.as_str(), visible_line(&finding.reason));
     let mut text = format!("    {answer:<6} {layer}{matched}: {reason}\n");
-    if let Some(way) = finding.would_allow.as_ref().filter(|_| finding.answer != Answer::Allow) {
+    if let Some(way) = finding.would_allow.as_ref().filter(|_| finding.answer != GateAnswer::Allow) {
         text.push_str(&format!("           allowed by: {}\n", visible_line(way)));
     }
     text

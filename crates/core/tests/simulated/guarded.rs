@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::gate::{
-    AfterUntrusted, Answer, Category, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
+    AfterUntrusted, Category, GateAnswer, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
 };
 use adjutant_core::inbox::QuestionKind;
 use adjutant_core::procedure::{Command, Next, Want};
@@ -293,7 +293,7 @@ fn fail_closed_hook_is_interrupted() {
         }
     }
     assert!(interrupted >= 4, "{interrupted}");
-    assert_eq!(adjutant_core::gate::HookAnswer::none(HookFault::Interrupted, "").answer, Answer::Ask);
+    assert_eq!(adjutant_core::gate::HookAnswer::none(HookFault::Interrupted, "").answer, GateAnswer::Ask);
 }
 
 #[test]

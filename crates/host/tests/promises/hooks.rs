@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use adjutant_core::gate::{Answer, GuardHook, HookAnswer, HookCall, HookFault, HookFile};
+use adjutant_core::gate::{GateAnswer, GuardHook, HookAnswer, HookCall, HookFault, HookFile};
 use adjutant_core::tool::whole_hash;
 use adjutant_host::hooks::HookRunner;
 use adjutant_ports::{CancellationToken, Hooks};
@@ -22,7 +22,7 @@ async fn asked(hook: GuardHook) -> HookAnswer {
 }
 
 /// What a shell script says as a hook, within a time that is enough.
-async fn says(script: &str) -> (Answer, Option<HookFault>) {
+async fn says(script: &str) -> (GateAnswer, Option<HookFault>) {
     let answer = asked(hook(&["sh", "-c", script], 60_000)).await;
     (answer.answer, answer.fault)
 }
@@ -31,9 +31,12 @@ async fn says(script: &str) -> (Answer, Option<HookFault>) {
 async fn a_hook_reads_the_call_and_answers() {
     let reads = r#"grep -q '"tool":"shell_exec"' && echo '{"decision":"refuse","reason":"no shell here"}'"#;
     let answer = asked(hook(&["sh", "-c", reads], 60_000)).await;
-    assert_eq!((answer.answer, answer.reason.as_deref(), answer.fault), (Answer::Refuse, Some("no shell here"), None));
+    assert_eq!(
+        (answer.answer, answer.reason.as_deref(), answer.fault),
+        (GateAnswer::Refuse, Some("no shell here"), None)
+    );
     // An input that is longer than a pipe holds need not be read.
-    assert_eq!(says(r#"echo '{"decision":"allow"}'"#).await, (Answer::Allow, None));
+    assert_eq!(says(r#"echo '{"decision":"allow"}'"#).await, (GateAnswer::Allow, None));
 }
 
 #[tokio::test]
@@ -44,7 +47,7 @@ async fn fail_closed_hook_can_not_start() {
     let plain = plain.display().to_string();
     for command in [&["/nonexistent/guard"][..], &[&plain], &["/tmp"], &[]] {
         let answer = asked(hook(command, 60_000)).await;
-        assert_eq!((answer.answer, answer.fault), (Answer::Ask, Some(HookFault::NotStarted)), "{command:?}");
+        assert_eq!((answer.answer, answer.fault), (GateAnswer::Ask, Some(HookFault::NotStarted)), "{command:?}");
     }
 }
 
@@ -52,7 +55,7 @@ async fn fail_closed_hook_can_not_start() {
 async fn fail_closed_hook_takes_too_long() {
     // It answers at once, and then does not end: an answer counts when its hook has ended well.
     let answer = asked(hook(&["sh", "-c", r#"echo '{"decision":"allow"}'; exec sleep 600"#], 200)).await;
-    assert_eq!((answer.answer, answer.fault), (Answer::Ask, Some(HookFault::Timeout)));
+    assert_eq!((answer.answer, answer.fault), (GateAnswer::Ask, Some(HookFault::Timeout)));
 }
 
 #[tokio::test]
@@ -67,7 +70,7 @@ async fn fail_closed_hook_fails() {
         (r#"echo '{"decision":"allow"}'; yes | head -c 1000000"#, HookFault::Nonsense),
         (r#"echo '{"decision":"allow"}' >&2"#, HookFault::Nonsense),
     ] {
-        assert_eq!(says(script).await, (Answer::Ask, Some(fault)), "{script}");
+        assert_eq!(says(script).await, (GateAnswer::Ask, Some(fault)), "{script}");
     }
 }
 
@@ -79,7 +82,7 @@ async fn a_hook_leaves_nothing_running_and_sees_no_secret() {
         r#"(setsid sh -c 'sleep 600; touch {0}' >/dev/null 2>&1 &) ; echo '{{"decision":"allow"}}'"#,
         mark.display()
     );
-    assert_eq!(says(&script).await, (Answer::Allow, None));
+    assert_eq!(says(&script).await, (GateAnswer::Allow, None));
     let runner = HookRunner::new(
         "/tmp".into(),
         [("X_API_KEY".into(), "canary".into()), ("PATH".into(), "/usr/bin:/bin".into())],
@@ -87,7 +90,7 @@ async fn a_hook_leaves_nothing_running_and_sees_no_secret() {
     let script = r#"env | grep -q canary && exit 1; echo '{"decision":"allow"}'"#;
     let call = HookCall { hook: hook(&["sh", "-c", script], 60_000), place: 0, call: 1, input: json!({}) };
     let answer = runner.ask(&call, CancellationToken::new()).await.unwrap();
-    assert_eq!((answer.answer, answer.fault), (Answer::Allow, None));
+    assert_eq!((answer.answer, answer.fault), (GateAnswer::Allow, None));
 }
 
 #[tokio::test]
@@ -105,12 +108,12 @@ async fn fail_closed_hook_is_not_what_was_trusted() {
     };
     write(said);
     let trusted = whole_hash(said.as_bytes());
-    assert_eq!(asked(of(&path, &trusted)).await.answer, Answer::Refuse);
+    assert_eq!(asked(of(&path, &trusted)).await.answer, GateAnswer::Refuse);
     // Changed, gone, never trusted.
     write("#!/bin/sh\necho '{\"decision\":\"allow\"}'\n");
     for (path, hash) in [(path.as_path(), trusted.as_str()), (path.as_path(), ""), (Path::new("/nonexistent"), "")] {
         let answer = asked(of(path, hash)).await;
-        assert_eq!((answer.answer, answer.fault), (Answer::Ask, Some(HookFault::Untrusted)), "{path:?} {hash}");
+        assert_eq!((answer.answer, answer.fault), (GateAnswer::Ask, Some(HookFault::Untrusted)), "{path:?} {hash}");
     }
 }
 

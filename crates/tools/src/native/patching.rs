@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use adjutant_core::patch::{Fit, Lookup, Mode, Plan, PlannedFile, RESULT_BYTES_MAX, plan};
+use adjutant_core::patch::{FileMode, Fit, Lookup, Plan, PlannedFile, RESULT_BYTES_MAX, plan};
 use adjutant_core::tool::{FileChange, ResolvedPath, ToolMeta, ToolOutput, content_hash};
 use adjutant_host::workdir::{Kind, WorkPath, Workdir, WorkdirError};
 use adjutant_ports::{CancellationToken, Prepared};
@@ -161,9 +161,9 @@ impl Originals {
         let own = self.mode(file.from.as_deref().unwrap_or(&file.path));
         match file.mode {
             None => own,
-            Some(Mode::Plain) => own.map(|own| own & !0o111),
+            Some(FileMode::Plain) => own.map(|own| own & !0o111),
             // Whoever may read may execute.
-            Some(Mode::Executable) => {
+            Some(FileMode::Executable) => {
                 let own = own.unwrap_or(0o644);
                 Some(own | (own & 0o444) >> 2)
             }
@@ -268,8 +268,8 @@ fn report(plan: &Plan) -> String {
             }
         }
         match file.mode {
-            Some(Mode::Executable) => report.push_str("; executable"),
-            Some(Mode::Plain) | None => {}
+            Some(FileMode::Executable) => report.push_str("; executable"),
+            Some(FileMode::Plain) | None => {}
         }
     }
     report

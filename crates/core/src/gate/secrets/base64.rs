@@ -3,8 +3,8 @@
 /// The two alphabets' last characters: standard and for URLs.
 const LAST: [[u8; 2]; 2] = [*b"+/", *b"-_"];
 
-/// How `bytes` look in base64 when `before` (0, 1 or 2) bytes stand before them in their group of three:
-/// the characters that depend on nothing else, once for each alphabet if those differ.
+/// Returns the characters of `bytes` in base64 that depend on nothing else, when `before` (0, 1 or 2) bytes stand
+/// before them in their group of three: once for each alphabet if those differ.
 pub(super) fn encoded(bytes: &[u8], before: usize) -> Vec<String> {
     let bits = bytes.len() * 8;
     let skipped = before * 8;
@@ -37,8 +37,8 @@ fn character(digit: u16, last: [u8; 2]) -> char {
     })
 }
 
-/// What `text` encodes, in either alphabet, with every byte that is not ASCII made a space. Stops at the
-/// first character that is in neither.
+/// Decodes `text`, in either alphabet, and makes a space of every byte that is not ASCII. Stops at the first character
+/// that is in neither alphabet.
 pub(super) fn decoded(text: &[u8]) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut bits: u32 = 0;
@@ -67,7 +67,7 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Whether `byte` may stand in base64 data of either alphabet, padding aside.
+/// True if `byte` may stand in base64 data of either alphabet, padding aside.
 pub(super) fn is_base64(byte: u8) -> bool {
     digit(byte).is_some()
 }

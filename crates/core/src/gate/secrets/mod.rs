@@ -25,11 +25,11 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use scan::{CONTEXT_BYTES, Edit, Scanner};
+use scan::{CONTEXT_BYTES, MaskEdit, Scanner};
 pub use secret_set::{SecretSet, VALUE_BYTES_MIN};
 use unescaped::{Unescaped, has_escapes};
 
-/// How every mask of a secret begins.
+/// The beginning of every mask of a secret.
 pub(super) const MASKED: &str = "[masked:";
 
 /// The text with every secret of a known shape replaced by `[masked:<kind>]`; borrowed if there is none.
@@ -55,7 +55,7 @@ fn mask_with<'t>(text: &'t str, known: &SecretSet) -> Cow<'t, str> {
             Finder::Known | Finder::Wrapped | Finder::WrappedEscaped | Finder::Escaped(_) | Finder::Plain(_) => {}
         }
         let mut edits = Vec::new();
-        let Decided { to, .. } = finder.find(known, &masked, 0, true, &mut edits);
+        let DecidedRange { to, .. } = finder.find(known, &masked, 0, true, &mut edits);
         is_changed = !edits.is_empty();
         if is_changed {
             let mut out = String::with_capacity(masked.len());
@@ -71,7 +71,7 @@ fn mask_with<'t>(text: &'t str, known: &SecretSet) -> Cow<'t, str> {
 enum Finder {
     /// An operator's values, as they are.
     Known,
-    /// What a line end breaks; first, since a part of it may look whole.
+    /// Secrets that a line end breaks; first, since a part of one may look whole.
     Wrapped,
     /// An operator's values with escapes in them.
     KnownEscaped,
@@ -83,8 +83,8 @@ enum Finder {
     Plain(Scanner),
 }
 
-/// How far a text is decided, and from where on it is needed to go on.
-struct Decided {
+/// The end of the decided text, and the beginning of the text that is needed to go on.
+struct DecidedRange {
     to: usize,
     keep: usize,
 }
@@ -102,32 +102,41 @@ impl Finder {
     }
 
     /// Adds what to replace in `text` from `from` on to `edits`, in order and apart from each other.
-    fn find(&mut self, known: &SecretSet, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> Decided {
+    fn find(
+        &mut self,
+        known: &SecretSet,
+        text: &str,
+        from: usize,
+        last: bool,
+        edits: &mut Vec<MaskEdit>,
+    ) -> DecidedRange {
         match self {
             Self::Known => {
                 let to = known.find(text, from, last, edits);
-                Decided { to, keep: to }
+                DecidedRange { to, keep: to }
             }
             Self::Wrapped => {
                 let to = wrapped::find(known, text, from, last, edits);
-                Decided { to, keep: before(text, to, wrapped::CONTEXT_BYTES) }
+                DecidedRange { to, keep: before(text, to, wrapped::CONTEXT_BYTES) }
             }
             Self::KnownEscaped => {
                 let read = Unescaped::of(&text[from..], last);
                 let mut found = Vec::new();
                 let to = known.find(&read.text, 0, last, &mut found);
                 let in_text = |range: Range<usize>| from + range.start..from + range.end;
-                edits.extend(found.into_iter().map(|edit| Edit { range: in_text(read.original(&edit.range)), ..edit }));
+                edits.extend(
+                    found.into_iter().map(|edit| MaskEdit { range: in_text(read.original(&edit.range)), ..edit }),
+                );
                 let to = from + read.start(to);
-                Decided { to, keep: to }
+                DecidedRange { to, keep: to }
             }
             Self::WrappedEscaped => {
                 let read = Unescaped::of(text, last);
                 let mut found = Vec::new();
                 let to = wrapped::find(known, &read.text, read.read_at(from), last, &mut found);
-                edits.extend(found.into_iter().map(|edit| Edit { range: read.original(&edit.range), ..edit }));
+                edits.extend(found.into_iter().map(|edit| MaskEdit { range: read.original(&edit.range), ..edit }));
                 let end = if last { text.len() } else { read.end(to).max(from) };
-                Decided { to: end, keep: read.start(before(&read.text, to, wrapped::CONTEXT_BYTES)).min(end) }
+                DecidedRange { to: end, keep: read.start(before(&read.text, to, wrapped::CONTEXT_BYTES)).min(end) }
             }
             Self::Escaped(scanner) => {
                 let read = Unescaped::of(text, last);
@@ -137,14 +146,14 @@ impl Finder {
                     let range = read.original(&edit.range);
                     // What goes on with a secret goes on right behind it, with the escapes between.
                     let start = if edit.kind.is_none() { read.end(edit.range.start).max(from) } else { range.start };
-                    Edit { range: start..range.end, ..edit }
+                    MaskEdit { range: start..range.end, ..edit }
                 }));
                 let end = if last { text.len() } else { read.end(to).max(from) };
-                Decided { to: end, keep: read.start(before(&read.text, to, CONTEXT_BYTES)).min(end) }
+                DecidedRange { to: end, keep: read.start(before(&read.text, to, CONTEXT_BYTES)).min(end) }
             }
             Self::Plain(scanner) => {
                 let to = scanner.scan(text, from, last, edits);
-                Decided { to, keep: before(text, to, CONTEXT_BYTES) }
+                DecidedRange { to, keep: before(text, to, CONTEXT_BYTES) }
             }
         }
     }
@@ -159,7 +168,7 @@ fn before(text: &str, at: usize, bytes: usize) -> usize {
     before
 }
 
-/// Whether something in `text` was masked.
+/// True if something in `text` was masked.
 #[must_use]
 pub fn is_masked(text: &str) -> bool {
     text.contains(MASKED)
@@ -217,10 +226,9 @@ fn mask_field(key: &str, field: &Value, known: &SecretSet) -> (Value, bool) {
 
 /// Masks text that arrives in pieces.
 ///
-/// What [`Masker::push`] and [`Masker::finish`] give together is what the whole text would have been
-/// masked to, however it was cut. Held back is only what may be the beginning of a secret: the run of
-/// characters at the end that has not ended yet, at most some 8 KiB for each `Finder`, lines that go on
-/// with one, and what may begin a value of the operator's.
+/// The outputs of [`Masker::push`] and [`Masker::finish`] together are the whole text, masked, however it was cut. Held
+/// back is only the possible beginning of a secret: the run of characters at the end that has not ended yet, at most
+/// some 8 KiB for each `Finder`, lines that go on with one, and the possible beginning of a value of the operator's.
 #[derive(Debug)]
 pub struct Masker {
     known: SecretSet,
@@ -239,7 +247,7 @@ struct Stage {
     finder: Finder,
     /// Text already given, for context, then text not decided yet.
     buffer: String,
-    /// Where in `buffer` the undecided text begins.
+    /// Start of the undecided text in `buffer`.
     from: usize,
 }
 
@@ -273,7 +281,7 @@ impl Stage {
     fn advance(&mut self, known: &SecretSet, chunk: &str, last: bool) -> String {
         self.buffer.push_str(chunk);
         let mut edits = Vec::new();
-        let Decided { to, keep } = self.finder.find(known, &self.buffer, self.from, last, &mut edits);
+        let DecidedRange { to, keep } = self.finder.find(known, &self.buffer, self.from, last, &mut edits);
         let mut masked = String::new();
         apply(&self.buffer, self.from..to, &edits, &mut masked);
         self.buffer.drain(..keep);
@@ -297,7 +305,7 @@ pub fn cut_chars(text: &str, chars_max: usize, mark: &str) -> String {
     format!("{kept}{mark}")
 }
 
-/// How much of a secret may be left at a cut: less than this says nothing of it.
+/// Length of a part of a secret that may be left at a cut, in bytes: a shorter part reveals nothing.
 const PART_BYTES_MIN: usize = 8;
 /// A longer run at a cut is not left out whole.
 const PART_BYTES_MAX: usize = 4096;
@@ -322,7 +330,7 @@ fn marker(kind: &str) -> String {
 }
 
 /// Writes a range of `text` with the edits made; they lie in the range, in order, apart from each other.
-fn apply(text: &str, range: Range<usize>, edits: &[Edit], out: &mut String) {
+fn apply(text: &str, range: Range<usize>, edits: &[MaskEdit], out: &mut String) {
     let mut from = range.start;
     for edit in edits {
         out.push_str(&text[from..edit.range.start]);

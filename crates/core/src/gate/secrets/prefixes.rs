@@ -11,8 +11,8 @@ use super::base64::encoded;
 
 /// A family of keys that a mark tells.
 #[derive(Debug)]
-pub(super) struct Shape {
-    /// How the key begins, or what stands in it.
+pub(super) struct KeyShape {
+    /// The text that the key begins with, or that stands in it.
     pub(super) mark: &'static str,
     /// The key, as a pattern; the mark included.
     pattern: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Shape {
     length: usize,
 }
 
-/// What a match must have so that it isn't words.
+/// The condition that tells a match from ordinary words.
 #[derive(Debug, Clone, Copy)]
 enum Looks {
     /// The mark says enough.
@@ -46,11 +46,11 @@ const fn row(
     looks: Looks,
     least: usize,
     length: usize,
-) -> Shape {
-    Shape { mark, pattern, kind, looks, least, length }
+) -> KeyShape {
+    KeyShape { mark, pattern, kind, looks, least, length }
 }
 
-static SHAPES: &[Shape] = &[
+static SHAPES: &[KeyShape] = &[
     row("sk.eyJ", "sk[.]eyJ[A-Za-z0-9_-]+[.][A-Za-z0-9_-]+", "mapbox_token", Marked, 60, 0),
     row("sk-ant-", "sk-ant-[A-Za-z0-9_-]+", "anthropic_key", Marked, 23, 0),
     row("sk-or-", "sk-or-[A-Za-z0-9_-]+", "openrouter_key", Digits, 26, 0),
@@ -273,7 +273,7 @@ static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A key that was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(super) struct KeyMatch {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: &'static str,
@@ -282,7 +282,7 @@ pub(super) struct Marks {
 }
 
 /// The first key in `run` at or behind `from` that looks like one, whatever stands before it.
-pub(super) fn next(run: &str, from: usize) -> Option<Marks> {
+pub(super) fn next(run: &str, from: usize) -> Option<KeyMatch> {
     let mut at = from;
     while let Some(found) = PATTERN.find_at(run, at) {
         let text = found.as_str();
@@ -290,14 +290,14 @@ pub(super) fn next(run: &str, from: usize) -> Option<Marks> {
         let shape = shape.or_else(|| SHAPES.iter().find(|shape| text.contains(shape.mark)));
         if let Some(shape) = shape.filter(|shape| text.len() >= shape.least && shape.fits(text)) {
             let length = Some(shape.length).filter(|length| *length > 0);
-            return Some(Marks { start: found.start(), end: found.end(), kind: shape.kind, length });
+            return Some(KeyMatch { start: found.start(), end: found.end(), kind: shape.kind, length });
         }
         at = found.end();
     }
     None
 }
 
-impl Shape {
+impl KeyShape {
     fn fits(&self, text: &str) -> bool {
         let has = |is: fn(&u8) -> bool| text.as_bytes().iter().any(is);
         match self.looks {
@@ -322,7 +322,7 @@ pub(super) fn is_words(text: &str) -> bool {
     text.split(['-', '_']).all(is_word)
 }
 
-/// Whether `text` begins with a mark that no word begins with, and a few characters more.
+/// True if `text` begins with a mark that no word begins with, and a few characters more.
 pub(super) fn begins_with_mark(text: &str) -> bool {
     let is_telling = |mark: &str| mark.len() >= 4 || mark.ends_with(['-', '_', '.']);
     let is_begun = |mark: &str| text.len() >= mark.len() + 4 && text.starts_with(mark);
@@ -340,7 +340,7 @@ pub(super) fn marks() -> impl Iterator<Item = String> {
     SHAPES.iter().flat_map(in_three).chain(encoded_marks())
 }
 
-/// How the marks look inside base64 data.
+/// Returns the marks as they look inside base64 data.
 pub(super) fn encoded_marks() -> impl Iterator<Item = String> {
     let others = ["-----BEGIN", "AccountKey=", ":AA"].map(str::to_owned);
     let marks = SHAPES.iter().flat_map(in_three).chain(others);
@@ -348,7 +348,7 @@ pub(super) fn encoded_marks() -> impl Iterator<Item = String> {
 }
 
 /// The marks of a shape, of three characters at least: what follows the shortest is a hexadecimal digit.
-fn in_three(shape: &Shape) -> Vec<String> {
+fn in_three(shape: &KeyShape) -> Vec<String> {
     match shape.mark.len() {
         0..3 => "0123456789abcdef".chars().map(|digit| format!("{}{digit}", shape.mark)).collect(),
         _ => vec![shape.mark.to_owned()],

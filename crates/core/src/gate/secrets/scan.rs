@@ -11,11 +11,12 @@ use super::shapes::{PRIVATE_KEY, secrets};
 
 /// No shape is shorter than this.
 pub(super) const RUN_BYTES_MIN: usize = 16;
-/// How far back the meaning of a run may lie: a PEM header with encryption headers behind it.
+/// Distance over which text before a run may give it its meaning, in bytes: a PEM header with encryption headers behind
+/// it.
 pub(super) const CONTEXT_BYTES: usize = 320;
 /// A longer run is looked at in pieces of this size, so that what is held back is bounded.
 const PIECE_BYTES: usize = 8192;
-/// How much of a piece is looked at again with the next one, so that a secret across the cut is seen.
+/// Number of bytes of a piece that are looked at again with the next one, so that a secret across the cut is seen.
 const OVERLAP_BYTES: usize = 512;
 /// The most separators between two lines of a PEM body: newlines, escapes, quotes, indentation.
 const SEPARATOR_BYTES_MAX: usize = 64;
@@ -25,12 +26,12 @@ const LINE_MARK_BYTES_MAX: usize = 16;
 
 /// A part of the text to replace: by a marker, or by nothing if it belongs to the secret before.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct MaskEdit {
     pub(super) range: Range<usize>,
     pub(super) kind: Option<&'static str>,
 }
 
-/// What is carried along from run to run.
+/// The state that is carried from run to run.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     /// The rest of the current run belongs to a secret that was cut.
@@ -39,7 +40,7 @@ pub(super) struct Scanner {
     in_pem: bool,
 }
 
-/// Whether secrets are made of `byte`.
+/// True if secrets may contain `byte`.
 pub(super) const fn is_run(byte: u8) -> bool {
     RUN[byte as usize]
 }
@@ -59,7 +60,7 @@ static RUN: [bool; 256] = {
 impl Scanner {
     /// Looks at `text` from `from` on, adds what to replace to `edits`, and returns how far the text is
     /// decided; all of it if this is the `last` of it.
-    pub(super) fn scan(&mut self, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> usize {
+    pub(super) fn scan(&mut self, text: &str, from: usize, last: bool, edits: &mut Vec<MaskEdit>) -> usize {
         let bytes = text.as_bytes();
         let ended = if last { bytes.len() } else { start_of_last_run(bytes, from) };
         let mut at = from;
@@ -75,13 +76,13 @@ impl Scanner {
             }
             if self.in_pem {
                 match pem_line(bytes, at, last) {
-                    Line::Undecided => return at,
-                    Line::Body { end, more } => {
+                    PemLine::Undecided => return at,
+                    PemLine::Body { end, more } => {
                         push(edits, at..end, None);
                         at = end;
                         self.in_pem = more;
                     }
-                    Line::Other => self.in_pem = false,
+                    PemLine::Other => self.in_pem = false,
                 }
                 continue;
             }
@@ -97,7 +98,7 @@ impl Scanner {
     }
 
     /// Looks at one run, or at a piece of a longer one, and returns where to go on.
-    fn look_at(&mut self, text: &str, run: Range<usize>, edits: &mut Vec<Edit>) -> usize {
+    fn look_at(&mut self, text: &str, run: Range<usize>, edits: &mut Vec<MaskEdit>) -> usize {
         let is_piece = run.len() >= PIECE_BYTES;
         let mut go_on = if is_piece { run.end - OVERLAP_BYTES } else { run.end };
         let mut context = run.start.saturating_sub(CONTEXT_BYTES);
@@ -117,9 +118,9 @@ impl Scanner {
     }
 }
 
-fn push(edits: &mut Vec<Edit>, range: Range<usize>, kind: Option<&'static str>) {
+fn push(edits: &mut Vec<MaskEdit>, range: Range<usize>, kind: Option<&'static str>) {
     if !range.is_empty() {
-        edits.push(Edit { range, kind });
+        edits.push(MaskEdit { range, kind });
     }
 }
 
@@ -151,11 +152,11 @@ fn next_run(bytes: &[u8], from: usize, limit: usize) -> Option<Range<usize>> {
     None
 }
 
-/// How many bytes are looked at together: every run of at least twice as many has a word for itself.
+/// Number of bytes that are looked at together: every run of at least twice as many fills one such word.
 const WORD_BYTES: usize = RUN_BYTES_MIN / 2;
 
-/// Whether one of eight bytes is a space, a control character or not ASCII: what most often ends a run,
-/// found without looking at each byte.
+/// True if one of eight bytes is a space, a control character or not ASCII. These most often end a run, and are found
+/// without looking at each byte.
 fn has_break(word: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -172,8 +173,8 @@ fn line_mark(line: &[u8]) -> usize {
     length + usize::from(is_removed)
 }
 
-/// What may follow in the body of a PEM block.
-enum Line {
+/// The next part of a PEM block's body.
+enum PemLine {
     /// Not enough text to tell.
     Undecided,
     /// A piece of the body up to `end`; `more` may follow.
@@ -182,26 +183,26 @@ enum Line {
     Other,
 }
 
-fn pem_line(bytes: &[u8], at: usize, last: bool) -> Line {
+fn pem_line(bytes: &[u8], at: usize, last: bool) -> PemLine {
     let is_separator = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b',' | b'=');
     // Programs put texts together with a plus sign that stands alone.
     let is_plus = |at: usize| bytes[at] == b'+' && bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace);
     let limit = bytes.len().min(at + SEPARATOR_BYTES_MAX);
     let separators = (at..limit).take_while(|at| is_separator(bytes[*at]) || is_plus(*at)).count();
     if separators == SEPARATOR_BYTES_MAX {
-        return Line::Other;
+        return PemLine::Other;
     }
     let from = at + separators + line_mark(&bytes[at + separators..]);
     let end = end_of_run(bytes, from, bytes.len().min(from + PIECE_BYTES));
     if end == bytes.len() && !last && end - from < PIECE_BYTES {
-        return Line::Undecided;
+        return PemLine::Undecided;
     }
     let body =
         bytes[from..end].iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')).count();
     match body {
-        0 => Line::Other,
-        _ if from + body == end => Line::Body { end, more: body >= RUN_BYTES_MIN },
-        _ if body >= RUN_BYTES_MIN => Line::Body { end: from + body, more: false },
-        _ => Line::Other,
+        0 => PemLine::Other,
+        _ if from + body == end => PemLine::Body { end, more: body >= RUN_BYTES_MIN },
+        _ if body >= RUN_BYTES_MIN => PemLine::Body { end: from + body, more: false },
+        _ => PemLine::Other,
     }
 }

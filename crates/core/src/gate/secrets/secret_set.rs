@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::base64::encoded;
 use super::mask_with;
-use super::scan::{Edit, start_of_last_run};
+use super::scan::{MaskEdit, start_of_last_run};
 use super::shapes::begins_secret;
 
 /// The shortest value that is masked, in bytes: what is shorter stands in too many ordinary words.
@@ -24,7 +24,7 @@ pub(super) const KIND: &str = "known_value";
 /// Values shorter than [`VALUE_BYTES_MIN`] are left out. It never shows what it holds.
 #[derive(Clone, Default)]
 pub struct SecretSet {
-    /// What to look for, by its first two bytes; the longest first.
+    /// The texts to look for, by their first two bytes; the longest first.
     needles: BTreeMap<[u8; 2], Vec<String>>,
     /// The length of the longest.
     bytes_max: usize,
@@ -52,7 +52,7 @@ impl<T: AsRef<str>> FromIterator<T> for SecretSet {
 }
 
 impl SecretSet {
-    /// Whether there is nothing to look for.
+    /// True if there is nothing to look for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.needles.is_empty()
@@ -98,21 +98,21 @@ impl SecretSet {
 
     /// Adds the values in `text` from `from` on to `edits`, and returns how far the text is decided: all of it if it is
     /// the `last`, else up to what may begin a value.
-    pub(super) fn find(&self, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> usize {
+    pub(super) fn find(&self, text: &str, from: usize, last: bool, edits: &mut Vec<MaskEdit>) -> usize {
         let mut at = from;
         loop {
             let held = if last { text.len() } else { self.held_from(text, at) };
             match self.next(text, at).filter(|found| found.start < held) {
                 Some(found) => {
                     at = found.end;
-                    edits.push(Edit { range: found, kind: Some(KIND) });
+                    edits.push(MaskEdit { range: found, kind: Some(KIND) });
                 }
                 None => return held,
             }
         }
     }
 
-    /// Where in `text` the values stand.
+    /// Returns the ranges of the values in `text`.
     pub(super) fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         let mut edits = Vec::new();
         self.find(text, 0, true, &mut edits);
@@ -136,7 +136,7 @@ impl SecretSet {
         )
     }
 
-    /// Where the earliest end of `text` begins that may be the beginning of a value.
+    /// Returns the start of the longest end of `text` that may be the beginning of a value.
     fn held_from(&self, text: &str, from: usize) -> usize {
         let bytes = text.as_bytes();
         let first = from.max(bytes.len().saturating_sub(self.bytes_max.saturating_sub(1)));

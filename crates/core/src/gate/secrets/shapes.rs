@@ -1,4 +1,4 @@
-//! What secrets look like: marks of their own, assignments, headers, pairs.
+//! The looks of secrets: marks of their own, assignments, headers, pairs.
 //!
 //! Everything here looks at one *run*, an unbroken string of the characters that secrets are made of,
 //! and at a bounded piece of the text before it. The marks of providers are in `prefixes.rs`.
@@ -17,7 +17,7 @@ pub(super) const ASSIGNED: &str = "assigned_secret";
 const ENCODED_BYTES_MIN: usize = 24;
 /// The shortest text that is called random.
 const RANDOM_BYTES_MIN: usize = 16;
-/// How many marks within words may hide a key in one run.
+/// The most marks within words that may hide a key in one run.
 const RESTARTS_MAX: u32 = 8;
 /// The kind of the body of a PEM block.
 pub(super) const PRIVATE_KEY: &str = "private_key";
@@ -26,8 +26,8 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that a test compiles")
 }
 
-/// How the marks look inside base64 data. Some are as short as three characters: what they hint at is always decoded
-/// and looked at.
+/// The marks as they look inside base64 data. Some are as short as three characters, so a match is always decoded and
+/// looked at.
 static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
     regex(&prefixes::encoded_marks().map(|anchor| regex::escape(&anchor)).collect::<Vec<_>>().join("|"))
 });
@@ -50,7 +50,7 @@ fn beginning(first: u8, second: u8, third: u8) -> usize {
     (six(first) << 12) | (six(second) << 6) | six(third)
 }
 
-/// Whether a prefix may begin in `run`: wrong now and then, but never when it says no.
+/// True if a prefix may begin in `run`. True is wrong now and then, false never.
 pub(super) fn may_have_prefix(run: &str) -> bool {
     let beginnings = BEGINNINGS.as_slice();
     run.as_bytes().windows(3).any(|bytes| {
@@ -59,7 +59,7 @@ pub(super) fn may_have_prefix(run: &str) -> bool {
     })
 }
 
-/// What stands right before an assigned value: a telling name, then `=` or `:`, quotes allowed.
+/// The text right before an assigned value: a telling name, then `=` or `:`, quotes allowed.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(concat!(
         "(?i-u:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential",
@@ -122,7 +122,7 @@ pub(super) fn secrets(context: &str, run: &str, after: Option<u8>) -> Vec<(Range
     apart(found)
 }
 
-/// Whether `run`, of which the rest is missing, may be the beginning of a secret.
+/// True if `run`, whose rest is missing, may be the beginning of a secret.
 pub(super) fn begins_secret(context: &str, run: &str) -> bool {
     if run.is_empty() {
         return false;
@@ -354,7 +354,7 @@ fn is_signature(context: &str, run: &str) -> bool {
     is_named && run.len() >= 40 && run.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Where a URL's password ends that `run` begins with.
+/// Returns the end of the URL password that `run` begins with.
 fn url_password(context: &str, run: &str) -> Option<usize> {
     if !context.ends_with(':') {
         return None;
@@ -378,9 +378,9 @@ fn is_authorization(context: &str, run: &str) -> bool {
         && is_random()
 }
 
-/// Whether `value` is what something called a password, a token or the like is set to in `context`, and
-/// looks random enough to be one: at least 16 characters, with both cases and a digit, or with three
-/// digits and a letter, and at least eight different ones.
+/// True if `context` assigns `value` to something called a password, a token or the like, and `value` looks random
+/// enough to be one: at least 16 characters, with both cases and a digit, or with three digits and a letter, and at
+/// least eight different ones.
 pub(super) fn is_assigned(context: &str, value: &str) -> bool {
     let bare = context.trim_end_matches([' ', '\t', '"', '\'', '`', '\\']);
     if !bare.ends_with(['=', ':', '>']) || value.len() < RANDOM_BYTES_MIN || value.contains(char::is_whitespace) {

@@ -435,8 +435,8 @@ fn places(key: &str) -> Vec<String> {
     ]
 }
 
-/// Whether twelve characters of `secret` in a row can be read in `masked`, as it stands, with what is no letter left
-/// out, or decoded.
+/// True if twelve characters of `secret` in a row can be read in `masked`: as it stands, white space left out, or
+/// decoded.
 fn leaks(masked: &str, secret: &str) -> bool {
     let read = Unescaped::of(masked, true).text;
     let joined: String = read.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Text as whoever gets it would read it: escapes decoded, what can't be seen left out, and the way back.
+//! Text as its reader would see it: escapes decoded, what can't be seen left out, and the way back.
 //!
 //! In: any text. Out: the same with `\u0041`, `\x41`, `&#65;`, `%41` and the like as the characters they stand for,
 //! and without colours, zero-width characters, and line ends that are to be ignored (`\` or `=` before them). Only
@@ -15,7 +15,7 @@ const SEQUENCE_BYTES_MAX: usize = 1024;
 /// The longest of all other escapes.
 pub(super) const ESCAPE_BYTES_MAX: usize = 64;
 
-/// What a byte that is not ASCII is decoded to: no secret we know has one.
+/// The character that a byte which is not ASCII is decoded to: no secret we know has one.
 const OTHER: char = '\u{fffd}';
 
 /// The named character references that a secret may be written with.
@@ -60,22 +60,22 @@ const CHARACTERS: [(&str, char); 8] = [
 /// A text as it is read, piece by piece of what it is made from.
 #[derive(Debug, Default)]
 pub(super) struct Unescaped {
-    /// What is read.
+    /// The text as it is read.
     pub(super) text: String,
-    /// How far the original is decided: an escape that has not ended yet is not.
+    /// End of the decided part of the original: an escape that has not ended yet is not decided.
     pub(super) read_to: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<DecodedPiece>,
 }
 
 /// A piece of the text: as it stands in the original, or what an escape stands for.
 #[derive(Debug)]
-struct Piece {
+struct DecodedPiece {
     at: usize,
     original: Range<usize>,
     is_escape: bool,
 }
 
-/// What may begin at a byte.
+/// The element that begins at a byte.
 #[derive(Debug, PartialEq, Eq)]
 enum Element {
     /// Nothing but the byte itself.
@@ -88,7 +88,7 @@ enum Element {
     Character(usize, char),
 }
 
-/// Whether an escape may begin with a byte: few in most texts.
+/// True for each byte that may begin an escape: few in most texts.
 static BEGINS: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -104,7 +104,7 @@ static BEGINS: [bool; 256] = {
     table
 };
 
-/// Whether `text` reads otherwise than it stands.
+/// True if `text` has escapes, so that it reads otherwise than it stands.
 pub(super) fn has_escapes(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_escape = |at: usize| !matches!(element(text, at, true), Element::Text);
@@ -139,7 +139,7 @@ impl Unescaped {
                 Element::Character(length, character) => (length, Some(character)),
             };
             read.add_text(text, from..at);
-            read.pieces.push(Piece { at: read.text.len(), original: at..at + length, is_escape: true });
+            read.pieces.push(DecodedPiece { at: read.text.len(), original: at..at + length, is_escape: true });
             read.text.extend(character);
             at += length;
             from = at;
@@ -151,17 +151,17 @@ impl Unescaped {
 
     fn add_text(&mut self, text: &str, original: Range<usize>) {
         if !original.is_empty() {
-            self.pieces.push(Piece { at: self.text.len(), original: original.clone(), is_escape: false });
+            self.pieces.push(DecodedPiece { at: self.text.len(), original: original.clone(), is_escape: false });
             self.text.push_str(&text[original]);
         }
     }
 
-    /// Where in the original a range of the text stands, escapes within it included.
+    /// Returns the original's range for a range of the text, escapes within it included.
     pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
         self.start(range.start)..self.end(range.end)
     }
 
-    /// Where the original of what begins at `at` begins.
+    /// Returns the start, in the original, of the element read at `at`.
     pub(super) fn start(&self, at: usize) -> usize {
         match self.piece(at) {
             Some(piece) if at < self.text.len() && piece.is_escape => piece.original.start,
@@ -170,7 +170,7 @@ impl Unescaped {
         }
     }
 
-    /// Where the original of what ends at `at` ends.
+    /// Returns the end, in the original, of the element that ends at `at`.
     pub(super) fn end(&self, at: usize) -> usize {
         match at.checked_sub(1).and_then(|last| self.piece(last)) {
             Some(piece) if piece.is_escape => piece.original.end,
@@ -179,7 +179,7 @@ impl Unescaped {
         }
     }
 
-    /// Where in the text is read what stands at `original`.
+    /// Returns the place in the text at which the original's byte at `original` is read.
     pub(super) fn read_at(&self, original: usize) -> usize {
         let after = self.pieces.partition_point(|piece| piece.original.end <= original);
         match self.pieces.get(after) {
@@ -190,7 +190,7 @@ impl Unescaped {
     }
 
     /// The piece that has what is read at `at`: of several that begin there the last, since the others are empty.
-    fn piece(&self, at: usize) -> Option<&Piece> {
+    fn piece(&self, at: usize) -> Option<&DecodedPiece> {
         let after = self.pieces.partition_point(|piece| piece.at <= at);
         after.checked_sub(1).and_then(|index| self.pieces.get(index))
     }
@@ -405,7 +405,7 @@ fn reference(short: &[u8], may_go_on: bool) -> Element {
     }
 }
 
-/// What terminals take as one: CSI, OSC and the short ones. `at` is behind the escape character.
+/// Reads an escape sequence of terminals: CSI, OSC and the short ones. `at` is behind the escape character.
 fn sequence(rest: &[u8], at: usize, last: bool) -> Element {
     let rest_len = rest.len().min(SEQUENCE_BYTES_MAX);
     let undecided = || if !last && rest.len() < SEQUENCE_BYTES_MAX { Element::Undecided } else { Element::Nothing(at) };

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::scan::{Edit, end_of_run, is_run};
+use super::scan::{MaskEdit, end_of_run, is_run};
 use super::secret_set::{KIND, SecretSet};
 use super::shapes::{apart, in_base64, may_have_prefix, unmarked};
 use super::{prefixes, scan};
@@ -18,9 +18,9 @@ use crate::invisible::is_odd_space;
 
 /// The bytes before a break that count.
 const LEFT_BYTES_MAX: usize = 1024;
-/// How much is put together at most.
+/// The longest text that is put together, in bytes.
 const JOINED_BYTES_MAX: usize = 8192;
-/// How much of it is looked at again with what follows.
+/// Number of its bytes that are looked at again with the following text.
 const OVERLAP_BYTES: usize = 512;
 /// A shorter word may be what stands before a mark in a key of its kind.
 const PLAIN_WORD_BYTES_MIN: usize = 4;
@@ -45,7 +45,7 @@ const SHORT_BYTES: usize = 128;
 
 /// Adds what to replace in `text` from `from` on to `edits`, and returns how far the text is decided; all of it if
 /// this is the `last` of it.
-pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits: &mut Vec<Edit>) -> usize {
+pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits: &mut Vec<MaskEdit>) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
     while let Some(start) = bytes[at..].iter().position(|byte| is_run(*byte)).map(|length| at + length) {
@@ -72,7 +72,7 @@ pub(super) fn find(known: &SecretSet, text: &str, from: usize, last: bool, edits
                     found = apart(found);
                 }
                 at = found.last().map_or(at, |(range, _)| at.max(range.end));
-                edits.extend(found.into_iter().map(|(range, kind)| Edit { range, kind: Some(kind) }));
+                edits.extend(found.into_iter().map(|(range, kind)| MaskEdit { range, kind: Some(kind) }));
             }
         }
     }
@@ -257,9 +257,9 @@ enum Joined {
 /// Runs on both sides of line ends, put together.
 struct Chain {
     text: String,
-    /// Where each piece of the text begins, and where in the original it stands.
+    /// Each piece of the text: its start there, and its range in the original.
     pieces: Vec<(usize, Range<usize>)>,
-    /// Where to go on.
+    /// Start of the next search.
     go_on: usize,
 }
 
@@ -356,7 +356,8 @@ impl Chain {
         apart(found).into_iter().map(|(range, kind)| (self.original(&range), kind)).collect()
     }
 
-    /// How far this may be base64: lines of it are equally long, except for the first, behind other text, and the last.
+    /// Returns the end of what may be base64: its lines are equally long, except for the first, behind other text, and
+    /// the last.
     fn base64_end(&self) -> usize {
         let width = self.pieces[1].1.len();
         let whole = self.pieces[1..].iter().take_while(|(_, range)| range.len() == width).count();
@@ -429,8 +430,9 @@ impl Chain {
         pieces.map(|(at, _)| *at).collect()
     }
 
-    /// How far a key without a fixed length goes on behind a line end: as long as it looks random, and at most to the
-    /// end of a line that is shorter than the one before. Nothing of a line is left that it goes on in.
+    /// Returns the end of a key without a fixed length that goes on behind a line end: it goes on as long as the lines
+    /// look random, and ends at the latest with the first line that is shorter than the one before. It takes lines as a
+    /// whole.
     fn goes_on_to(&self, bytes: &[u8], start: usize, line_end: usize, limit: usize) -> usize {
         let mut end = line_end;
         let (mut width, mut are_equal) = (usize::MAX, false);
@@ -467,7 +469,7 @@ impl Chain {
     }
 }
 
-/// Whether letters and digits stand together, or capitals behind small letters.
+/// True if the text holds letters and digits, or a capital right behind a small letter.
 fn is_no_word(text: &str) -> bool {
     let is_turn = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
     has_letters_and_digits(text) || text.as_bytes().windows(2).any(is_turn)
@@ -477,8 +479,8 @@ fn has_letters_and_digits(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Whether a key looks like one behind its mark, also where its length doesn't tell: names have fewer digits, and no
-/// letters of both cases among them.
+/// True if a key looks random behind its mark, even if its length doesn't tell: names have fewer digits, and no letters
+/// of both cases among them.
 fn is_random(key: &str, is_told_by_length: bool) -> bool {
     let body = &key[4..];
     let has = |is: fn(&u8) -> bool| body.as_bytes().iter().any(is);

@@ -2,43 +2,43 @@
 
 use std::sync::LazyLock;
 
-use super::expand::Word;
-use super::programs::{ProgramEntry, Words};
+use super::expand::ShellWord;
+use super::programs::{ProgramEntry, WordList};
 
-/// How much of an option must be written that makes a call milder.
+/// Number of bytes that must be written of an option which makes a call milder.
 const MILDER_BYTES_MIN: usize = 4;
 
 /// Stands for what may follow from a word that may be several.
-static MORE: LazyLock<Word> = LazyLock::new(Word::unknown);
+static MORE: LazyLock<ShellWord> = LazyLock::new(ShellWord::unknown);
 
-/// What follows a program's name.
+/// The arguments of a program.
 #[derive(Debug, Default)]
-pub(super) struct Args<'a> {
+pub(super) struct ProgramArgs<'a> {
     /// Options with their values: `-o`, `--output`. Those written in one, as in `-xdf`, stand apart. A program that
     /// takes whole names behind one dash takes them behind two as well, so that they stand in both spellings.
-    pub options: Vec<(String, Option<Value<'a>>)>,
+    pub options: Vec<(String, Option<ArgValue<'a>>)>,
     /// All that are no options. Where a word may be several, wherever it stands, one that isn't known follows it here.
-    pub operands: Vec<&'a Word>,
-    /// Whether a word may be any option, or several.
+    pub operands: Vec<&'a ShellWord>,
+    /// True if a word may be any option, or several.
     pub is_unsure: bool,
-    /// Whether one of them has a dash, or may have one before what is known of it.
+    /// True if a word begins with a dash and isn't known to its end, or may begin with one before its known part.
     pub is_half_known: bool,
-    /// Where the command begins that the program runs, if it runs one: the index into all arguments.
+    /// Index of the command that the program runs, among all arguments; absent if it runs none.
     pub command_at: Option<usize>,
 }
 
 /// An option's value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(super) enum ArgValue<'a> {
     /// A word of its own.
-    Word(&'a Word),
+    Word(&'a ShellWord),
     /// The end of the word that the option is in.
     Attached(&'a str),
     /// It can't be known.
     Unknown,
 }
 
-impl<'a> Value<'a> {
+impl<'a> ArgValue<'a> {
     /// The text, if it is known.
     pub(super) fn text(self) -> Option<&'a str> {
         match self {
@@ -49,9 +49,9 @@ impl<'a> Value<'a> {
     }
 }
 
-impl<'a> Args<'a> {
+impl<'a> ProgramArgs<'a> {
     /// Splits `words`, without the program's name.
-    pub(super) fn of(entry: &ProgramEntry, words: &'a [Word]) -> Self {
+    pub(super) fn of(entry: &ProgramEntry, words: &'a [ShellWord]) -> Self {
         let mut args = Self::default();
         let takes_value = |option: &str| {
             let acting = [
@@ -82,7 +82,7 @@ impl<'a> Args<'a> {
             if text == "--" && word.known().is_some() {
                 args.command_at = entry.runs_after.map(|wanted| at + wanted.saturating_sub(args.operands.len()));
                 let before = args.command_at.unwrap_or(at);
-                args.is_unsure |= words.get(at..before).unwrap_or_default().iter().any(Word::splits);
+                args.is_unsure |= words.get(at..before).unwrap_or_default().iter().any(ShellWord::splits);
                 args.operands_only(&words[at..]);
                 return args;
             }
@@ -97,14 +97,14 @@ impl<'a> Args<'a> {
                 }
                 continue;
             }
-            let next = words.get(at).map(Value::Word);
+            let next = words.get(at).map(ArgValue::Word);
             // `vite --host` may stand alone.
             let may_take = |option: &str| {
                 let is_value = words.get(at).is_some_and(|next| !next.text().starts_with('-'));
                 takes_value(option) || (is_value && entry.serves.has(option))
             };
             let is_known = word.known().is_some();
-            let ending = |text: &'a str| if is_known { Value::Attached(text) } else { Value::Unknown };
+            let ending = |text: &'a str| if is_known { ArgValue::Attached(text) } else { ArgValue::Unknown };
             if let Some((name, value)) =
                 text.split_once('=').filter(|(name, _)| name.starts_with("--") || entry.single_dash)
             {
@@ -114,7 +114,7 @@ impl<'a> Args<'a> {
                 // What can't be known is attached to it, so that the next word is not its value.
                 let value = match (may_take(text), is_known) {
                     (true, true) => next,
-                    (true, false) => Some(Value::Unknown),
+                    (true, false) => Some(ArgValue::Unknown),
                     (false, _) => None,
                 };
                 at += usize::from(value.is_some() && is_known);
@@ -147,8 +147,8 @@ impl<'a> Args<'a> {
     }
 
     /// Takes note of what may follow from `words`, an option or an operand with all that it takes.
-    fn note_splits(&mut self, entry: &ProgramEntry, words: &[Word]) {
-        if words.iter().any(Word::splits) {
+    fn note_splits(&mut self, entry: &ProgramEntry, words: &[ShellWord]) {
+        if words.iter().any(ShellWord::splits) {
             self.is_unsure = true;
             // A wrapper's command is read where it seems to be all the same.
             self.operands.extend(entry.runs_after.is_none().then_some(&*MORE));
@@ -156,16 +156,16 @@ impl<'a> Args<'a> {
     }
 
     /// Takes `words`, none of which is an option any more.
-    fn operands_only(&mut self, words: &'a [Word]) {
+    fn operands_only(&mut self, words: &'a [ShellWord]) {
         for word in words {
             self.operands.push(word);
             self.operands.extend(word.splits().then_some(&*MORE));
         }
     }
 
-    /// Whether one of `wanted` is there, or a long option that is short for one. What makes a call milder
-    /// (`is_milder`) is believed only if most of it is written.
-    pub(super) fn has(&self, wanted: &Words, is_milder: bool) -> bool {
+    /// True if one of `wanted` is there, or a shortened long option of them. An option that makes a call milder
+    /// (`is_milder`) counts only if most of it is written.
+    pub(super) fn has(&self, wanted: &WordList, is_milder: bool) -> bool {
         if is_milder && self.is_taken_back(wanted.iter()) {
             return false;
         }
@@ -176,7 +176,7 @@ impl<'a> Args<'a> {
     }
 
     /// Returns whether one of `wanted` is there, written in full, and holds.
-    pub(super) fn has_exactly(&self, wanted: &Words) -> bool {
+    pub(super) fn has_exactly(&self, wanted: &WordList) -> bool {
         self.options.iter().any(|(given, _)| wanted.has(given)) && !self.is_taken_back(wanted.iter())
     }
 
@@ -194,8 +194,8 @@ impl<'a> Args<'a> {
         options.any(|option| {
             let name = option.trim_start_matches('-');
             self.options.iter().any(|(given, value)| {
-                let denies = matches!(value, Some(Value::Attached(text)) if is_no(text))
-                    || matches!(value, Some(Value::Unknown));
+                let denies = matches!(value, Some(ArgValue::Attached(text)) if is_no(text))
+                    || matches!(value, Some(ArgValue::Unknown));
                 let denied =
                     given.strip_prefix("--no-").is_some_and(|denied| !denied.is_empty() && name.starts_with(denied));
                 denied || (denies && (given == option || is_short_for(given, option)))
@@ -204,12 +204,12 @@ impl<'a> Args<'a> {
     }
 
     /// The value of each of the options `wanted`, or of a long option that is short for one.
-    pub(super) fn values<'w>(&'w self, wanted: &'w [&'w str]) -> impl Iterator<Item = Value<'a>> + 'w {
+    pub(super) fn values<'w>(&'w self, wanted: &'w [&'w str]) -> impl Iterator<Item = ArgValue<'a>> + 'w {
         let is_wanted = move |given: &str| wanted.iter().any(|wanted| is_short_for(given, wanted));
         self.options.iter().filter(move |(given, _)| is_wanted(given)).filter_map(|(_, value)| *value)
     }
 
-    /// Whether one of `wanted` is there.
+    /// True if one of `wanted` is there.
     pub(super) fn any(&self, wanted: &[&str]) -> bool {
         self.options.iter().any(|(given, _)| wanted.iter().any(|wanted| is_short_for(given, wanted)))
     }
@@ -224,13 +224,13 @@ fn other_dashes(option: &str) -> Option<String> {
     is_name.then(|| if is_double { format!("-{name}") } else { format!("--{name}") })
 }
 
-/// Whether the option `given` is one of `wanted`, or a long option that is short for one.
-pub(super) fn is_one_of(given: &str, wanted: &Words) -> bool {
+/// True if the option `given` is one of `wanted`, or a shortened long option of them.
+pub(super) fn is_one_of(given: &str, wanted: &WordList) -> bool {
     wanted.iter().any(|wanted| is_short_for(given, wanted))
 }
 
-/// Whether the option `given` is `wanted`, or a beginning of it that programs take for the whole: `--i` for
-/// `--in-place`. Whether it is the beginning of another one too is not known here.
+/// True if the option `given` is `wanted`, or a beginning of it that programs take for the whole: `--i` for
+/// `--in-place`. It may be the beginning of another option too, which is not known here.
 pub(super) fn is_short_for(given: &str, wanted: &str) -> bool {
     given == wanted || (given.len() > 2 && given.starts_with("--") && wanted.starts_with(given))
 }
@@ -241,9 +241,9 @@ pub(super) fn is_short_for(given: &str, wanted: &str) -> bool {
 pub(super) struct Leading<'a> {
     /// Each option, with its value.
     pub options: Vec<Leader<'a>>,
-    /// Where the operands begin.
+    /// Start of the operands.
     pub at: usize,
-    /// Whether a word may be any option, or several.
+    /// True if a word may be any option, or several.
     pub is_unsure: bool,
 }
 
@@ -253,20 +253,20 @@ pub(super) struct Leader<'a> {
     /// Its name: `-o`, `--output`, as written.
     pub name: String,
     /// Its value, if one is attached or taken.
-    pub value: Option<Value<'a>>,
+    pub value: Option<ArgValue<'a>>,
     /// The word behind it and its value.
     pub next: usize,
 }
 
 impl Leader<'_> {
-    /// Whether it is one of `wanted`, or short for one.
+    /// True if it is one of `wanted`, or short for one.
     pub(super) fn is(&self, wanted: &[&str]) -> bool {
         wanted.iter().any(|wanted| is_short_for(&self.name, wanted))
     }
 }
 
 /// The options that `words` begin with. `valued` take a value, `attached` only one in the same word.
-pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str]) -> Leading<'a> {
+pub(super) fn leading<'a>(words: &'a [ShellWord], valued: &[&str], attached: &[&str]) -> Leading<'a> {
     let mut leading = Leading::default();
     let takes = |name: &str| valued.iter().any(|valued| is_short_for(name, valued));
     while let Some(word) = words.get(leading.at) {
@@ -286,8 +286,8 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
         leading.at += 1;
         let value_at = leading.at;
         let is_known = word.known().is_some();
-        let ending = |text: &'a str| if is_known { Value::Attached(text) } else { Value::Unknown };
-        let next = words.get(leading.at).map(Value::Word);
+        let ending = |text: &'a str| if is_known { ArgValue::Attached(text) } else { ArgValue::Unknown };
+        let next = words.get(leading.at).map(ArgValue::Word);
         if text.starts_with("--") {
             let (name, value) = match text.split_once('=') {
                 Some((name, value)) => (name, Some(ending(value))),
@@ -298,7 +298,7 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
                 None => (text, None),
             };
             leading.is_unsure |= !is_known && value.is_none();
-            leading.is_unsure |= words[value_at..leading.at].iter().any(Word::splits);
+            leading.is_unsure |= words[value_at..leading.at].iter().any(ShellWord::splits);
             leading.options.push(Leader { name: name.to_owned(), value, next: leading.at });
             continue;
         }
@@ -321,7 +321,7 @@ pub(super) fn leading<'a>(words: &'a [Word], valued: &[&str], attached: &[&str])
             }
         }
         leading.is_unsure |= !is_known && leading.options.last().is_none_or(|last| last.value.is_none());
-        leading.is_unsure |= words[value_at..leading.at].iter().any(Word::splits);
+        leading.is_unsure |= words[value_at..leading.at].iter().any(ShellWord::splits);
     }
     leading
 }

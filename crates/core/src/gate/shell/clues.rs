@@ -1,6 +1,6 @@
 //! Texts that run only where another part of the line reads them: each of the two says nothing by itself.
 
-use super::walk::Walk;
+use super::walk::ShellWalk;
 
 /// One half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Clues {
     }
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Says what the halves of a whole line come to.
     pub(super) fn put_together(&mut self, line: &str) {
         for (text, reader, reason) in PAIRS {
@@ -57,14 +57,14 @@ impl Walk<'_> {
     }
 }
 
-/// Whether perl takes a text for a command or for a file to write, where it should be a file's name.
+/// True if perl takes a text, where it should be a file's name, for a command or for a file to write.
 pub(super) fn is_pipe(text: &str) -> bool {
     let text = text.trim();
     let begins = ["|", ">", "+>", "+<"].iter().any(|start| text.starts_with(start));
     begins || (text.ends_with('|') && !text.starts_with('-'))
 }
 
-/// Whether a text looks like an index with a command in it, which runs where it is read as an expression.
+/// True if a text looks like an index with a command in it, which runs if the text is read as an expression.
 pub(super) fn may_be_index(text: &str) -> bool {
     let Some(at) = text.find('[') else { return false };
     let inside = &text[at..];

@@ -9,10 +9,10 @@
 
 use thiserror::Error;
 
-use super::args::Args;
-use super::expand::Word;
+use super::args::ProgramArgs;
+use super::expand::ShellWord;
 use super::programs::ProgramEntry;
-use super::walk::Walk;
+use super::walk::ShellWalk;
 use crate::gate::category::SHELL_EXEC;
 use crate::gate::deny_read::{BadEntry, DenyRead};
 use crate::gate::effect::{Act, Verdict};
@@ -25,11 +25,11 @@ const REST: &str = "**";
 pub struct CommandRule {
     text: String,
     words: Vec<String>,
-    /// Whether any words may follow.
+    /// True if any words may follow.
     is_open: bool,
 }
 
-/// Why a rule can't be used.
+/// The reason why a rule can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadCommandRule {
     /// A quote has no end.
@@ -82,8 +82,8 @@ impl CommandRule {
         })
     }
 
-    /// Whether the words of a command are just what the rule says. A word that can't be known is nothing's match.
-    fn allows(&self, command: &[Word]) -> bool {
+    /// True if the words of a command are exactly those of the rule. A word that can't be known matches nothing.
+    fn allows(&self, command: &[ShellWord]) -> bool {
         let is_long_enough =
             if self.is_open { command.len() >= self.words.len() } else { command.len() == self.words.len() };
         is_long_enough
@@ -91,17 +91,18 @@ impl CommandRule {
             && self.words.iter().zip(command).all(|(wanted, word)| fits(wanted, word.text()))
     }
 
-    /// Whether a command is one that the rule means: its options anywhere, its other words in order. A word that
-    /// can't be known may be any.
-    fn denies(&self, entry: &ProgramEntry, command: &[Word]) -> bool {
-        let whole = |word: &Word, wanted: &str| word.known().is_none_or(|text| fits(wanted, text));
+    /// True if the rule covers a command: its options anywhere, its other words in order. A word that can't be known
+    /// may be any.
+    fn denies(&self, entry: &ProgramEntry, command: &[ShellWord]) -> bool {
+        let whole = |word: &ShellWord, wanted: &str| word.known().is_none_or(|text| fits(wanted, text));
         let is_long_enough =
             if self.is_open { command.len() >= self.words.len() } else { command.len() == self.words.len() };
         if is_long_enough && self.words.iter().zip(command).all(|(wanted, word)| whole(word, wanted)) {
             return true;
         }
-        let own: Vec<Word> = self.words.iter().skip(1).map(Word::plain).collect();
-        let (wanted, given) = (Args::of(entry, &own), Args::of(entry, command.get(1..).unwrap_or_default()));
+        let own: Vec<ShellWord> = self.words.iter().skip(1).map(ShellWord::plain).collect();
+        let (wanted, given) =
+            (ProgramArgs::of(entry, &own), ProgramArgs::of(entry, command.get(1..).unwrap_or_default()));
         let has = |option: &str| given.is_unsure || given.options.iter().any(|(known, _)| fits(option, known));
         let operands = given.operands.as_slice();
         let are_enough = if self.is_open || !wanted.options.is_empty() {
@@ -126,7 +127,7 @@ impl CommandRule {
 pub(super) struct CommandRules {
     pub allow: Vec<CommandRule>,
     pub deny: Vec<CommandRule>,
-    /// What no agent may read, whatever tool it reads with.
+    /// The files that no agent may read, whatever tool it reads with.
     pub deny_read: DenyRead,
 }
 
@@ -136,9 +137,9 @@ impl CommandRules {
     }
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Holds the rules that deny against a command, and gives the rule that allows it, if there is one.
-    pub(super) fn rule_of(&mut self, name: &str, rest: &[Word]) -> Option<String> {
+    pub(super) fn rule_of(&mut self, name: &str, rest: &[ShellWord]) -> Option<String> {
         let programs = self.programs;
         let rules = programs.rules();
         if rules.is_empty() {
@@ -148,7 +149,7 @@ impl Walk<'_> {
         let unknown = ProgramEntry::unknown();
         for rule in &rules.deny {
             let is_meant = forms.iter().any(|command| {
-                let base = command.first().map_or("", Word::text).rsplit('/').next().unwrap_or_default();
+                let base = command.first().map_or("", ShellWord::text).rsplit('/').next().unwrap_or_default();
                 let entry = programs.get(base).next().unwrap_or(&unknown);
                 self.is_program(rule.program(), command, true) && rule.denies(entry, &renamed(rule, command))
             });
@@ -165,10 +166,11 @@ impl Walk<'_> {
         rules.allow.iter().find(is_allowed).map(|rule| rule.text.clone())
     }
 
-    /// Whether a command runs the program that a rule names. A name without a folder stands for the program that is
-    /// found by it, and where `in_any_folder` for a file of that name anywhere; one with a folder for that file.
-    fn is_program(&self, wanted: &str, command: &[Word], in_any_folder: bool) -> bool {
-        let Some(name) = command.first().and_then(Word::known) else { return false };
+    /// True if a command runs the program that a rule names. A name without a folder stands for the program that is
+    /// found by it and, if `in_any_folder`, for a file of that name in any folder. A name with a folder stands for that
+    /// file.
+    fn is_program(&self, wanted: &str, command: &[ShellWord], in_any_folder: bool) -> bool {
+        let Some(name) = command.first().and_then(ShellWord::known) else { return false };
         if wanted.contains('/') {
             return name.contains('/') && self.places.plain(".", wanted) == self.plain(name);
         }
@@ -182,9 +184,9 @@ impl Walk<'_> {
 }
 
 /// A command, and what it is as well: `git-push x` is `git push x`.
-fn forms(name: &str, rest: &[Word]) -> Vec<Vec<Word>> {
-    let with = |first: &[&str]| -> Vec<Word> {
-        first.iter().map(|word| Word::plain(*word)).chain(rest.iter().cloned()).collect()
+fn forms(name: &str, rest: &[ShellWord]) -> Vec<Vec<ShellWord>> {
+    let with = |first: &[&str]| -> Vec<ShellWord> {
+        first.iter().map(|word| ShellWord::plain(*word)).chain(rest.iter().cloned()).collect()
     };
     let mut forms = vec![with(&[name])];
     if let Some(verb) = name.strip_prefix("git-") {
@@ -194,12 +196,12 @@ fn forms(name: &str, rest: &[Word]) -> Vec<Vec<Word>> {
 }
 
 /// The command with its program written as in the rule.
-fn renamed(rule: &CommandRule, command: &[Word]) -> Vec<Word> {
+fn renamed(rule: &CommandRule, command: &[ShellWord]) -> Vec<ShellWord> {
     let rest = command.iter().skip(1).cloned();
-    std::iter::once(Word::plain(rule.program())).chain(rest).collect()
+    std::iter::once(ShellWord::plain(rule.program())).chain(rest).collect()
 }
 
-/// Whether a word is what a rule's word stands for.
+/// True if the word `given` matches the rule's word `wanted`.
 fn fits(wanted: &str, given: &str) -> bool {
     let mut parts = wanted.split('*');
     let Some(first) = parts.next() else { return false };

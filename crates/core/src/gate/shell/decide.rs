@@ -11,7 +11,9 @@ use crate::gate::effect::{Effect, Verdict, categories};
 use crate::gate::places::Places;
 
 #[derive(Deserialize)]
-struct Input {
+// Error messages name the type: the name is pinned.
+#[serde(rename = "Input")]
+struct ShellInput {
     command: String,
     cwd: Option<String>,
     shell: Option<String>,
@@ -21,7 +23,8 @@ struct Input {
     shell_deny: Option<Vec<String>>,
 }
 
-/// Reads `{command, cwd?, shell?, places?, programs?, shell_allow?, shell_deny?}` and gives `{verdict, categories, effects, findings, runs}`.
+/// Reads `{command, cwd?, shell?, places?, programs?, shell_allow?, shell_deny?}` and gives `{verdict, categories,
+/// effects, findings, runs}`.
 ///
 /// `shell` is bash if absent; `cwd` is the workdir if absent. `null` counts as absent for all but `command`.
 ///
@@ -29,7 +32,7 @@ struct Input {
 ///
 /// A sentence that names what is missing or mistyped in the input, or which of its `programs` can't be added.
 pub fn decide(input: &Value) -> Result<Value, String> {
-    let input = Input::deserialize(input).map_err(|error| format!("can't read the command: {error}"))?;
+    let input = ShellInput::deserialize(input).map_err(|error| format!("can't read the command: {error}"))?;
     let places = input.places.unwrap_or_default();
     let folder = places.plain(".", input.cwd.as_deref().unwrap_or("."));
     let rules = RuleTexts {

@@ -4,11 +4,11 @@
 //! programs (`GIT_`, `CARGO_`, `npm_config_` ...) it is the other way round: what is not known to be harmless counts
 //! as changing what runs, unless its value is a bare word or number.
 
-use super::expand::Word;
-use super::paths::Change;
+use super::expand::ShellWord;
+use super::paths::PathChange;
 use super::program::only_adds;
 use super::readers::{runs_programs, writes_elsewhere};
-use super::walk::{Input, Walk};
+use super::walk::{ShellWalk, StandardInput};
 
 /// Variables whose value is a command that some program runs.
 const RUNNERS: [&str; 68] = [
@@ -180,7 +180,7 @@ const FAMILIES: [&str; 13] = [
     "CMAKE_", "MAKE_",
 ];
 
-/// What is harmless in these families, by how it begins, whatever its value.
+/// Beginnings of names in these families that are harmless, whatever their value.
 const HARMLESS: [&str; 43] = [
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
@@ -253,7 +253,7 @@ const HARMLESS_OF_NODE: [&str; 10] = [
     "--unhandled-rejections=strict",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Says what setting a variable may change. `raw` is the value as typed, `?` if nothing is known of it.
     pub(super) fn runner(&mut self, name: &str, raw: &str, value: Option<&str>, program: Option<&str>) {
         let name = name.split('[').next().unwrap_or_default();
@@ -270,9 +270,9 @@ impl Walk<'_> {
                 Some("none" | "true" | "false") if name == "BROWSER" => {}
                 // `|` and `-` say how the command of `LESSOPEN` is used.
                 Some(code) if name.starts_with("LESS") => {
-                    drop(self.hidden_code(code.trim_start_matches(['|', '-']), Input::Unknown));
+                    drop(self.hidden_code(code.trim_start_matches(['|', '-']), StandardInput::Unknown));
                 }
-                Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+                Some(code) => drop(self.hidden_code(code, StandardInput::Unknown)),
                 None => self.opaque("", "names a program to run that can't be known"),
             }
         } else if name == "PATH" {
@@ -311,7 +311,7 @@ impl Walk<'_> {
         } else if matches!(name, "LESS" | "MORE") && value.is_none_or(|value| value.contains('+')) {
             self.opaque("", "begins with a command");
         } else if name == "LESS" && value.is_some_and(logs) {
-            self.change(&Word::unknown_operand(), Change::Replace, Some("writes what it reads to a file"));
+            self.change(&ShellWord::unknown_operand(), PathChange::Replace, Some("writes what it reads to a file"));
         }
     }
 
@@ -329,16 +329,16 @@ impl Walk<'_> {
 
     /// `GIT_TRACE`: a number or a truth is standard error, a path is a file that is written.
     fn traced(&mut self, name: &str, value: Option<&str>) {
-        let change = if name == "GIT_INDEX_FILE" { Change::Replace } else { Change::Add };
+        let change = if name == "GIT_INDEX_FILE" { PathChange::Replace } else { PathChange::Add };
         match value {
             Some(value) if !value.contains(['/', '~']) && name != "GIT_INDEX_FILE" => {}
             Some(value) if value.starts_with("af_unix:") => self.opaque("", "sends what it does to a socket"),
-            Some(path) => self.change(&Word::plain(path), change, None),
-            None => self.change(&Word::unknown_operand(), change, None),
+            Some(path) => self.change(&ShellWord::plain(path), change, None),
+            None => self.change(&ShellWord::unknown_operand(), change, None),
         }
     }
 
-    /// Whether options in a variable run nothing; what the line's surroundings set is not looked at.
+    /// True if options in a variable run nothing. Values from the line's surroundings are not looked at.
     fn are_harmless_flags(&self, name: &str, raw: &str, value: Option<&str>) -> bool {
         let text = match value {
             Some(value) => value,
@@ -359,7 +359,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether `raw` uses a variable that this line sets.
+    /// True if `raw` uses a variable that this line sets.
     fn names_own_variable(&self, raw: &str) -> bool {
         raw.split('$').skip(1).any(|rest| {
             let rest = rest.trim_start_matches('{');

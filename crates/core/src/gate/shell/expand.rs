@@ -1,37 +1,37 @@
-//! What words become when the shell runs them, as far as that can be proven.
+//! Words as they become when the shell runs them, as far as that can be proven.
 //!
-//! Whatever a word runs on the way (`$( .. )`, `${x:-$( .. )}`, `<( .. )`) is walked like any other command.
+//! The commands in a word (`$( .. )`, `${x:-$( .. )}`, `<( .. )`) are walked like any other.
 
 use super::Dialect;
 use super::clues::{Clue, is_pipe, may_be_index};
 use super::lexer;
 use super::names::prints_names;
 use super::paths::PROCESS;
-use super::walk::{Input, Walk};
-use super::word::{self, Piece, Quoted};
+use super::walk::{ShellWalk, StandardInput};
+use super::word::{self, Quoted, WordPiece};
 
 /// A word as a program would get it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     /// The text; up to the first part that is not known, if there is one.
     text: String,
-    /// Whether all of it is known.
+    /// True if a part of it is not known.
     is_unknown: bool,
-    /// Whether it may be several words, or none.
+    /// True if it may be several words, or none.
     splits: bool,
-    /// Whether it stands for the files that it matches.
+    /// True if it stands for the files that it matches.
     is_pattern: bool,
-    /// Whether any part was put in by the shell.
+    /// True if any part was put in by the shell.
     is_computed: bool,
-    /// Whether it is what a command printed that names commits or branches.
+    /// True if it is the output of a command that names commits or branches.
     names_revision: bool,
-    /// Whether it is all that a command printed which prints names alone.
+    /// True if it is the whole output of a command that prints names only.
     is_name: bool,
-    /// Whether a dash follows its beginning, of which nothing is known.
+    /// True if a dash follows its beginning, of which nothing is known.
     goes_on_with_dash: bool,
 }
 
-impl Word {
+impl ShellWord {
     /// A word whose text is known.
     pub(super) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
@@ -62,7 +62,7 @@ impl Word {
         &self.text
     }
 
-    /// Whether more words may follow from it, which may be options. One of which nothing is known may be none.
+    /// True if more words, which may be options, may follow from it. A word of which nothing is known may be no word.
     pub(super) fn splits(&self) -> bool {
         self.is_unknown && self.splits
     }
@@ -72,22 +72,22 @@ impl Word {
         self.is_unknown && (self.text.starts_with('-') || self.goes_on_with_dash)
     }
 
-    /// Whether it stands for the files that it matches.
+    /// True if it stands for the files that it matches.
     pub(super) fn is_pattern(&self) -> bool {
         self.is_pattern
     }
 
-    /// Whether the shell computes it, or a part.
+    /// True if the shell computes it, or a part.
     pub(super) fn is_computed(&self) -> bool {
         self.is_computed
     }
 
-    /// Whether it is a commit's or a branch's name, as git printed it.
+    /// True if it is a commit's or a branch's name, as git printed it.
     pub(super) fn names_revision(&self) -> bool {
         self.names_revision
     }
 
-    /// Whether it is one word, and no option, wherever it is put.
+    /// True if it is one word, and no option, wherever it is put.
     pub(super) fn is_name(&self) -> bool {
         self.is_name
     }
@@ -101,14 +101,14 @@ impl Word {
 /// Words that are being put together.
 #[derive(Default)]
 struct Builder {
-    done: Vec<Word>,
-    word: Word,
+    done: Vec<ShellWord>,
+    word: ShellWord,
     begun: bool,
-    /// What the word holds after its first part that is not known.
+    /// The text of the word after its first part that is not known.
     rest: String,
-    /// Whether a word may be an index with a command in it.
+    /// True if a word may be an index with a command in it.
     holds_index: bool,
-    /// Whether a word may be a command where perl opens it.
+    /// True if a word may be a command where perl opens it.
     holds_pipe: bool,
 }
 
@@ -137,7 +137,7 @@ impl Builder {
         }
     }
 
-    /// Whether an option has begun that is about how much is done at once: which number follows doesn't matter.
+    /// True if an option has begun that limits the work done at once. Its number doesn't matter.
     fn takes_number(&self) -> bool {
         const OPTIONS: [&str; 7] = ["-j", "-P", "-l", "--jobs=", "--parallel=", "--threads=", "--max-procs="];
         !self.word.is_unknown && OPTIONS.contains(&self.word.text.as_str())
@@ -151,7 +151,7 @@ impl Builder {
     }
 
     /// Adds the words of a list: the first to what stands before it, what follows to the last.
-    fn add_list(&mut self, list: &[Word], quoted: Quoted) {
+    fn add_list(&mut self, list: &[ShellWord], quoted: Quoted) {
         for (index, word) in list.iter().enumerate() {
             if index > 0 {
                 self.end();
@@ -186,25 +186,25 @@ impl Builder {
         if self.begun {
             self.done.push(std::mem::take(&mut self.word));
         }
-        self.word = Word::default();
+        self.word = ShellWord::default();
         self.begun = false;
     }
 }
 
-/// What a word of a list counts beyond its text.
+/// Number of bytes that a word of a list counts beyond its text.
 const LIST_WORD_BYTES: usize = 32;
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// The words that one raw word becomes.
-    pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
+    pub(super) fn words(&mut self, raw: &str) -> Vec<ShellWord> {
         if word::is_plain(raw) {
-            return vec![Word::plain(raw)];
+            return vec![ShellWord::plain(raw)];
         }
         let parts = word::braces(raw).filter(|parts| parts.len() == 1 || self.dialect != Dialect::Sh);
         let Some(parts) = parts else {
             // Whatever its words are: what it runs on the way, it runs.
             self.value(raw);
-            return vec![Word::unknown()];
+            return vec![ShellWord::unknown()];
         };
         let is_computed = parts.len() > 1;
         let mut words = Vec::new();
@@ -214,7 +214,7 @@ impl Walk<'_> {
                 Some(pieces) => words.extend(self.assemble(pieces, false)),
                 None => {
                     self.unreadable(raw, "a word that can't be read");
-                    words.push(Word::unknown());
+                    words.push(ShellWord::unknown());
                 }
             }
             for word in words.iter_mut().skip(begins).filter(|_| is_computed) {
@@ -225,45 +225,45 @@ impl Walk<'_> {
     }
 
     /// The one word that a raw word becomes where it is neither split nor matched against files: a value.
-    pub(super) fn value(&mut self, raw: &str) -> Word {
+    pub(super) fn value(&mut self, raw: &str) -> ShellWord {
         if word::is_plain(raw) {
-            return Word::plain(raw);
+            return ShellWord::plain(raw);
         }
         match word::pieces(raw, self.dialect) {
             Some(pieces) => self.assemble(pieces, true).pop().unwrap_or_default(),
             None => {
                 self.unreadable(raw, "a word that can't be read");
-                Word::unknown()
+                ShellWord::unknown()
             }
         }
     }
 
     /// The text of a here-document that is expanded.
-    pub(super) fn here_document(&mut self, raw: &str) -> Word {
+    pub(super) fn here_document(&mut self, raw: &str) -> ShellWord {
         match word::here_pieces(raw, self.dialect) {
             Some(pieces) => self.assemble(pieces, true).pop().unwrap_or_default(),
             None => {
                 self.unreadable(raw, "a here-document that can't be read");
-                Word::unknown()
+                ShellWord::unknown()
             }
         }
     }
 
-    fn assemble(&mut self, pieces: Vec<Piece>, is_value: bool) -> Vec<Word> {
+    fn assemble(&mut self, pieces: Vec<WordPiece>, is_value: bool) -> Vec<ShellWord> {
         let mut words = Builder { begun: is_value, ..Builder::default() };
         let is_single = pieces.len() == 1;
         for piece in pieces {
             match piece {
-                Piece::Text(text, Quoted::Yes) => words.add(&text),
-                Piece::Text(text, Quoted::No) => words.add(&text),
-                Piece::Glob(c) => {
+                WordPiece::Text(text, Quoted::Yes) => words.add(&text),
+                WordPiece::Text(text, Quoted::No) => words.add(&text),
+                WordPiece::Glob(c) => {
                     words.add(c.encode_utf8(&mut [0; 4]));
                     words.word.is_pattern = true;
                 }
-                Piece::Tilde(user) if user == "+" => self.put(&mut words, "PWD", Quoted::Yes),
-                Piece::Tilde(user) if user == "-" => words.unknown(Quoted::Yes, false),
-                Piece::Tilde(user) => words.add(&format!("~{user}")),
-                Piece::Parameter { name, rest, quoted } => {
+                WordPiece::Tilde(user) if user == "+" => self.put(&mut words, "PWD", Quoted::Yes),
+                WordPiece::Tilde(user) if user == "-" => words.unknown(Quoted::Yes, false),
+                WordPiece::Tilde(user) => words.add(&format!("~{user}")),
+                WordPiece::Parameter { name, rest, quoted } => {
                     self.walk_rest(&name, &rest);
                     // `${a[k]}`, `${s:k}` and `${!x}` read expressions.
                     let is_default = rest.starts_with([':', '-', '=', '+', '?'])
@@ -290,8 +290,8 @@ impl Walk<'_> {
                         words.unknown(quoted, name == "@")
                     }
                 }
-                Piece::Command(text, quoted) => {
-                    let output = self.code(&text, Input::None);
+                WordPiece::Command(text, quoted) => {
+                    let output = self.code(&text, StandardInput::None);
                     let quoted = if is_value { Quoted::Yes } else { quoted };
                     match output {
                         None if words.takes_number() && self.prints_number(&text) => words.add("1"),
@@ -304,7 +304,7 @@ impl Walk<'_> {
                         None => words.unknown(quoted, false),
                     }
                 }
-                Piece::Arithmetic(text) => {
+                WordPiece::Arithmetic(text) => {
                     self.arithmetic(&text);
                     if words.takes_number() {
                         words.add("1");
@@ -314,9 +314,9 @@ impl Walk<'_> {
                     }
                 }
                 // bash makes nothing of an empty one.
-                Piece::Process(text) if runs_nothing(&text) => words.unknown(Quoted::Yes, false),
-                Piece::Process(text) => {
-                    self.code(&text, Input::Unknown);
+                WordPiece::Process(text) if runs_nothing(&text) => words.unknown(Quoted::Yes, false),
+                WordPiece::Process(text) => {
+                    self.code(&text, StandardInput::Unknown);
                     words.add(PROCESS);
                 }
             }
@@ -327,12 +327,12 @@ impl Walk<'_> {
         words.done
     }
 
-    /// Whether a command prints names, numbers or places alone.
+    /// True if a command prints only names, numbers or places.
     fn prints_names(&self, command: &str) -> bool {
         command.split_whitespace().next().is_some_and(|name| self.function(name).is_none()) && prints_names(command)
     }
 
-    /// Whether a command prints a number and nothing else.
+    /// True if a command prints a number and nothing else.
     fn prints_number(&self, command: &str) -> bool {
         let words: Vec<&str> = command.split_whitespace().collect();
         match words.as_slice() {
@@ -406,7 +406,7 @@ impl Walk<'_> {
         for (at, _) in rest.match_indices(['<', '>']) {
             let Some(inside) = rest[at + 1..].strip_prefix('(') else { continue };
             match lexer::commands_end(inside, 0, self.dialect) {
-                Some(end) => drop(self.code(&inside[..end], Input::Unknown)),
+                Some(end) => drop(self.code(&inside[..end], StandardInput::Unknown)),
                 None => self.unreadable(rest, "a substitution that can't be read"),
             }
         }
@@ -417,13 +417,13 @@ impl Walk<'_> {
         self.clues.note(Clue::Expression, true);
         if text.contains("$'") {
             // bash reads its escapes, and then what they stand for: `\x24` is a `$` by then.
-            self.hidden_code(text, Input::Unknown);
+            self.hidden_code(text, StandardInput::Unknown);
             self.opaque(text, "arithmetic whose text is written in escapes");
         } else if text.contains(['$', '`', '\\']) {
             self.embedded(text, true);
         } else if holds_commands(text) {
             // `((rm x))` is arithmetic to one shell and a command to another.
-            self.hidden_code(text, Input::Unknown);
+            self.hidden_code(text, StandardInput::Unknown);
             self.opaque(text, "arithmetic that may be commands");
         }
         // Quotes go before it is evaluated: of `"a[$"(rm x)]` an index with a command is left.
@@ -442,7 +442,7 @@ impl Walk<'_> {
     }
 
     /// Walks a word that is read as an expression when its quotes are gone: an index of a list.
-    pub(super) fn evaluated(&mut self, word: &Word) {
+    pub(super) fn evaluated(&mut self, word: &ShellWord) {
         self.clues.note(Clue::Expression, true);
         if may_run(word.text()) {
             self.embedded(word.text(), false);
@@ -454,9 +454,9 @@ impl Walk<'_> {
     }
 
     /// The same for the index in a word that names a variable or an element: `a[k]`.
-    pub(super) fn evaluated_index(&mut self, word: &Word) {
+    pub(super) fn evaluated_index(&mut self, word: &ShellWord) {
         if let Some((_, index)) = word.text().split_once('[') {
-            let index = Word::plain(index);
+            let index = ShellWord::plain(index);
             self.evaluated(&index);
         } else if word.known().is_none() {
             self.clues.note(Clue::Expression, true);
@@ -464,7 +464,7 @@ impl Walk<'_> {
     }
 
     /// A word of `[[ .. ]]`, which may be compared as a number or name an element.
-    pub(super) fn tested(&mut self, word: &Word) {
+    pub(super) fn tested(&mut self, word: &ShellWord) {
         if word.text().contains('[') && may_run(word.text()) {
             self.evaluated_index(word);
         }
@@ -490,7 +490,7 @@ impl Walk<'_> {
         let again: Vec<String> = pieces
             .iter()
             .filter_map(|piece| match piece {
-                Piece::Text(text, _) if is_expression && may_run(text) => Some(text.clone()),
+                WordPiece::Text(text, _) if is_expression && may_run(text) => Some(text.clone()),
                 _ => None,
             })
             .collect();
@@ -502,16 +502,16 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a text holds a command that does not run where the text stands, but does where it is read once more.
+/// True if a text holds a command that runs only if the text is read once more.
 fn holds_quoted_command(text: &str) -> bool {
     let is_escaped = text.contains("\\$") || text.contains("\\`");
     is_escaped || (text.contains('\'') && may_run(text))
 }
 
-/// How what runs something begins where it is expanded.
+/// The beginnings of the expansions that run something.
 const STARTS: [&str; 6] = ["`", "$(", "${", "$[", "<(", ">("];
 
-/// Whether a text runs something where it is expanded.
+/// True if a text runs something when it is expanded.
 fn may_run(text: &str) -> bool {
     STARTS.iter().any(|start| text.contains(start))
 }
@@ -532,7 +532,7 @@ fn holds_bare_dollar(text: &str) -> bool {
     false
 }
 
-/// How many things may run in a text.
+/// Returns the number of things that may run in a text.
 fn starts(text: &str) -> usize {
     STARTS.iter().map(|start| text.matches(start).count()).sum()
 }
@@ -542,7 +542,7 @@ fn runs_nothing(code: &str) -> bool {
     code.replace("\\\n", "").lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// Whether a text has two words in a row, which arithmetic never has.
+/// True if a text has two words in a row, which arithmetic never has.
 fn holds_commands(text: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || "_.\\/~".contains(c);
     let mut words = text.split_whitespace().peekable();

@@ -10,22 +10,23 @@ use std::rc::Rc;
 use brush_parser::ast;
 use brush_parser::{ParseError, ParserOptions, Token, parse_tokens};
 
-use super::lexer::{self, Fault};
-use super::tree::{Assignment, Join, Loop, Node, Redirect, RedirectKind, Simple};
+use super::lexer::{self, SyntaxFault};
+use super::tree::{Assignment, Join, Loop, Redirect, RedirectKind, ShellNode, Simple};
 use super::{Dialect, LINE_BYTES_MAX, pitfalls};
 
-/// How deep commands may lie in one another: the parser calls itself for each level, many times over.
+/// The greatest depth to which commands may lie in one another. The parser calls itself for each level, many times
+/// over.
 const NESTING_MAX: usize = 12;
-/// How many tokens a line may have.
+/// The most tokens that a line may have.
 const TOKENS_MAX: usize = 8_192;
-/// How many parts of a text are told apart that can't be read; what stands behind the last is one part. The shell
-/// itself reads nothing behind the first.
+/// The most unreadable parts of a text that are told apart; everything behind the last is one part. The shell itself
+/// reads nothing behind the first.
 const UNREAD_PARTS_MAX: usize = 32;
-/// How many tokens are given to the parser in all to find out which lines of a text can be read.
+/// The most tokens that are given to the parser in all to find out which lines of a text can be read.
 const TOKENS_TRIED_MAX: usize = 4 * TOKENS_MAX;
 
-/// Whether a panic in this source file is one that [`read`](super::read) catches: of some lines that follow no grammar
-/// the parser panics. Nobody needs to be told of it, so that a program's panic hook may keep silent.
+/// True if a panic in this source file is one that [`read`](super::read) catches: the parser panics on some lines that
+/// follow no grammar. Such a panic needs no report, so a program's panic hook may keep silent.
 #[must_use]
 pub fn catches_panics_of(file: &str) -> bool {
     file.contains("brush-parser")
@@ -33,15 +34,15 @@ pub fn catches_panics_of(file: &str) -> bool {
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part<'a> {
+pub(super) enum LinePart<'a> {
     /// Commands that follow the grammar.
-    Read(Node),
+    Read(ShellNode),
     /// A text that doesn't, and why.
-    Unread(&'a str, Fault),
+    Unread(&'a str, SyntaxFault),
 }
 
 /// The tree of `line`.
-pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Fault> {
+pub(super) fn parse(line: &str, dialect: Dialect) -> Result<ShellNode, SyntaxFault> {
     let (tokens, fault) = lexer::tokens(line, dialect);
     if let Some(fault) = fault {
         return Err(fault);
@@ -49,10 +50,9 @@ pub(super) fn parse(line: &str, dialect: Dialect) -> Result<Node, Fault> {
     program(&tokens, dialect).map_err(|stop| stop.fault(line, &tokens))
 }
 
-/// What of `line` can be read, command by command, as a shell reads it: what stands on the lines before a mistake
-/// has run by the time that it is found. What stands behind it is read too, in case that only we can't read what
-/// stands between.
-pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
+/// Returns the parts of `line` that can be read, command by command, as a shell reads it: the lines before a mistake
+/// have run by the time it is found. The text behind the mistake is read too, in case a shell can read what we can't.
+pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<LinePart<'_>> {
     let (tokens, fault) = lexer::tokens(line, dialect);
     let mut parts = Vec::new();
     let mut tried = 0;
@@ -66,8 +66,8 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
             continue;
         }
         if unread == UNREAD_PARTS_MAX {
-            let fault = Stop::TooLarge.fault(line, &tokens[from..]);
-            parts.push(Part::Unread(text_of(line, &tokens, from, tokens.len()), fault));
+            let fault = ParseStop::TooLarge.fault(line, &tokens[from..]);
+            parts.push(LinePart::Unread(text_of(line, &tokens, from, tokens.len()), fault));
             return parts;
         }
         let mut read = None;
@@ -75,7 +75,7 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
         for end in &ends[first..] {
             tried += end - from;
             if tried > TOKENS_TRIED_MAX {
-                stopped = stopped.or(Some(Stop::TooLarge));
+                stopped = stopped.or(Some(ParseStop::TooLarge));
                 break;
             }
             match program(&tokens[from..*end], dialect) {
@@ -84,7 +84,7 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
                     break;
                 }
                 Err(stop) => {
-                    let is_open = matches!(stop, Stop::AtEnd);
+                    let is_open = matches!(stop, ParseStop::AtEnd);
                     stopped = Some(stop);
                     if !is_open {
                         break;
@@ -94,13 +94,13 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
         }
         from = match (read, stopped) {
             (Some((node, end)), _) => {
-                parts.push(Part::Read(node));
+                parts.push(LinePart::Read(node));
                 end
             }
             (None, stopped) => {
                 let end = ends[first];
-                let fault = stopped.unwrap_or(Stop::AtEnd).fault(line, &tokens[from..]);
-                parts.push(Part::Unread(text_of(line, &tokens, from, end), fault));
+                let fault = stopped.unwrap_or(ParseStop::AtEnd).fault(line, &tokens[from..]);
+                parts.push(LinePart::Unread(text_of(line, &tokens, from, end), fault));
                 unread += 1;
                 end
             }
@@ -108,7 +108,7 @@ pub(super) fn parts(line: &str, dialect: Dialect) -> Vec<Part<'_>> {
     }
     if let Some(fault) = fault {
         let begins = tokens.get(from).map_or(fault.at, |token| token.location().start.index);
-        parts.push(Part::Unread(line.get(begins.min(fault.at)..).unwrap_or(line), fault));
+        parts.push(LinePart::Unread(line.get(begins.min(fault.at)..).unwrap_or(line), fault));
     }
     parts
 }
@@ -130,8 +130,8 @@ fn text_of<'a>(line: &'a str, tokens: &[Token], from: usize, end: usize) -> &'a 
     line.get(begins(from)..begins(end)).unwrap_or(line)
 }
 
-/// Why tokens can't be read.
-enum Stop {
+/// The reason why tokens can't be read.
+enum ParseStop {
     /// They are not complete.
     AtEnd,
     /// Something is wrong at this byte.
@@ -140,25 +140,25 @@ enum Stop {
     TooLarge,
 }
 
-impl Stop {
-    fn fault(self, line: &str, tokens: &[Token]) -> Fault {
+impl ParseStop {
+    fn fault(self, line: &str, tokens: &[Token]) -> SyntaxFault {
         let begin = tokens.first().map_or(0, |token| token.location().start.index);
         // The parser takes a word that closes nothing for a word, and stops behind it.
         let stopped = if let Self::TooLarge = self { None } else { stray(tokens) };
         match stopped.map_or(self, Self::Near) {
-            Self::AtEnd => Fault::new("it ends before a command is complete", line.trim_end().len().max(begin)),
-            Self::TooLarge => Fault::new("longer, or deeper in one another, than is read", begin),
+            Self::AtEnd => SyntaxFault::new("it ends before a command is complete", line.trim_end().len().max(begin)),
+            Self::TooLarge => SyntaxFault::new("longer, or deeper in one another, than is read", begin),
             Self::Near(at) => {
                 let token = tokens.iter().find(|token| token.location().start.index == at);
                 let text = token.map_or("?", Token::to_str);
                 let text = if text == "\n" { "end of the line".to_owned() } else { format!("`{text}`") };
-                Fault::new(format!("unexpected {text}"), at)
+                SyntaxFault::new(format!("unexpected {text}"), at)
             }
         }
     }
 }
 
-/// Where the first word stands that closes or continues what is not open.
+/// Returns the place of the first word that closes or continues something that is not open.
 fn stray(tokens: &[Token]) -> Option<usize> {
     let mut open: Vec<&str> = Vec::new();
     let mut begins = true;
@@ -195,14 +195,14 @@ fn stray(tokens: &[Token]) -> Option<usize> {
 }
 
 /// The tree of tokens.
-fn program(tokens: &[Token], dialect: Dialect) -> Result<Node, Stop> {
+fn program(tokens: &[Token], dialect: Dialect) -> Result<ShellNode, ParseStop> {
     let bytes: usize = tokens.iter().map(|token| token.to_str().len()).sum();
     if tokens.len() > TOKENS_MAX
         || bytes > LINE_BYTES_MAX
         || nesting(tokens) > NESTING_MAX
         || tokens.iter().any(|token| pitfalls::is_tangled_element(token.to_str()))
     {
-        return Err(Stop::TooLarge);
+        return Err(ParseStop::TooLarge);
     }
     let options = ParserOptions {
         posix_mode: dialect == Dialect::Sh,
@@ -211,23 +211,23 @@ fn program(tokens: &[Token], dialect: Dialect) -> Result<Node, Stop> {
     };
     let program = match catch_unwind(|| parse_tokens(tokens, &options)) {
         Ok(Ok(program)) => program,
-        Ok(Err(ParseError::ParsingNear(position))) => return Err(Stop::Near(position.index)),
-        Ok(Err(_)) => return Err(Stop::AtEnd),
-        Err(_) => return Err(Stop::Near(tokens.first().map_or(0, |token| token.location().start.index))),
+        Ok(Err(ParseError::ParsingNear(position))) => return Err(ParseStop::Near(position.index)),
+        Ok(Err(_)) => return Err(ParseStop::AtEnd),
+        Err(_) => return Err(ParseStop::Near(tokens.first().map_or(0, |token| token.location().start.index))),
     };
     let lists = program.complete_commands.into_iter().flat_map(|list| list.0);
-    let nodes: Result<Vec<Node>, Unreadable> = lists.map(item).collect();
+    let nodes: Result<Vec<ShellNode>, UnreadableSyntax> = lists.map(item).collect();
     nodes
         .and_then(sequence)
-        .map_err(|Unreadable| Stop::Near(tokens.first().map_or(0, |token| token.location().start.index)))
+        .map_err(|UnreadableSyntax| ParseStop::Near(tokens.first().map_or(0, |token| token.location().start.index)))
 }
 
 /// Something that the lexer never gives to the parser, or a name that the shell computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Unreadable;
+struct UnreadableSyntax;
 
-/// How deep the parser would go. Counts an opening word wherever it stands, and a closing one only where it
-/// closes what was opened last, so that it is never too low.
+/// Returns the depth to which the parser would go. Counts every opening word, and a closing one only if it closes the
+/// last opened, so the depth is never too low.
 fn nesting(tokens: &[Token]) -> usize {
     let mut open: Vec<&str> = Vec::new();
     let mut deepest = 0;
@@ -264,28 +264,28 @@ fn nesting(tokens: &[Token]) -> usize {
     deepest
 }
 
-fn sequence(mut nodes: Vec<Node>) -> Result<Node, Unreadable> {
-    Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Sequence(nodes) })
+fn sequence(mut nodes: Vec<ShellNode>) -> Result<ShellNode, UnreadableSyntax> {
+    Ok(if nodes.len() == 1 { nodes.remove(0) } else { ShellNode::Sequence(nodes) })
 }
 
-fn list(list: ast::CompoundList) -> Result<Node, Unreadable> {
+fn list(list: ast::CompoundList) -> Result<ShellNode, UnreadableSyntax> {
     sequence(list.0.into_iter().map(item).collect::<Result<_, _>>()?)
 }
 
 /// One of a list; what runs at the same time has a shell of its own.
-fn item(item: ast::CompoundListItem) -> Result<Node, Unreadable> {
+fn item(item: ast::CompoundListItem) -> Result<ShellNode, UnreadableSyntax> {
     let node = and_or(item.0)?;
     Ok(match item.1 {
-        ast::SeparatorOperator::Async => Node::Subshell(Box::new(node)),
+        ast::SeparatorOperator::Async => ShellNode::Subshell(Box::new(node)),
         ast::SeparatorOperator::Sequence => node,
     })
 }
 
-fn boxed(given: ast::CompoundList) -> Result<Box<Node>, Unreadable> {
+fn boxed(given: ast::CompoundList) -> Result<Box<ShellNode>, UnreadableSyntax> {
     list(given).map(Box::new)
 }
 
-fn and_or(list: ast::AndOrList) -> Result<Node, Unreadable> {
+fn and_or(list: ast::AndOrList) -> Result<ShellNode, UnreadableSyntax> {
     let first = pipeline(list.first)?;
     if list.additional.is_empty() {
         return Ok(first);
@@ -294,62 +294,62 @@ fn and_or(list: ast::AndOrList) -> Result<Node, Unreadable> {
         ast::AndOr::And(next) => Ok((Join::And, pipeline(next)?)),
         ast::AndOr::Or(next) => Ok((Join::Or, pipeline(next)?)),
     });
-    Ok(Node::AndOr(Box::new(first), rest.collect::<Result<_, _>>()?))
+    Ok(ShellNode::AndOr(Box::new(first), rest.collect::<Result<_, _>>()?))
 }
 
-fn pipeline(pipeline: ast::Pipeline) -> Result<Node, Unreadable> {
-    let mut stages: Vec<Node> = pipeline.seq.into_iter().map(command).collect::<Result<_, _>>()?;
-    let node = if stages.len() == 1 { stages.remove(0) } else { Node::Pipeline(stages) };
+fn pipeline(pipeline: ast::Pipeline) -> Result<ShellNode, UnreadableSyntax> {
+    let mut stages: Vec<ShellNode> = pipeline.seq.into_iter().map(command).collect::<Result<_, _>>()?;
+    let node = if stages.len() == 1 { stages.remove(0) } else { ShellNode::Pipeline(stages) };
     // What `!` turns around is not told: what follows may rely on either.
-    Ok(if pipeline.bang { Node::Choice(vec![node]) } else { node })
+    Ok(if pipeline.bang { ShellNode::Choice(vec![node]) } else { node })
 }
 
-fn command(command: ast::Command) -> Result<Node, Unreadable> {
+fn command(command: ast::Command) -> Result<ShellNode, UnreadableSyntax> {
     match command {
-        ast::Command::Simple(given) => simple(given).map(Node::Simple),
+        ast::Command::Simple(given) => simple(given).map(ShellNode::Simple),
         ast::Command::Compound(given, redirects) => redirected(compound(given)?, redirects),
         ast::Command::Function(function) => {
             let body = redirected(compound(function.body.0)?, function.body.1)?;
-            Ok(Node::Function(function.fname.value, Rc::new(body)))
+            Ok(ShellNode::Function(function.fname.value, Rc::new(body)))
         }
         ast::Command::ExtendedTest(test, redirects) => {
             let mut words = Vec::new();
             test_words(test.expr, &mut words);
-            redirected(Node::Test(words), redirects)
+            redirected(ShellNode::Test(words), redirects)
         }
     }
 }
 
-fn redirected(node: Node, redirects: Option<ast::RedirectList>) -> Result<Node, Unreadable> {
+fn redirected(node: ShellNode, redirects: Option<ast::RedirectList>) -> Result<ShellNode, UnreadableSyntax> {
     let Some(redirects) = redirects else { return Ok(node) };
     let redirects = redirects.0.into_iter().map(redirect).collect::<Result<_, _>>()?;
-    Ok(Node::Redirected(Box::new(node), redirects))
+    Ok(ShellNode::Redirected(Box::new(node), redirects))
 }
 
-fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
+fn compound(given: ast::CompoundCommand) -> Result<ShellNode, UnreadableSyntax> {
     Ok(match given {
-        ast::CompoundCommand::Arithmetic(given) => Node::Arithmetic(given.expr.value),
+        ast::CompoundCommand::Arithmetic(given) => ShellNode::Arithmetic(given.expr.value),
         ast::CompoundCommand::BraceGroup(given) => list(given.list)?,
-        ast::CompoundCommand::Subshell(given) => Node::Subshell(boxed(given.list)?),
+        ast::CompoundCommand::Subshell(given) => ShellNode::Subshell(boxed(given.list)?),
         ast::CompoundCommand::Coprocess(given) => {
-            let body = Node::Subshell(Box::new(command(*given.body)?));
+            let body = ShellNode::Subshell(Box::new(command(*given.body)?));
             let Some(name) = given.name else { return Ok(body) };
             if !names_variable(&name.value) {
-                return Err(Unreadable);
+                return Err(UnreadableSyntax);
             }
             // Its name is a list of two descriptors afterwards.
-            Node::Sequence(vec![
+            ShellNode::Sequence(vec![
                 body,
-                Node::Simple(Simple { assignments: vec![named(&name.value)], ..Simple::default() }),
+                ShellNode::Simple(Simple { assignments: vec![named(&name.value)], ..Simple::default() }),
             ])
         }
-        ast::CompoundCommand::ForClause(given) => Node::Loop(Loop {
+        ast::CompoundCommand::ForClause(given) => ShellNode::Loop(Loop {
             variable: Some(given.variable_name),
             words: given.values.unwrap_or_default().into_iter().map(|word| word.value).collect(),
             condition: None,
             body: Some(boxed(given.body.list)?),
         }),
-        ast::CompoundCommand::ArithmeticForClause(given) => Node::Loop(Loop {
+        ast::CompoundCommand::ArithmeticForClause(given) => ShellNode::Loop(Loop {
             variable: None,
             words: [given.initializer, given.condition, given.updater]
                 .into_iter()
@@ -359,9 +359,11 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
             condition: None,
             body: Some(boxed(given.body.list)?),
         }),
-        ast::CompoundCommand::WhileClause(given) | ast::CompoundCommand::UntilClause(given) => {
-            Node::Loop(Loop { condition: Some(boxed(given.0)?), body: Some(boxed(given.1.list)?), ..Loop::default() })
-        }
+        ast::CompoundCommand::WhileClause(given) | ast::CompoundCommand::UntilClause(given) => ShellNode::Loop(Loop {
+            condition: Some(boxed(given.0)?),
+            body: Some(boxed(given.1.list)?),
+            ..Loop::default()
+        }),
         ast::CompoundCommand::CaseClause(given) => {
             let mut words = vec![given.value.value];
             let mut arms = Vec::new();
@@ -369,7 +371,7 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
                 words.extend(case.patterns.into_iter().map(|word| word.value));
                 arms.extend(case.cmd.map(list).transpose()?);
             }
-            Node::Case(words, arms)
+            ShellNode::Case(words, arms)
         }
         ast::CompoundCommand::IfClause(given) => {
             let mut parts = vec![list(given.condition)?, list(given.then)?];
@@ -377,12 +379,12 @@ fn compound(given: ast::CompoundCommand) -> Result<Node, Unreadable> {
                 parts.extend(other.condition.map(list).transpose()?);
                 parts.push(list(other.body)?);
             }
-            Node::Choice(parts)
+            ShellNode::Choice(parts)
         }
     })
 }
 
-/// Whether a word is a variable's name, or that of an element, as it stands.
+/// True if a word is a variable's name, or that of an element, as it stands.
 fn names_variable(word: &str) -> bool {
     let name = word.split('[').next().unwrap_or_default();
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
@@ -396,7 +398,7 @@ fn named(word: &str) -> Assignment {
     Assignment { name: name.to_owned(), values: Vec::new(), indexes, is_plain: false, is_list: false }
 }
 
-fn simple(given: ast::SimpleCommand) -> Result<Simple, Unreadable> {
+fn simple(given: ast::SimpleCommand) -> Result<Simple, UnreadableSyntax> {
     let mut simple = Simple::default();
     for item in given.prefix.into_iter().flat_map(|prefix| prefix.0) {
         match item {
@@ -411,14 +413,14 @@ fn simple(given: ast::SimpleCommand) -> Result<Simple, Unreadable> {
     Ok(simple)
 }
 
-fn add(simple: &mut Simple, item: ast::CommandPrefixOrSuffixItem) -> Result<(), Unreadable> {
+fn add(simple: &mut Simple, item: ast::CommandPrefixOrSuffixItem) -> Result<(), UnreadableSyntax> {
     match item {
         ast::CommandPrefixOrSuffixItem::IoRedirect(given) => simple.redirects.push(redirect(given)?),
         ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
             simple.words.push(word.value);
         }
         // The lexer leaves it in its word.
-        ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return Err(Unreadable),
+        ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return Err(UnreadableSyntax),
     }
     Ok(())
 }
@@ -458,7 +460,7 @@ fn list_key(key: Option<String>, value: &str) -> Option<String> {
     }
 }
 
-fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {
+fn redirect(given: ast::IoRedirect) -> Result<Redirect, UnreadableSyntax> {
     Ok(match given {
         ast::IoRedirect::File(fd, kind, target) => {
             let is_input = matches!(kind, ast::IoFileRedirectKind::DuplicateInput);
@@ -473,11 +475,14 @@ fn redirect(given: ast::IoRedirect) -> Result<Redirect, Unreadable> {
     })
 }
 
-fn file_redirect(kind: ast::IoFileRedirectKind, target: ast::IoFileRedirectTarget) -> Result<RedirectKind, Unreadable> {
+fn file_redirect(
+    kind: ast::IoFileRedirectKind,
+    target: ast::IoFileRedirectTarget,
+) -> Result<RedirectKind, UnreadableSyntax> {
     let word = match target {
         ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => word.value,
         ast::IoFileRedirectTarget::Fd(fd) => return Ok(RedirectKind::Duplicate(fd.to_string())),
-        ast::IoFileRedirectTarget::ProcessSubstitution(..) => return Err(Unreadable),
+        ast::IoFileRedirectTarget::ProcessSubstitution(..) => return Err(UnreadableSyntax),
     };
     Ok(match kind {
         ast::IoFileRedirectKind::Read => RedirectKind::Read(word),

@@ -14,54 +14,54 @@ use brush_parser::{SourcePosition, SourceSpan, Token};
 
 use super::Dialect;
 
-/// How deep quotes and substitutions may lie in one another.
+/// The greatest depth to which quotes and substitutions may lie in one another.
 const NESTING_MAX: u32 = 16;
-/// How many steps are made for each byte of a text: what may be arithmetic or commands is read twice.
+/// Number of further steps for each byte of a text: text that may be arithmetic or commands is read twice.
 const STEPS_PER_BYTE: usize = 8;
-/// How many steps are made at least.
+/// Number of steps that any text may take.
 const STEPS_MIN: usize = 4_096;
 
-/// How many steps are made in all, so that no text takes for ever.
+/// Returns the number of steps that reading `text` may take, so that no text takes for ever.
 fn steps(text: &str) -> Cell<u32> {
     Cell::new(u32::try_from(STEPS_MIN + STEPS_PER_BYTE * text.len()).unwrap_or(u32::MAX))
 }
 
-/// Why a line can't be read, and where.
+/// The reason why a line can't be read, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    /// What is wrong, as half a sentence: ``unexpected `fi` ``.
+pub(super) struct SyntaxFault {
+    /// The mistake, as half a sentence: ``unexpected `fi` ``.
     pub what: String,
     /// The byte at which what is wrong begins.
     pub at: usize,
 }
 
-impl Fault {
+impl SyntaxFault {
     pub(super) fn new(what: impl Into<String>, at: usize) -> Self {
         Self { what: what.into(), at }
     }
 }
 
 /// The tokens of `text`, and what stopped the reading, if it was not the end.
-pub(super) fn tokens(text: &str, dialect: Dialect) -> (Vec<Token>, Option<Fault>) {
+pub(super) fn tokens(text: &str, dialect: Dialect) -> (Vec<Token>, Option<SyntaxFault>) {
     let left = steps(text);
     let mut lexer = Lexer::new(text, 0, dialect, 0, &left);
     let fault = lexer.commands(false).err();
     (lexer.tokens, fault)
 }
 
-/// Where the `)` is that closes the commands which begin at `from`.
+/// Returns the place of the `)` that closes the commands which begin at `from`.
 pub(super) fn commands_end(text: &str, from: usize, dialect: Dialect) -> Option<usize> {
     let left = steps(text);
     Lexer::new(text, from, dialect, 0, &left).commands_end(from).ok()
 }
 
-/// Where the `))` begins that closes the arithmetic which begins at `from`; nothing if it is none.
+/// Returns the start of the `))` that closes the arithmetic which begins at `from`; `None` if it is no arithmetic.
 pub(super) fn arithmetic_end(text: &str, from: usize, dialect: Dialect) -> Option<usize> {
     let left = steps(text);
     Lexer::new(text, from, dialect, 0, &left).arithmetic_end(from)
 }
 
-/// Where the `}` is that closes the parameter which begins at `from`, within double quotes or not.
+/// Returns the place of the `}` that closes the parameter which begins at `from`, within double quotes or not.
 pub(super) fn parameter_end(text: &str, from: usize, dialect: Dialect, is_quoted: bool) -> Option<usize> {
     let left = steps(text);
     let mut lexer = Lexer::new(text, from, dialect, 0, &left);
@@ -69,13 +69,13 @@ pub(super) fn parameter_end(text: &str, from: usize, dialect: Dialect, is_quoted
     lexer.at.checked_sub(1)
 }
 
-/// Where the bracket is that closes what begins at `from`.
+/// Returns the place of the bracket that closes the group which begins at `from`.
 pub(super) fn group_end(text: &str, from: usize, open: char, close: char, dialect: Dialect) -> Option<usize> {
     let left = steps(text);
     Lexer::new(text, from, dialect, 0, &left).group_end(from, open, close).ok()
 }
 
-/// Where the `"` is that closes the double quotes whose text begins at `from`.
+/// Returns the place of the `"` that closes the double quotes whose text begins at `from`.
 pub(super) fn quotes_end(text: &str, from: usize, dialect: Dialect) -> Option<usize> {
     let left = steps(text);
     let mut lexer = Lexer::new(text, from, dialect, 0, &left);
@@ -88,13 +88,13 @@ struct Here {
     tag: String,
     is_quoted: bool,
     strips_tabs: bool,
-    /// Which token gets its text.
+    /// Index of the token that gets its text.
     token: usize,
 }
 
-/// What is open, as far as it says what a `)` closes.
+/// The open constructs, as far as they decide what a `)` closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Frame {
+enum OpenConstruct {
     Parenthesis,
     /// `case`: its word is next.
     CaseWord,
@@ -106,9 +106,9 @@ enum Frame {
     CaseBody,
 }
 
-/// What the next word may be.
+/// The kinds of word that may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextWord {
     /// A reserved word, an assignment or a program.
     Command,
     /// An assignment or a program.
@@ -129,11 +129,11 @@ struct Lexer<'a> {
     left: &'a Cell<u32>,
     tokens: Vec<Token>,
     here: Vec<Here>,
-    frames: Vec<Frame>,
-    next: Next,
-    /// Whether a redirection's target is next.
+    frames: Vec<OpenConstruct>,
+    next: NextWord,
+    /// True if a redirection's target is next.
     names_target: bool,
-    /// Whether this is within `[[ .. ]]`.
+    /// True within `[[ .. ]]`.
     is_test: bool,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Lexer<'a> {
             tokens: Vec::new(),
             here: Vec::new(),
             frames: Vec::new(),
-            next: Next::Command,
+            next: NextWord::Command,
             names_target: false,
             is_test: false,
         }
@@ -174,14 +174,14 @@ impl<'a> Lexer<'a> {
     }
 
     /// Counts a step; a fault if there were too many.
-    fn step(&self, from: usize) -> Result<(), Fault> {
+    fn step(&self, from: usize) -> Result<(), SyntaxFault> {
         let left = self.left.get().checked_sub(1);
         self.left.set(left.unwrap_or(0));
-        left.map(drop).ok_or_else(|| Fault::new("more in one another than is read", from))
+        left.map(drop).ok_or_else(|| SyntaxFault::new("more in one another than is read", from))
     }
 
     /// Reads tokens up to the end, or up to the `)` that closes what was open before, which it leaves.
-    fn commands(&mut self, is_closed: bool) -> Result<(), Fault> {
+    fn commands(&mut self, is_closed: bool) -> Result<(), SyntaxFault> {
         let from = self.at;
         loop {
             self.step(from)?;
@@ -196,7 +196,9 @@ impl<'a> Lexer<'a> {
                 '(' if self.begins_arithmetic() => self.arithmetic_command()?,
                 ')' if is_closed && self.closes_all() => {
                     let is_whole = self.here.is_empty();
-                    return is_whole.then_some(()).ok_or_else(|| Fault::new("a here-document without its text", from));
+                    return is_whole
+                        .then_some(())
+                        .ok_or_else(|| SyntaxFault::new("a here-document without its text", from));
                 }
                 '<' | '>' if self.is_process() => self.word_token()?,
                 '&' | '|' | ';' | '(' | ')' | '<' | '>' => self.any_operator()?,
@@ -204,18 +206,18 @@ impl<'a> Lexer<'a> {
             }
         }
         if is_closed {
-            return Err(Fault::new("`(` is never closed", from.saturating_sub(1)));
+            return Err(SyntaxFault::new("`(` is never closed", from.saturating_sub(1)));
         }
         self.here_documents(false)
     }
 
-    /// Whether a `)` here closes what was open before the first token.
+    /// True if a `)` here closes something that was open before the first token.
     fn closes_all(&self) -> bool {
-        !self.frames.iter().any(|frame| matches!(frame, Frame::Parenthesis))
-            && !matches!(self.frames.last(), Some(Frame::CasePattern(_)))
+        !self.frames.iter().any(|frame| matches!(frame, OpenConstruct::Parenthesis))
+            && !matches!(self.frames.last(), Some(OpenConstruct::CasePattern(_)))
     }
 
-    /// Whether `<(` or `>(` is next.
+    /// True if `<(` or `>(` is next.
     fn is_process(&mut self) -> bool {
         let at = self.at;
         self.at += 1;
@@ -249,25 +251,25 @@ impl<'a> Lexer<'a> {
         if self.names_target {
             return;
         }
-        self.next = Next::Command;
+        self.next = NextWord::Command;
         match (text, self.frames.last()) {
-            ("(", Some(Frame::CasePattern(false))) => {}
-            ("(", _) => self.frames.push(Frame::Parenthesis),
-            (")", Some(Frame::Parenthesis)) => drop(self.frames.pop()),
-            (")", Some(Frame::CasePattern(_))) => self.turn(Frame::CaseBody),
-            (";;" | ";&" | ";;&", Some(Frame::CaseBody)) => self.turn(Frame::CasePattern(false)),
+            ("(", Some(OpenConstruct::CasePattern(false))) => {}
+            ("(", _) => self.frames.push(OpenConstruct::Parenthesis),
+            (")", Some(OpenConstruct::Parenthesis)) => drop(self.frames.pop()),
+            (")", Some(OpenConstruct::CasePattern(_))) => self.turn(OpenConstruct::CaseBody),
+            (";;" | ";&" | ";;&", Some(OpenConstruct::CaseBody)) => self.turn(OpenConstruct::CasePattern(false)),
             _ => {}
         }
     }
 
-    fn turn(&mut self, frame: Frame) {
+    fn turn(&mut self, frame: OpenConstruct) {
         if let Some(last) = self.frames.last_mut() {
             *last = frame;
         }
     }
 
     /// The longest operator that is next.
-    fn any_operator(&mut self) -> Result<(), Fault> {
+    fn any_operator(&mut self) -> Result<(), SyntaxFault> {
         const OPERATORS: [&str; 16] =
             [";;", "&&", "||", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "&", "|", ";", "(", ")", "<"];
         const OF_BASH: [&str; 6] = [";;&", ";&", "&>>", "&>", "|&", "<<<"];
@@ -287,11 +289,11 @@ impl<'a> Lexer<'a> {
         let begins = self.at;
         let tag = self.word(false)?;
         if tag.is_empty() {
-            return Err(Fault::new("`<<` without a word", from));
+            return Err(SyntaxFault::new("`<<` without a word", from));
         }
         // Of `<<>('x')` the quotes are not the word's own.
         if tag.contains(['$', '`', '(']) {
-            return Err(Fault::new("a here-document whose end is computed", from));
+            return Err(SyntaxFault::new("a here-document whose end is computed", from));
         }
         let is_quoted = tag.contains(['\'', '"', '\\']);
         self.push(Token::Word, tag.clone(), begins);
@@ -303,7 +305,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Where `operator` ends if it is next; its characters may stand on two lines.
+    /// Returns the end of `operator` if it is next. Its characters may stand on two lines.
     fn after(&mut self, operator: &str) -> Option<usize> {
         let from = self.at;
         let is_next = operator.chars().all(|c| {
@@ -317,7 +319,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The texts of the here-documents that began on the line which just ended.
-    fn here_documents(&mut self, is_closed: bool) -> Result<(), Fault> {
+    fn here_documents(&mut self, is_closed: bool) -> Result<(), SyntaxFault> {
         for here in std::mem::take(&mut self.here) {
             let from = self.at;
             let mut text = String::new();
@@ -325,7 +327,7 @@ impl<'a> Lexer<'a> {
                 if self.at >= self.text.len() {
                     // Without its last line a here-document ends with the code; in a substitution nobody knows where.
                     if is_closed {
-                        return Err(Fault::new("a here-document that is never closed", from));
+                        return Err(SyntaxFault::new("a here-document that is never closed", from));
                     }
                     break;
                 }
@@ -334,7 +336,7 @@ impl<'a> Lexer<'a> {
                 if line.strip_suffix('\n').unwrap_or(line) == here.tag {
                     // bash puts the lines together before it looks for the end, dash looks at each.
                     if is_continued && self.dialect == Dialect::Sh {
-                        return Err(Fault::new("a here-document whose last line is continued", from));
+                        return Err(SyntaxFault::new("a here-document whose last line is continued", from));
                     }
                     break;
                 }
@@ -371,20 +373,20 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether `((` is next where it can be arithmetic.
+    /// True if `((` is next in a place for arithmetic.
     fn begins_arithmetic(&mut self) -> bool {
         let follows_for = matches!(self.tokens.last(), Some(Token::Word(word, _)) if word == "for");
         self.dialect != Dialect::Sh
-            && (self.next == Next::Command || (follows_for && self.next == Next::Name))
-            && !matches!(self.frames.last(), Some(Frame::CasePattern(_)))
+            && (self.next == NextWord::Command || (follows_for && self.next == NextWord::Name))
+            && !matches!(self.frames.last(), Some(OpenConstruct::CasePattern(_)))
             && self.after("((").is_some_and(|end| self.arithmetic_end(end).is_some())
     }
 
     /// `(( .. ))`, also that of a `for`: its text is one word, or one for each part between `;`.
-    fn arithmetic_command(&mut self) -> Result<(), Fault> {
+    fn arithmetic_command(&mut self) -> Result<(), SyntaxFault> {
         let from = self.at;
-        let begin = self.after("((").ok_or_else(|| Fault::new("unexpected `(`", from))?;
-        let end = self.arithmetic_end(begin).ok_or_else(|| Fault::new("`((` is never closed", from))?;
+        let begin = self.after("((").ok_or_else(|| SyntaxFault::new("unexpected `(`", from))?;
+        let end = self.arithmetic_end(begin).ok_or_else(|| SyntaxFault::new("`((` is never closed", from))?;
         let text = self.text[begin..end].replace("\\\n", "");
         let is_loop = matches!(self.tokens.last(), Some(Token::Word(word, _)) if word == "for");
         let operator = |lexer: &mut Self, text: &str| lexer.push(Token::Operator, text.to_owned(), lexer.at);
@@ -402,14 +404,14 @@ impl<'a> Lexer<'a> {
         self.at = end + 2;
         operator(self, ")");
         operator(self, ")");
-        self.next = Next::Command;
+        self.next = NextWord::Command;
         Ok(())
     }
 
     /// The next word, with what it means for those behind it.
-    fn word_token(&mut self) -> Result<(), Fault> {
+    fn word_token(&mut self) -> Result<(), SyntaxFault> {
         let from = self.at;
-        let may_assign = !self.names_target && !matches!(self.next, Next::Argument | Next::Name);
+        let may_assign = !self.names_target && !matches!(self.next, NextWord::Argument | NextWord::Name);
         let word = self.word(may_assign)?;
         let is_long_number = word.len() > 9 && word.bytes().all(|byte| byte.is_ascii_digit());
         if is_long_number {
@@ -422,7 +424,7 @@ impl<'a> Lexer<'a> {
         }
         // `select` sets a variable and runs its body, as `for` does, which the parser knows.
         let is_select =
-            word == "select" && self.next == Next::Command && !self.names_target && self.dialect != Dialect::Sh;
+            word == "select" && self.next == NextWord::Command && !self.names_target && self.dialect != Dialect::Sh;
         let word = if is_select { "for".to_owned() } else { word };
         let is_list = self.dialect != Dialect::Sh && self.peek() == Some('(') && assigns_list(&word);
         self.push(Token::Word, word.clone(), from);
@@ -437,20 +439,20 @@ impl<'a> Lexer<'a> {
     }
 
     /// The words of `name=( .. )`.
-    fn list(&mut self, from: usize) -> Result<(), Fault> {
+    fn list(&mut self, from: usize) -> Result<(), SyntaxFault> {
         self.push(Token::Operator, "(".to_owned(), self.at);
         self.at += 1;
         loop {
             self.step(from)?;
             match self.peek() {
-                None => return Err(Fault::new("a list that is never closed", from)),
+                None => return Err(SyntaxFault::new("a list that is never closed", from)),
                 Some(' ' | '\t') => self.at += 1,
                 Some('\n') if self.here.is_empty() => self.at += 1,
                 Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
                 Some(')') => break,
                 Some('<' | '>') if self.is_process() => self.element()?,
                 Some(c @ ('&' | '|' | ';' | '<' | '>' | '(' | '\n')) => {
-                    return Err(Fault::new(format!("unexpected `{}`", c.escape_default()), self.at));
+                    return Err(SyntaxFault::new(format!("unexpected `{}`", c.escape_default()), self.at));
                 }
                 Some(_) => self.element()?,
             }
@@ -460,11 +462,11 @@ impl<'a> Lexer<'a> {
         // A word goes on behind the list, `#` with it.
         match self.peek() {
             None | Some(' ' | '\t' | '\n' | '&' | '|' | ';' | '<' | '>' | ')') => Ok(()),
-            Some(_) => Err(Fault::new("a word that goes on behind a list", from)),
+            Some(_) => Err(SyntaxFault::new("a word that goes on behind a list", from)),
         }
     }
 
-    fn element(&mut self) -> Result<(), Fault> {
+    fn element(&mut self) -> Result<(), SyntaxFault> {
         let from = self.at;
         let mut word = String::new();
         // `[key word]=value`
@@ -481,56 +483,56 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// What may follow `word`.
+    /// Sets the kinds of word that may follow `word`.
     fn after_word(&mut self, word: &str) {
         match self.frames.last() {
-            Some(Frame::CaseWord) => return self.turn(Frame::CaseIn),
-            Some(Frame::CaseIn) if word == "in" => return self.turn(Frame::CasePattern(false)),
-            Some(Frame::CaseIn) => return,
-            Some(Frame::CasePattern(false)) if word == "esac" => {
+            Some(OpenConstruct::CaseWord) => return self.turn(OpenConstruct::CaseIn),
+            Some(OpenConstruct::CaseIn) if word == "in" => return self.turn(OpenConstruct::CasePattern(false)),
+            Some(OpenConstruct::CaseIn) => return,
+            Some(OpenConstruct::CasePattern(false)) if word == "esac" => {
                 self.frames.pop();
-                self.next = Next::Command;
+                self.next = NextWord::Command;
                 return;
             }
-            Some(Frame::CasePattern(_)) => return self.turn(Frame::CasePattern(true)),
-            Some(Frame::CaseBody | Frame::Parenthesis) | None => {}
+            Some(OpenConstruct::CasePattern(_)) => return self.turn(OpenConstruct::CasePattern(true)),
+            Some(OpenConstruct::CaseBody | OpenConstruct::Parenthesis) | None => {}
         }
         if word == "]]" {
             self.is_test = false;
         }
         self.next = match (self.next, word) {
-            (Next::Command, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time") => {
-                Next::Command
+            (NextWord::Command, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time") => {
+                NextWord::Command
             }
-            (Next::Command, "}" | "fi" | "done" | "]]") => Next::Command,
-            (Next::Command, "esac") => {
-                if self.frames.last() == Some(&Frame::CaseBody) {
+            (NextWord::Command, "}" | "fi" | "done" | "]]") => NextWord::Command,
+            (NextWord::Command, "esac") => {
+                if self.frames.last() == Some(&OpenConstruct::CaseBody) {
                     self.frames.pop();
                 }
-                Next::Command
+                NextWord::Command
             }
-            (Next::Command, "case") => {
-                self.frames.push(Frame::CaseWord);
-                Next::Argument
+            (NextWord::Command, "case") => {
+                self.frames.push(OpenConstruct::CaseWord);
+                NextWord::Argument
             }
-            (Next::Command, "[[") => {
+            (NextWord::Command, "[[") => {
                 self.is_test = true;
-                Next::Argument
+                NextWord::Argument
             }
-            (Next::Command, "function" | "coproc" | "for") => Next::Name,
+            (NextWord::Command, "function" | "coproc" | "for") => NextWord::Name,
             // `coproc ls`, `for x in`: what follows a name is a command or can't be one.
-            (Next::Name, _) => Next::Command,
-            (Next::Command | Next::Assignment, "declare" | "typeset" | "local" | "export" | "readonly") => {
-                Next::Declaration
+            (NextWord::Name, _) => NextWord::Command,
+            (NextWord::Command | NextWord::Assignment, "declare" | "typeset" | "local" | "export" | "readonly") => {
+                NextWord::Declaration
             }
-            (Next::Declaration, _) => Next::Declaration,
-            (Next::Command | Next::Assignment, word) if assignment_name(word).is_some() => Next::Assignment,
-            (Next::Command | Next::Assignment | Next::Argument, _) => Next::Argument,
+            (NextWord::Declaration, _) => NextWord::Declaration,
+            (NextWord::Command | NextWord::Assignment, word) if assignment_name(word).is_some() => NextWord::Assignment,
+            (NextWord::Command | NextWord::Assignment | NextWord::Argument, _) => NextWord::Argument,
         };
     }
 
     /// The next word as typed; `may_assign` where it may be an assignment, whose index may hold spaces.
-    fn word(&mut self, may_assign: bool) -> Result<String, Fault> {
+    fn word(&mut self, may_assign: bool) -> Result<String, SyntaxFault> {
         let from = self.at;
         let mut word = String::new();
         // The last character, if it was not quoted.
@@ -566,13 +568,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether a `(` behind `before` begins a pattern such as `@(a|b)`.
+    /// True if a `(` behind `before` begins a pattern such as `@(a|b)`.
     fn begins_pattern(&self, before: Option<char>, word: &str) -> bool {
         match before {
             Some('?' | '*' | '+' | '@') => self.dialect != Dialect::Sh,
             // `!(rm x)` alone is a subshell, unless the shell was told otherwise.
             Some('!') => {
-                let is_first = word == "!" && self.next == Next::Command && !self.names_target;
+                let is_first = word == "!" && self.next == NextWord::Command && !self.names_target;
                 self.dialect != Dialect::Sh && (self.is_test || (!is_first && self.text.contains("extglob")))
             }
             _ => false,
@@ -580,7 +582,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// `[ .. ]` behind a name that may be assigned to: spaces belong to it.
-    fn index(&mut self, word: &mut String) -> Result<(), Fault> {
+    fn index(&mut self, word: &mut String) -> Result<(), SyntaxFault> {
         let from = self.at;
         let end = self.group_end(from + 1, '[', ']').ok();
         let Some(end) = end.filter(|end| !self.text[from..*end].contains('\n') || self.here.is_empty()) else {
@@ -590,15 +592,15 @@ impl<'a> Lexer<'a> {
         };
         let index = self.text[from..=end].replace("\\\n", "");
         if self.dialect == Dialect::Sh && index.contains([' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')']) {
-            return Err(Fault::new("an index with spaces, which shells read in two ways", from));
+            return Err(SyntaxFault::new("an index with spaces, which shells read in two ways", from));
         }
         word.push_str(&index);
         self.at = end + 1;
         Ok(())
     }
 
-    /// What begins with a backslash, a quote, a backquote or a dollar.
-    fn quoted_or_computed(&mut self, word: &mut String, is_quoted: bool) -> Result<(), Fault> {
+    /// Reads a part that begins with a backslash, a quote, a backquote or a dollar.
+    fn quoted_or_computed(&mut self, word: &mut String, is_quoted: bool) -> Result<(), SyntaxFault> {
         let from = self.at;
         let Some(c) = self.take() else { return Ok(()) };
         word.push(c);
@@ -614,12 +616,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn single_quoted(&mut self, word: &mut String, from: usize) -> Result<(), Fault> {
-        let end = self.rest().find('\'').ok_or_else(|| Fault::new("`'` is never closed", from))?;
+    fn single_quoted(&mut self, word: &mut String, from: usize) -> Result<(), SyntaxFault> {
+        let end = self.rest().find('\'').ok_or_else(|| SyntaxFault::new("`'` is never closed", from))?;
         let inside = &self.rest()[..end];
         // To one sh `$'` is a dollar and a quote, to another the beginning of text with escapes.
         if self.dialect == Dialect::Sh && inside.ends_with('\\') && word.ends_with("$'") {
-            return Err(Fault::new("`$'` with an escaped quote, which shells read in two ways", from));
+            return Err(SyntaxFault::new("`$'` with an escaped quote, which shells read in two ways", from));
         }
         word.push_str(inside);
         word.push('\'');
@@ -627,15 +629,15 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn backquoted(&mut self, word: &mut String, from: usize) -> Result<(), Fault> {
+    fn backquoted(&mut self, word: &mut String, from: usize) -> Result<(), SyntaxFault> {
         loop {
             self.step(from)?;
-            let c = self.take().ok_or_else(|| Fault::new("`` ` `` is never closed", from))?;
+            let c = self.take().ok_or_else(|| SyntaxFault::new("`` ` `` is never closed", from))?;
             word.push(c);
             match c {
                 // Whether a line that goes on is put together before a here-document in it ends is another question.
                 '`' if word.contains("\\\n") && word.contains("<<") => {
-                    return Err(Fault::new("a here-document within `` ` `` with a line that goes on", from));
+                    return Err(SyntaxFault::new("a here-document within `` ` `` with a line that goes on", from));
                 }
                 '`' => return Ok(()),
                 '\\' => word.extend(self.take()),
@@ -645,13 +647,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// The text of double quotes, after the first.
-    fn double_quoted(&mut self, word: &mut String) -> Result<(), Fault> {
+    fn double_quoted(&mut self, word: &mut String) -> Result<(), SyntaxFault> {
         let from = self.at.saturating_sub(1);
         self.deeper(from, |lexer| {
             loop {
                 lexer.step(from)?;
                 match lexer.peek() {
-                    None => return Err(Fault::new("`\"` is never closed", from)),
+                    None => return Err(SyntaxFault::new("`\"` is never closed", from)),
                     Some('"') => {
                         lexer.at += 1;
                         word.push('"');
@@ -667,9 +669,13 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    fn deeper<T>(&mut self, from: usize, act: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn deeper<T>(
+        &mut self,
+        from: usize,
+        act: impl FnOnce(&mut Self) -> Result<T, SyntaxFault>,
+    ) -> Result<T, SyntaxFault> {
         if self.depth >= NESTING_MAX {
-            return Err(Fault::new("more in one another than is read", from));
+            return Err(SyntaxFault::new("more in one another than is read", from));
         }
         self.depth += 1;
         let given = act(self);
@@ -677,8 +683,8 @@ impl<'a> Lexer<'a> {
         given
     }
 
-    /// What follows a dollar.
-    fn dollar(&mut self, word: &mut String, is_quoted: bool) -> Result<(), Fault> {
+    /// Reads the rest of an expansion, behind its dollar.
+    fn dollar(&mut self, word: &mut String, is_quoted: bool) -> Result<(), SyntaxFault> {
         let from = self.at;
         match self.peek() {
             Some('(') => {
@@ -700,7 +706,7 @@ impl<'a> Lexer<'a> {
                 self.parameter(word, is_quoted)
             }
             Some('[') if self.dialect == Dialect::Sh => {
-                Err(Fault::new("`$[` is arithmetic to one sh and text to another", from))
+                Err(SyntaxFault::new("`$[` is arithmetic to one sh and text to another", from))
             }
             Some('[') => {
                 let end = self.group_end(self.at + 1, '[', ']')?;
@@ -713,7 +719,7 @@ impl<'a> Lexer<'a> {
                 word.push('\'');
                 loop {
                     self.step(from)?;
-                    let c = self.take().ok_or_else(|| Fault::new("`$'` is never closed", from))?;
+                    let c = self.take().ok_or_else(|| SyntaxFault::new("`$'` is never closed", from))?;
                     word.push(c);
                     match c {
                         '\'' => return Ok(()),
@@ -732,12 +738,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// The commands of a substitution, after its `(`.
-    fn substitution(&mut self, word: &mut String) -> Result<(), Fault> {
+    fn substitution(&mut self, word: &mut String) -> Result<(), SyntaxFault> {
         let from = self.at;
         let end = self.commands_end(from)?;
         let inside = &self.text[from..end];
         if !self.here.is_empty() && inside.contains('\n') {
-            return Err(Fault::new("a here-document whose line goes on in a substitution", from));
+            return Err(SyntaxFault::new("a here-document whose line goes on in a substitution", from));
         }
         word.push_str(inside);
         word.push(')');
@@ -745,7 +751,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn commands_end(&mut self, from: usize) -> Result<usize, Fault> {
+    fn commands_end(&mut self, from: usize) -> Result<usize, SyntaxFault> {
         self.deeper(from, |lexer| {
             let mut inner = Lexer::new(lexer.text, from, lexer.dialect, lexer.depth, lexer.left);
             inner.commands(true)?;
@@ -753,20 +759,20 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Where the `))` is that closes the arithmetic which begins at `from`.
+    /// Returns the start of the `))` that closes the arithmetic which begins at `from`.
     fn arithmetic_end(&mut self, from: usize) -> Option<usize> {
         let end = self.group_end(from, '(', ')').ok()?;
         self.text[end..].starts_with("))").then_some(end)
     }
 
     /// `${ .. }`, after its brace.
-    fn parameter(&mut self, word: &mut String, is_quoted: bool) -> Result<(), Fault> {
+    fn parameter(&mut self, word: &mut String, is_quoted: bool) -> Result<(), SyntaxFault> {
         let from = self.at.saturating_sub(2);
         self.deeper(from, |lexer| {
             loop {
                 lexer.step(from)?;
                 match lexer.peek() {
-                    None => return Err(Fault::new("`${` is never closed", from)),
+                    None => return Err(SyntaxFault::new("`${` is never closed", from)),
                     // Braces are not counted: the first that closes does.
                     Some('}') => {
                         lexer.at += 1;
@@ -786,11 +792,11 @@ impl<'a> Lexer<'a> {
 
     /// `'` in `"${x:-'a'}"` is a quote to bash and text to others, and to bash when it expands: it is read only where
     /// that makes no difference.
-    fn quote_in_quoted_parameter(&mut self, word: &mut String) -> Result<(), Fault> {
+    fn quote_in_quoted_parameter(&mut self, word: &mut String) -> Result<(), SyntaxFault> {
         let inside = self.rest()[1..].split('\'').next().unwrap_or_default();
         let is_closed = self.rest()[1 + inside.len()..].starts_with('\'');
         if !is_closed || inside.contains(['}', '"', '\\', '`', '$', '\n']) {
-            return Err(Fault::new("a quote in `\"${ }\"`, which shells read in two ways", self.at));
+            return Err(SyntaxFault::new("a quote in `\"${ }\"`, which shells read in two ways", self.at));
         }
         word.push('\'');
         word.push_str(inside);
@@ -799,8 +805,9 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Where the bracket closes whose inside begins at `from`. Knows quotes and substitutions; brackets are counted.
-    fn group_end(&mut self, from: usize, open: char, close: char) -> Result<usize, Fault> {
+    /// Returns the place of the bracket that closes the group whose inside begins at `from`. Skips quotes and
+    /// substitutions, and counts brackets.
+    fn group_end(&mut self, from: usize, open: char, close: char) -> Result<usize, SyntaxFault> {
         let before = std::mem::replace(&mut self.at, from);
         let end = self.deeper(from, |lexer| {
             let mut level = 0_u32;
@@ -808,7 +815,7 @@ impl<'a> Lexer<'a> {
             loop {
                 lexer.step(from)?;
                 match lexer.peek() {
-                    None => return Err(Fault::new(format!("`{open}` is never closed"), from.saturating_sub(1))),
+                    None => return Err(SyntaxFault::new(format!("`{open}` is never closed"), from.saturating_sub(1))),
                     Some('\\' | '\'' | '"' | '`' | '$') => lexer.quoted_or_computed(&mut inside, false)?,
                     Some(c) if c == close && level == 0 => return Ok(lexer.at),
                     Some(c) => {
@@ -839,7 +846,7 @@ fn assignment_name(word: &str) -> Option<&str> {
     (is_name(name) && assigns).then_some(name)
 }
 
-/// Whether a word is an assignment up to its value: `name=`, `name+=`.
+/// True if a word is an assignment up to its value: `name=`, `name+=`.
 fn assigns_list(word: &str) -> bool {
     word.strip_suffix('=').is_some_and(|rest| {
         let name = rest.strip_suffix('+').unwrap_or(rest);

@@ -1,6 +1,6 @@
 //! Reads a shell command line and says what it would do.
 //!
-//! In: the text that an agent wants to run, the shell, and where it would run. Out: a [`Reading`] with the effects
+//! In: the text that an agent wants to run, the shell, and where it would run. Out: a [`ShellReading`] with the effects
 //! of all that it would run, wherever that stands: in lists, loops, substitutions, here-documents, behind `sudo` or
 //! `xargs`, in `sh -c`. What can't be read before it runs is [`Opaque`](super::Verdict::Opaque). Words that are
 //! data stay data.
@@ -8,9 +8,9 @@
 //! Expands nothing that it can't prove and runs nothing. It is advice to the gate: the sandbox is the boundary.
 //!
 //! Begin with [`read`]. A line becomes words and operators (`lexer.rs`), then a tree (`grammar.rs`, or `plain.rs` for
-//! plain lines; `unread.rs` guesses at what is neither), `walk.rs` goes through it, `expand.rs` evaluates words, `program.rs` asks the table of programs (`programs.rs`, `programs.json`) and the
-//! readers in `readers/`. What variables change is in `environment.rs`, what runs only
-//! together with another part of the line in `clues.rs`.
+//! plain lines; `unread.rs` guesses at what is neither), `walk.rs` goes through it, `expand.rs` evaluates words,
+//! `program.rs` asks the table of programs (`programs.rs`, `programs.json`) and the readers in `readers/`. What
+//! variables change is in `environment.rs`, what runs only together with another part of the line in `clues.rs`.
 
 mod args;
 mod clues;
@@ -48,20 +48,20 @@ use super::places::Places;
 pub use command_rule::{BadCommandRule, CommandRule, RuleTexts};
 pub use decide::decide;
 pub use grammar::catches_panics_of;
-pub use programs::{BadProgram, Operands, ProgramEntry, Programs, Reader, Rule, Words};
+pub use programs::{BadProgram, Operands, ProgramEntry, ProgramRule, Programs, Reader, WordList};
 pub use spoken::spoken;
 
-/// How much text one command may hold to be read, in bytes, comments left out.
+/// The longest command that is read, in bytes, without comments.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Whose grammar a line follows.
+/// The shell whose grammar a line follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// bash, and what its users may use.
     Bash,
     /// POSIX sh, dash.
     Sh,
-    /// Any other: what bash would do is told, and that the line can't be read.
+    /// Any other: reports the effects that the line would have in bash, and that it can't be read.
     Other,
 }
 
@@ -77,22 +77,22 @@ impl Dialect {
     }
 }
 
-/// Where a line would run.
+/// The surroundings in which a line would run.
 #[derive(Debug, Clone, Copy)]
 pub struct ShellContext<'a> {
     /// The shell that would run it.
     pub shell: Dialect,
     /// The folder it would run in, in plain form (see [`Places::plain`]).
     pub folder: &'a str,
-    /// Where things are.
+    /// The paths that the gate has to know.
     pub places: &'a Places,
-    /// What programs do.
+    /// The table of programs.
     pub programs: &'a Programs,
 }
 
-/// What a line would do.
+/// The effects of a line, and the programs it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reading {
+pub struct ShellReading {
     /// Every effect, in the order in which they were found.
     pub effects: Vec<Effect>,
     /// The names of the programs that would run, each once, sorted, as far as the line itself shows them: those that
@@ -101,7 +101,7 @@ pub struct Reading {
     pub runs: Vec<String>,
 }
 
-/// Whether the whole of `line` follows the grammar of its shell.
+/// True if the whole of `line` follows the grammar of its shell.
 #[must_use]
 pub fn parses(line: &str, shell: Dialect) -> bool {
     shell != Dialect::Other && (plain::parse(line).is_some() || grammar::parse(line, shell).is_ok())
@@ -110,6 +110,6 @@ pub fn parses(line: &str, shell: Dialect) -> bool {
 /// Reads `line`. Total: what it runs that can't be known is an opaque effect, what of its text can't be read is
 /// [`Act::Unreadable`](super::Act::Unreadable).
 #[must_use]
-pub fn read(line: &str, context: &ShellContext<'_>) -> Reading {
+pub fn read(line: &str, context: &ShellContext<'_>) -> ShellReading {
     walk::read(line, context)
 }

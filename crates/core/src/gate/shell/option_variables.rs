@@ -1,8 +1,8 @@
 //! Variables that programs take options from: they are read as the options that they are.
 
-use super::expand::Word;
-use super::paths::Change;
-use super::walk::{Input, Walk};
+use super::expand::ShellWord;
+use super::paths::PathChange;
+use super::walk::{ShellWalk, StandardInput};
 use crate::gate::effects::is_gits_own;
 
 /// Each variable with the program whose options it holds.
@@ -98,7 +98,7 @@ const REGISTRIES: [&str; 7] = [
     "UV_DEFAULT_INDEX",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Reads a variable that holds options, a place to write or a host; says whether it is one.
     pub(super) fn option_variable(&mut self, name: &str, value: Option<&str>) -> bool {
         if let Some((_, program)) = OPTIONS_OF.iter().find(|(variable, _)| *variable == name) {
@@ -106,15 +106,15 @@ impl Walk<'_> {
         } else if WRITTEN.contains(&name) {
             match value {
                 Some("") => {}
-                Some(path) => self.change(&Word::plain(path), Change::Make, None),
-                None => self.change(&Word::unknown_operand(), Change::Make, None),
+                Some(path) => self.change(&ShellWord::plain(path), PathChange::Make, None),
+                None => self.change(&ShellWord::unknown_operand(), PathChange::Make, None),
             }
         } else if let Some((_, harmless)) = REWRITES.iter().find(|(variable, _)| *variable == name) {
             if value.is_none_or(|value| !value.is_empty() && !harmless.contains(&value)) {
-                self.change(&Word::plain("."), Change::Edit, Some("changes what tests compare with"));
+                self.change(&ShellWord::plain("."), PathChange::Edit, Some("changes what tests compare with"));
             }
         } else if TASKS.contains(&name) {
-            value.unwrap_or_default().split(',').for_each(|task| self.task(&Word::plain(task.trim())));
+            value.unwrap_or_default().split(',').for_each(|task| self.task(&ShellWord::plain(task.trim())));
         } else if HOSTS.contains(&name) {
             let host = value.unwrap_or("?");
             if !is_this_machine(host) {
@@ -124,7 +124,7 @@ impl Walk<'_> {
             // What is in `$PWD` or comes from a substitution can't be known, but its end can.
             let is_gits = |path: &str| is_gits_own(&self.plain(path));
             if FILLED.contains(&name) && value.is_some_and(is_gits) {
-                self.change(&Word::plain(value.unwrap_or_default()), Change::Into, None);
+                self.change(&ShellWord::plain(value.unwrap_or_default()), PathChange::Into, None);
             } else if REGISTRIES.contains(&name) && value.is_none() {
                 self.sends_unknown();
             }
@@ -145,9 +145,9 @@ impl Walk<'_> {
         {
             first.insert(0, '-');
         }
-        let words: Vec<Word> = words.into_iter().map(Word::plain).collect();
+        let words: Vec<ShellWord> = words.into_iter().map(ShellWord::plain).collect();
         if !words.is_empty() {
-            self.deeper(|walk| walk.program(program, &words, &Input::None));
+            self.deeper(|walk| walk.program(program, &words, &StandardInput::None));
         }
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn after_scheme(address: &str) -> &str {
     address.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).map_or(address, |(_, rest)| rest)
 }
 
-/// Whether a host, an address or a socket is on this machine.
+/// True if a host, an address or a socket is on this machine.
 pub(super) fn is_this_machine(address: &str) -> bool {
     if address.is_empty() || address.starts_with(['/', '@']) || address.starts_with("unix:") {
         return true;

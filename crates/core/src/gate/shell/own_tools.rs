@@ -3,17 +3,17 @@
 //! They are the project's own work, as its makefile is. A file of such a name outside of the working folder, or one
 //! that the line itself writes, is not.
 
-use super::args::Value;
-use super::expand::Word;
-use super::readers::Call;
-use super::walk::{Input, Walk};
+use super::args::ArgValue;
+use super::expand::ShellWord;
+use super::readers::ProgramCall;
+use super::walk::{ShellWalk, StandardInput};
 use crate::gate::effect::{Act, UNKNOWN};
 
 /// Folders into which package managers put the tools that a project declares.
 const TOOL_FOLDERS: [&str; 6] =
     ["node_modules/.bin", "vendor/bin", ".venv/bin", "venv/bin", "env/bin", "node_modules/.pnpm/node_modules/.bin"];
 
-/// What frameworks put into `bin`.
+/// The tools that frameworks put into `bin`.
 const STUBS: [&str; 10] =
     ["rails", "rake", "rspec", "bundle", "rubocop", "brakeman", "standardrb", "phpunit", "spring", "console"];
 
@@ -25,8 +25,8 @@ const WRAPPERS: [&str; 9] =
 const ENVIRONMENTS: [&str; 4] =
     [".venv/bin/activate", "venv/bin/activate", "env/bin/activate", ".venv/Scripts/activate"];
 
-impl Walk<'_> {
-    /// Whether `name`, which has a folder, is a tool of the project's own.
+impl ShellWalk<'_> {
+    /// True if `name`, which has a folder, is a tool of the project's own.
     pub(super) fn is_own_tool(&self, name: &str) -> bool {
         let path = self.plain(name);
         if path == UNKNOWN || path.starts_with(['/', '~']) || !self.may_be_own(name) {
@@ -54,7 +54,7 @@ impl Walk<'_> {
         !name.starts_with(['/', '~']) && !name.split('/').any(|segment| segment == "..")
     }
 
-    /// Whether the line changes the file at `path`, or what may be it.
+    /// True if the line changes the file at `path`, or one that may be it.
     fn writes(&self, path: &str) -> bool {
         self.effects().iter().any(|effect| match &effect.act {
             Act::Write(target) | Act::Overwrite(target) => {
@@ -66,7 +66,7 @@ impl Walk<'_> {
 
     /// A script that an interpreter runs: `python manage.py test`, `php vendor/bin/phpunit`. Says whether it is a tool
     /// of the project's own, which is then read.
-    pub(super) fn own_script(&mut self, script: &Word, rest: &[Word], input: &Input) -> bool {
+    pub(super) fn own_script(&mut self, script: &ShellWord, rest: &[ShellWord], input: &StandardInput) -> bool {
         let Some(name) = script.known().filter(|_| !script.is_pattern()) else { return false };
         let whole = if name.contains('/') { name.to_owned() } else { format!("./{name}") };
         let is_own = self.is_own_tool(&whole);
@@ -77,7 +77,7 @@ impl Walk<'_> {
     }
 
     /// `node --test`: the project's own tests, unless they lie elsewhere. Says whether it is that.
-    pub(super) fn node_tests(&mut self, first: Option<&Word>, rest: &[Word], call: Call<'_>) -> bool {
+    pub(super) fn node_tests(&mut self, first: Option<&ShellWord>, rest: &[ShellWord], call: ProgramCall<'_>) -> bool {
         if !call.words.iter().any(|word| word.known() == Some("--test")) {
             return false;
         }
@@ -92,7 +92,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a reporter of `node --test` comes with node.
-pub(super) fn is_own_reporter(value: Option<Value<'_>>) -> bool {
-    matches!(value.and_then(Value::text), Some("spec" | "tap" | "dot" | "junit" | "lcov"))
+/// True if a reporter of `node --test` comes with node.
+pub(super) fn is_own_reporter(value: Option<ArgValue<'_>>) -> bool {
+    matches!(value.and_then(ArgValue::text), Some("spec" | "tap" | "dot" | "junit" | "lcov"))
 }

@@ -1,8 +1,8 @@
 //! Files that a command writes, empties or deletes, and how much that matters by where they are.
 
 use super::clues::Clue;
-use super::expand::Word;
-use super::walk::Walk;
+use super::expand::ShellWord;
+use super::walk::ShellWalk;
 use crate::gate::category::{
     CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE, SHELL_EXEC,
 };
@@ -13,10 +13,10 @@ use crate::gate::effects::{is_ci_file, is_gits_own};
 const HARMLESS_DEVICES: [&str; 7] =
     ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"];
 
-/// What a process substitution stands for: a pipe, which no other word can name.
+/// The path of a process substitution: a pipe, which no other word can name.
 pub(super) const PROCESS: &str = "/dev/fd/pipe";
 
-/// Folders whose content is made anew by whoever needs it.
+/// Folders whose content is made anew when it is needed.
 const SCRATCH: [&str; 10] =
     ["/tmp/", "/var/tmp/", "target/", "build/", "dist/", "out/", "coverage/", ".cache/", "__pycache__/", "tmp/"];
 
@@ -39,9 +39,9 @@ const START_FOLDERS: [&str; 10] = [
     "/.config/systemd/", "/.config/fish/", "/Library/Launch",
 ];
 
-/// What is done to a file.
+/// A change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PathChange {
     /// It is made, or something is added.
     Add,
     /// It is made from other files and easily made anew, in place of what it held.
@@ -68,7 +68,7 @@ pub(super) enum Change {
     DeleteAll,
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `path` in plain form; [`UNKNOWN`] if it begins in a folder that can't be known.
     pub(super) fn plain(&self, path: &str) -> String {
         match self.folder() {
@@ -78,19 +78,19 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn target(&self, word: &Word, is_recursive: bool) -> Target {
+    pub(super) fn target(&self, word: &ShellWord, is_recursive: bool) -> Target {
         let path = word.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
         Target { is_pattern: word.is_pattern() && path != UNKNOWN, path, is_recursive }
     }
 
     /// A redirection that empties the file before the command with `words` begins; `is_read` if it reads it too.
-    pub(super) fn emptied(&mut self, word: &Word, words: &[Word], is_read: bool) {
+    pub(super) fn emptied(&mut self, word: &ShellWord, words: &[ShellWord], is_read: bool) {
         self.clues.note(Clue::Descriptor, is_descriptor(word));
         if is_harmless(word) {
             return;
         }
         self.note_truncation();
-        let program = words.first().and_then(Word::known);
+        let program = words.first().and_then(ShellWord::known);
         let prints_nothing = match program {
             None => words.is_empty(),
             Some(":" | "true") => true,
@@ -101,24 +101,24 @@ impl Walk<'_> {
             Some(_) => false,
         };
         let is_read = is_read && !matches!(program, Some("echo" | "printf"));
-        let change = if prints_nothing || is_read { Change::Empty } else { Change::Replace };
+        let change = if prints_nothing || is_read { PathChange::Empty } else { PathChange::Replace };
         self.change(word, change, None);
     }
 
     /// A redirection that adds to a file.
-    pub(super) fn appended(&mut self, word: &Word) {
+    pub(super) fn appended(&mut self, word: &ShellWord) {
         self.clues.note(Clue::Opened, !is_harmless(word));
-        self.change(word, Change::Add, None);
+        self.change(word, PathChange::Add, None);
     }
 
     /// A file that is read; only a connection in the guise of a file matters.
-    pub(super) fn opened(&mut self, word: &Word) {
+    pub(super) fn opened(&mut self, word: &ShellWord) {
         self.clues.note(Clue::Opened, !is_harmless(word) || is_descriptor(word));
         self.network_file(word);
     }
 
     /// `/dev/tcp/host/port`, which bash opens as a connection.
-    fn network_file(&mut self, word: &Word) -> bool {
+    fn network_file(&mut self, word: &ShellWord) -> bool {
         let rest = ["/dev/tcp/", "/dev/udp/"].iter().find_map(|start| word.text().strip_prefix(start));
         let Some(rest) = rest else { return false };
         let host = rest.split('/').next().filter(|host| !host.is_empty() && word.known().is_some());
@@ -128,14 +128,14 @@ impl Walk<'_> {
     }
 
     /// A file that is elsewhere afterwards.
-    pub(super) fn moved(&mut self, word: &Word) {
+    pub(super) fn moved(&mut self, word: &ShellWord) {
         let target = self.target(word, false);
         self.effect(Verdict::Ask, FILESYSTEM_WRITE, Act::Delete(target), None, "moves a file away");
     }
 
     /// A file that is changed; `reason` if the table says one. After a `cd` that may have failed, that is one in each
     /// folder that it may be in.
-    pub(super) fn change(&mut self, word: &Word, change: Change, reason: Option<&str>) {
+    pub(super) fn change(&mut self, word: &ShellWord, change: PathChange, reason: Option<&str>) {
         self.change_here(word, change, reason);
         if word.text().starts_with(['/', '~']) {
             return;
@@ -145,20 +145,20 @@ impl Walk<'_> {
         }
     }
 
-    fn change_here(&mut self, word: &Word, change: Change, reason: Option<&str>) {
+    fn change_here(&mut self, word: &ShellWord, change: PathChange, reason: Option<&str>) {
         let modules = [".py", ".pyc", ".pth", ".so", ".zip", ".egg-link"];
         self.clues.note(Clue::Module, modules.iter().any(|ending| word.text().ends_with(ending)));
-        let deletes = matches!(change, Change::Delete | Change::DeleteAll | Change::Clear);
+        let deletes = matches!(change, PathChange::Delete | PathChange::DeleteAll | PathChange::Clear);
         self.clues.note(Clue::Descriptor, is_descriptor(word));
         // Writing to `-` or `/dev/null` loses nothing; deleting them does, and `-` is then a file's name.
         if (is_harmless(word) && !deletes) || self.network_file(word) {
             // By then it may be open for a file that the program reads: `uniq a /dev/stdin`.
             if matches!(word.known(), Some("/dev/stdin" | "/dev/fd/0")) {
-                self.change_here(&Word::unknown_operand(), change, reason);
+                self.change_here(&ShellWord::unknown_operand(), change, reason);
             }
             return;
         }
-        let target = self.target(word, matches!(change, Change::DeleteAll | Change::Clear));
+        let target = self.target(word, matches!(change, PathChange::DeleteAll | PathChange::Clear));
         let path = target.path.clone();
         if is_device(&path) {
             let reason = "writes to a device or to the kernel";
@@ -171,48 +171,56 @@ impl Walk<'_> {
             && !path.contains("/.git");
         // A place that is emptied is kept beforehand, so the whole folder of a build may be one.
         let is_scratch = is_scratch
-            || (change == Change::Clear && is_inside && path.split('/').any(|segment| OUTPUTS.contains(&segment)))
-            || (matches!(change, Change::Into | Change::Build) && matches!(path.as_str(), "/tmp" | "/var/tmp"));
+            || (change == PathChange::Clear && is_inside && path.split('/').any(|segment| OUTPUTS.contains(&segment)))
+            || (matches!(change, PathChange::Into | PathChange::Build) && matches!(path.as_str(), "/tmp" | "/var/tmp"));
         let (verdict, category, usual) = match change {
-            Change::New if is_inside || is_scratch => (Verdict::Safe, SHELL_EXEC, "makes a file where there is none"),
-            Change::New => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder"),
-            Change::Format if is_inside => (Verdict::Safe, SHELL_EXEC, "changes files of the project"),
-            Change::Edit if is_inside => (Verdict::Safe, FILESYSTEM_WRITE, "changes files of the project"),
-            Change::Edit | Change::Format => {
+            PathChange::New if is_inside || is_scratch => {
+                (Verdict::Safe, SHELL_EXEC, "makes a file where there is none")
+            }
+            PathChange::New => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder"),
+            PathChange::Format if is_inside => (Verdict::Safe, SHELL_EXEC, "changes files of the project"),
+            PathChange::Edit if is_inside => (Verdict::Safe, FILESYSTEM_WRITE, "changes files of the project"),
+            PathChange::Edit | PathChange::Format => {
                 (Verdict::Ask, FILESYSTEM_WRITE, "changes files outside of the working folder")
             }
-            Change::Build if is_inside || is_scratch || path == UNKNOWN => {
+            PathChange::Build if is_inside || is_scratch || path == UNKNOWN => {
                 (Verdict::Safe, SHELL_EXEC, "writes what a build makes")
             }
-            Change::Into if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes files into a folder"),
-            Change::Into | Change::Build => {
+            PathChange::Into if is_inside || is_scratch => {
+                (Verdict::Safe, FILESYSTEM_WRITE, "writes files into a folder")
+            }
+            PathChange::Into | PathChange::Build => {
                 (Verdict::Ask, FILESYSTEM_WRITE, "writes files into a folder outside of the working folder")
             }
-            Change::Clear if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "makes a folder anew"),
-            Change::Clear => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a folder"),
-            Change::Add | Change::Make if is_inside || is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
-            Change::Add | Change::Make => {
+            PathChange::Clear if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "makes a folder anew"),
+            PathChange::Clear => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a folder"),
+            PathChange::Add | PathChange::Make if is_inside || is_scratch => {
+                (Verdict::Safe, FILESYSTEM_WRITE, "writes a file")
+            }
+            PathChange::Add | PathChange::Make => {
                 (Verdict::Ask, FILESYSTEM_WRITE, "writes a file outside of the working folder")
             }
-            Change::Replace if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
-            Change::Replace => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file, in place of what it held"),
-            Change::Empty => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a file"),
-            Change::Delete | Change::DeleteAll => (Verdict::Destructive, FILESYSTEM_DELETE, "deletes files"),
+            PathChange::Replace if is_scratch => (Verdict::Safe, FILESYSTEM_WRITE, "writes a file"),
+            PathChange::Replace => (Verdict::Ask, FILESYSTEM_WRITE, "writes a file, in place of what it held"),
+            PathChange::Empty => (Verdict::Destructive, FILESYSTEM_DELETE, "empties a file"),
+            PathChange::Delete | PathChange::DeleteAll => (Verdict::Destructive, FILESYSTEM_DELETE, "deletes files"),
         };
         let act = match change {
-            Change::Add | Change::New => Act::Write(target.clone()),
+            PathChange::Add | PathChange::New => Act::Write(target.clone()),
             // Which files they are can't be known; outside of the workdir any of those that are there.
-            Change::Into | Change::Build if is_inside || is_scratch || path == UNKNOWN => Act::Write(target.clone()),
-            Change::Into | Change::Build => Act::Overwrite(target.clone()),
+            PathChange::Into | PathChange::Build if is_inside || is_scratch || path == UNKNOWN => {
+                Act::Write(target.clone())
+            }
+            PathChange::Into | PathChange::Build => Act::Overwrite(target.clone()),
             // To a tool that knows which files are its own, the workdir is no more than where they lie.
-            Change::Edit | Change::Format if path == "." => Act::Write(target.clone()),
-            Change::Make | Change::Replace | Change::Empty | Change::Edit | Change::Format => {
+            PathChange::Edit | PathChange::Format if path == "." => Act::Write(target.clone()),
+            PathChange::Make | PathChange::Replace | PathChange::Empty | PathChange::Edit | PathChange::Format => {
                 Act::Overwrite(target.clone())
             }
-            Change::Clear if is_scratch => Act::Overwrite(Target { is_recursive: false, ..target.clone() }),
-            Change::Delete | Change::DeleteAll | Change::Clear => Act::Delete(target.clone()),
+            PathChange::Clear if is_scratch => Act::Overwrite(Target { is_recursive: false, ..target.clone() }),
+            PathChange::Delete | PathChange::DeleteAll | PathChange::Clear => Act::Delete(target.clone()),
         };
-        if matches!(change, Change::Edit | Change::Format) && path == "." {
+        if matches!(change, PathChange::Edit | PathChange::Format) && path == "." {
             let files = Target { path: UNKNOWN.to_owned(), is_pattern: false, is_recursive: false };
             self.effect(verdict, category, Act::Overwrite(files), None, reason.unwrap_or(usual));
         }
@@ -228,7 +236,7 @@ impl Walk<'_> {
     }
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Says so if `target` is a file by which continuous integration runs things, or a folder of such files.
     pub(super) fn changes_ci(&mut self, target: &Target) {
         if is_ci_file(&target.path) || is_ci_file(&format!("{}/x", target.path)) {
@@ -238,13 +246,13 @@ impl Walk<'_> {
     }
 }
 
-fn is_harmless(word: &Word) -> bool {
+fn is_harmless(word: &ShellWord) -> bool {
     let is_one = |path| HARMLESS_DEVICES.contains(&path) || path == "/dev/shm" || path == "-" || path == PROCESS;
     word.known().is_some_and(is_one) || is_descriptor(word)
 }
 
 /// Returns whether a path stands for what a descriptor is open for.
-fn is_descriptor(word: &Word) -> bool {
+fn is_descriptor(word: &ShellWord) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     word.known().is_some_and(|path| {
         ["/dev/stdin", "/dev/stdout", "/dev/stderr"].contains(&path)

@@ -1,13 +1,13 @@
-//! Words that the grammar's own code can't get through: it would never end. They are told before it begins, by a look
-//! at the text that errs on the safe side; nobody writes them in earnest.
+//! Words that the grammar's own code can't get through: it would never end. They are recognised before it begins, by a
+//! look at the text that errs on the safe side; no one writes them in earnest.
 
-/// How many parentheses may open in an array's index.
+/// The most parentheses that may open in an array's index.
 const SUBSTITUTIONS_MAX: usize = 200;
-/// How many things may open in an array's index: each doubles the parser's time.
+/// The most other brackets, quotes and expansions that may open in an array's index: each doubles the parser's time.
 const INDEX_DOUBLES_MAX: usize = 10;
 
-/// Whether a word looks like an array's element, `a[..]=`, with so much in its index that the parser would take for ever:
-/// whatever opens something there is read in two ways, one within the other.
+/// True if a word looks like an array's element, `a[..]=`, with so much in its index that the parser would take for
+/// ever: it reads whatever opens there in two ways, one within the other.
 pub(super) fn is_tangled_element(word: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let Some((name, rest)) = word.split_once('[') else { return false };

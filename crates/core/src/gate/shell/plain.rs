@@ -3,7 +3,7 @@
 //! It builds the tree that the grammar would, in a fraction of the time, and gives up at the first thing that it
 //! doesn't know. A test holds the two together.
 
-use super::tree::{Assignment, Join, Node, Redirect, RedirectKind, Simple};
+use super::tree::{Assignment, Join, Redirect, RedirectKind, ShellNode, Simple};
 
 /// Words that mean something to the shell where a command begins.
 const RESERVED: [&str; 23] = [
@@ -15,55 +15,57 @@ const RESERVED: [&str; 23] = [
 const DECLARING: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
 
 /// The tree of a plain line; nothing for any other.
-pub(super) fn parse(line: &str) -> Option<Node> {
+pub(super) fn parse(line: &str) -> Option<ShellNode> {
     if line.len() > 1_024 {
         return None;
     }
-    let mut lexer = Lexer { text: line, bytes: line.as_bytes(), at: 0 };
-    let mut sequence: Vec<Node> = Vec::new();
-    let mut chain: Option<(Node, Vec<(Join, Node)>)> = None;
+    let mut lexer = PlainLexer { text: line, bytes: line.as_bytes(), at: 0 };
+    let mut sequence: Vec<ShellNode> = Vec::new();
+    let mut chain: Option<(ShellNode, Vec<(Join, ShellNode)>)> = None;
     let mut join: Option<Join> = None;
-    let mut stages: Vec<Node> = Vec::new();
+    let mut stages: Vec<ShellNode> = Vec::new();
     loop {
         let (simple, operator) = lexer.command()?;
         if simple == Simple::default() {
             // Nothing may follow the last `;`, and nothing else may be empty.
             return match (operator, join, stages.is_empty(), chain) {
-                (Operator::End, None, true, None) if !sequence.is_empty() => Some(one_or(sequence, Node::Sequence)),
+                (ListOperator::End, None, true, None) if !sequence.is_empty() => {
+                    Some(one_or(sequence, ShellNode::Sequence))
+                }
                 _ => None,
             };
         }
-        stages.push(Node::Simple(simple));
-        if operator == Operator::Pipe {
+        stages.push(ShellNode::Simple(simple));
+        if operator == ListOperator::Pipe {
             continue;
         }
-        let pipeline = one_or(std::mem::take(&mut stages), Node::Pipeline);
+        let pipeline = one_or(std::mem::take(&mut stages), ShellNode::Pipeline);
         match (&mut chain, join.take()) {
             (Some((_, rest)), Some(join)) => rest.push((join, pipeline)),
             (Some(_), None) => return None,
             (None, _) => chain = Some((pipeline, Vec::new())),
         }
         match operator {
-            Operator::And => join = Some(Join::And),
-            Operator::Or => join = Some(Join::Or),
-            Operator::Then | Operator::End => {
+            ListOperator::And => join = Some(Join::And),
+            ListOperator::Or => join = Some(Join::Or),
+            ListOperator::Then | ListOperator::End => {
                 let (first, rest) = chain.take()?;
-                sequence.push(if rest.is_empty() { first } else { Node::AndOr(Box::new(first), rest) });
-                if operator == Operator::End {
-                    return Some(one_or(sequence, Node::Sequence));
+                sequence.push(if rest.is_empty() { first } else { ShellNode::AndOr(Box::new(first), rest) });
+                if operator == ListOperator::End {
+                    return Some(one_or(sequence, ShellNode::Sequence));
                 }
             }
-            Operator::Pipe => {}
+            ListOperator::Pipe => {}
         }
     }
 }
 
-fn one_or(mut nodes: Vec<Node>, several: fn(Vec<Node>) -> Node) -> Node {
+fn one_or(mut nodes: Vec<ShellNode>, several: fn(Vec<ShellNode>) -> ShellNode) -> ShellNode {
     if nodes.len() == 1 { nodes.remove(0) } else { several(nodes) }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+enum ListOperator {
     And,
     Or,
     Pipe,
@@ -71,13 +73,13 @@ enum Operator {
     End,
 }
 
-struct Lexer<'a> {
+struct PlainLexer<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> PlainLexer<'a> {
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -88,7 +90,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether `text` is next; goes past it if so.
+    /// True if `text` is next; goes past it if so.
     fn takes(&mut self, text: &str) -> bool {
         let is_next = self.bytes[self.at..].starts_with(text.as_bytes());
         if is_next {
@@ -97,21 +99,21 @@ impl<'a> Lexer<'a> {
         is_next
     }
 
-    fn command(&mut self) -> Option<(Simple, Operator)> {
+    fn command(&mut self) -> Option<(Simple, ListOperator)> {
         let mut simple = Simple::default();
         loop {
             self.skip_blanks();
-            let Some(byte) = self.peek() else { return Some((simple, Operator::End)) };
+            let Some(byte) = self.peek() else { return Some((simple, ListOperator::End)) };
             match byte {
-                b'&' => return self.takes("&&").then_some((simple, Operator::And)),
-                b'|' if self.takes("||") => return Some((simple, Operator::Or)),
+                b'&' => return self.takes("&&").then_some((simple, ListOperator::And)),
+                b'|' if self.takes("||") => return Some((simple, ListOperator::Or)),
                 b'|' => {
                     self.at += 1;
-                    return (self.peek() != Some(b'&')).then_some((simple, Operator::Pipe));
+                    return (self.peek() != Some(b'&')).then_some((simple, ListOperator::Pipe));
                 }
                 b';' => {
                     self.at += 1;
-                    return (!matches!(self.peek(), Some(b';' | b'&'))).then_some((simple, Operator::Then));
+                    return (!matches!(self.peek(), Some(b';' | b'&'))).then_some((simple, ListOperator::Then));
                 }
                 b'<' | b'>' => {
                     let redirect = self.redirect(None)?;

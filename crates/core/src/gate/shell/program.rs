@@ -1,11 +1,11 @@
 //! One program with its arguments: what the table and the readers say of it.
 
-use super::args::{Args, Value, is_one_of};
-use super::expand::Word;
+use super::args::{ArgValue, ProgramArgs, is_one_of};
+use super::expand::ShellWord;
 use super::option_variables::after_scheme;
-use super::paths::Change;
-use super::programs::{Does, Operands, ProgramEntry, Reader, Rule, Words};
-use super::walk::{Input, Walk};
+use super::paths::PathChange;
+use super::programs::{Does, Operands, ProgramEntry, ProgramRule, Reader, WordList};
+use super::walk::{ShellWalk, StandardInput};
 use crate::gate::category::{Category, EXTERNAL_MESSAGE, OPAQUE_EXEC, SHELL_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::effects::is_gits_own;
@@ -30,7 +30,7 @@ const ASKED_BY_VERB: [&str; 19] = [
 ];
 
 /// Returns whether `word` alone asks a program for its version: `java -version`.
-fn asks_version(name: &str, word: &Word) -> bool {
+fn asks_version(name: &str, word: &ShellWord) -> bool {
     match word.known() {
         Some("-version") => ASKED_BY_ONE_DASH.contains(&name),
         Some("-v" | "-V") => matches!(name, "gem" | "php" | "ruby" | "vault" | "node" | "gradle" | "mvn"),
@@ -38,14 +38,14 @@ fn asks_version(name: &str, word: &Word) -> bool {
     }
 }
 
-/// Whether programs in `folder` are what everybody means by their names.
+/// True if programs in `folder` are those that everybody means by their names.
 pub(super) fn is_program_folder(folder: &str) -> bool {
     PROGRAM_FOLDERS.contains(&folder)
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Runs a command with its words, and gives what it would print if that can be proven.
-    pub(super) fn command(&mut self, words: &[Word], input: &Input) -> Option<String> {
+    pub(super) fn command(&mut self, words: &[ShellWord], input: &StandardInput) -> Option<String> {
         let (first, rest) = words.split_first()?;
         let Some(name) = first.known().filter(|_| !first.is_pattern()) else {
             self.opaque("", "runs a program whose name can't be known");
@@ -65,7 +65,7 @@ impl Walk<'_> {
     }
 
     /// Runs a program past functions of the same name, under the rules of the run.
-    pub(super) fn program(&mut self, name: &str, rest: &[Word], input: &Input) -> Option<String> {
+    pub(super) fn program(&mut self, name: &str, rest: &[ShellWord], input: &StandardInput) -> Option<String> {
         let rule = self.rule_of(name, rest);
         let before = std::mem::replace(&mut self.allowed_by, rule);
         let output = self.program_now(name, rest, input);
@@ -73,7 +73,7 @@ impl Walk<'_> {
         output
     }
 
-    fn program_now(&mut self, name: &str, rest: &[Word], input: &Input) -> Option<String> {
+    fn program_now(&mut self, name: &str, rest: &[ShellWord], input: &StandardInput) -> Option<String> {
         let table = self.programs;
         let base = match name.rsplit_once('/') {
             None => name,
@@ -107,7 +107,7 @@ impl Walk<'_> {
             return None;
         }
         // `command -v rm` only asks what the name stands for.
-        let asks = |word: &Word| matches!(word.known(), Some("-v" | "-V" | "-pv" | "-pV"));
+        let asks = |word: &ShellWord| matches!(word.known(), Some("-v" | "-V" | "-pv" | "-pV"));
         if base == "command" && rest.first().is_some_and(asks) {
             return None;
         }
@@ -131,8 +131,8 @@ impl Walk<'_> {
         output
     }
 
-    fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[Word], input: &Input) -> Option<String> {
-        let args = Args::of(entry, rest);
+    fn entry(&mut self, entry: &ProgramEntry, name: &str, rest: &[ShellWord], input: &StandardInput) -> Option<String> {
+        let args = ProgramArgs::of(entry, rest);
         self.rules(entry, name, &args);
         for (option, value) in &args.options {
             self.option(entry, option, *value);
@@ -155,11 +155,11 @@ impl Walk<'_> {
         self.read_as(entry.reader, name, rest, &args, input)
     }
 
-    /// What an option does by the lists of its entry.
-    fn option(&mut self, entry: &ProgramEntry, option: &str, value: Option<Value<'_>>) {
+    /// Adds the effects that an option has by the lists of its entry.
+    fn option(&mut self, entry: &ProgramEntry, option: &str, value: Option<ArgValue<'_>>) {
         // What is an option of its own is no short form of another.
         let is_whole = entry.valued.has(option) || entry.flags.has(option);
-        let is = |words: &Words| if is_whole { words.has(option) } else { is_one_of(option, words) };
+        let is = |words: &WordList| if is_whole { words.has(option) } else { is_one_of(option, words) };
         if is(&entry.serves) {
             self.serves(value);
         }
@@ -168,14 +168,14 @@ impl Walk<'_> {
             self.code_of(value);
         }
         if is(&entry.writes) {
-            self.written(&word_of(value), Change::Replace);
+            self.written(&word_of(value), PathChange::Replace);
         } else if is(&entry.makes) {
-            self.written(&word_of(value), Change::Make);
+            self.written(&word_of(value), PathChange::Make);
         } else if is(&entry.empties) {
-            self.written(&word_of(value), Change::Clear);
+            self.written(&word_of(value), PathChange::Clear);
         } else if is(&entry.into) {
             let is_own = entry.categories.iter().any(|category| category.as_str() == SHELL_EXEC);
-            self.written(&word_of(value), if is_own { Change::Build } else { Change::Into });
+            self.written(&word_of(value), if is_own { PathChange::Build } else { PathChange::Into });
         }
         if is(&entry.from) {
             self.comes_from(&word_of(value));
@@ -185,14 +185,14 @@ impl Walk<'_> {
         }
     }
 
-    /// What can't be known is sent to others.
+    /// Adds the effect of sending something unknown to others.
     pub(super) fn sends_unknown(&mut self) {
         let act = Act::Contact { host: UNKNOWN.to_owned() };
         self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "sends something that can't be known");
     }
 
     /// A project, settings or code at `place`: outside of the working folder it is somebody else's.
-    pub(super) fn comes_from(&mut self, place: &Word) {
+    pub(super) fn comes_from(&mut self, place: &ShellWord) {
         let is_outside = match place.known() {
             Some(address) if address.contains("://") || address.starts_with("git+") => true,
             Some(path) => self.is_outside(path),
@@ -201,11 +201,11 @@ impl Walk<'_> {
         if is_outside {
             self.opaque("", "takes settings or code from outside of the working folder");
         } else if place.known().is_some_and(|path| is_gits_own(&self.plain(path))) {
-            self.change(place, Change::Into, Some("works in git's own folder"));
+            self.change(place, PathChange::Into, Some("works in git's own folder"));
         }
     }
 
-    /// Whether a path lies outside of the working folder, as far as that can be known.
+    /// True if a path lies outside of the working folder, as far as that can be known.
     pub(super) fn is_outside(&self, path: &str) -> bool {
         let plain = self.plain(path);
         let is_scratch = plain.starts_with("/dev/") || plain == UNKNOWN && !path.contains("..");
@@ -213,7 +213,7 @@ impl Walk<'_> {
     }
 
     /// An address to listen on: every address of the machine is open to others.
-    fn serves(&mut self, value: Option<Value<'_>>) {
+    fn serves(&mut self, value: Option<ArgValue<'_>>) {
         let is_open = match value {
             // `vite --host`
             None => true,
@@ -225,14 +225,14 @@ impl Walk<'_> {
     }
 
     /// Words that are passed on to a server: `npm run dev -- --host 0.0.0.0`.
-    pub(super) fn passes_address(&mut self, words: &[Word]) {
-        let is_open = |word: &Word| {
+    pub(super) fn passes_address(&mut self, words: &[ShellWord]) {
+        let is_open = |word: &ShellWord| {
             let text = word.text();
             let address = text.split_once('=').filter(|_| text.starts_with("--")).map_or(text, |(_, value)| value);
             address.contains(['.', ':']) && is_every_address(address)
         };
         // `vite --host` listens everywhere.
-        let is_bare = |(at, word): (usize, &Word)| {
+        let is_bare = |(at, word): (usize, &ShellWord)| {
             word.text() == "--host" && words.get(at + 1).is_none_or(|next| next.text().starts_with('-'))
         };
         if words.iter().any(is_open) || words.iter().enumerate().any(is_bare) {
@@ -240,19 +240,19 @@ impl Walk<'_> {
         }
     }
 
-    /// Whoever reaches the machine can connect.
+    /// Everybody who reaches the machine can connect.
     pub(super) fn serves_others(&mut self) {
         let act = Act::Contact { host: UNKNOWN.to_owned() };
         self.effect(Verdict::External, EXTERNAL_MESSAGE, act, None, "serves to whoever reaches this machine");
     }
 
     /// A command that a program runs: what it sets and where it goes is its own.
-    pub(super) fn inner(&mut self, command: &[Word], input: &Input) -> Option<String> {
+    pub(super) fn inner(&mut self, command: &[ShellWord], input: &StandardInput) -> Option<String> {
         self.apart(|walk| walk.inner_here(command, input))
     }
 
     /// A command that the shell itself runs.
-    fn inner_here(&mut self, command: &[Word], input: &Input) -> Option<String> {
+    fn inner_here(&mut self, command: &[ShellWord], input: &StandardInput) -> Option<String> {
         let (first, rest) = command.split_first()?;
         match first.known().filter(|_| !first.is_pattern()) {
             Some(name) => self.program(name, rest, input),
@@ -264,23 +264,23 @@ impl Walk<'_> {
     }
 
     /// A file that an option names; some programs take `|command` for it.
-    fn written(&mut self, word: &Word, change: Change) {
+    fn written(&mut self, word: &ShellWord, change: PathChange) {
         match word.text().strip_prefix(['|', '!']) {
             Some(_) if word.known().is_none() => self.opaque("", "runs commands that can't be known"),
-            Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+            Some(code) => drop(self.hidden_code(code, StandardInput::Unknown)),
             None => self.change(word, change, None),
         }
     }
 
     /// Code in an option's value.
-    pub(super) fn code_of(&mut self, value: Value<'_>) {
+    pub(super) fn code_of(&mut self, value: ArgValue<'_>) {
         match value.text() {
-            Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+            Some(code) => drop(self.hidden_code(code, StandardInput::Unknown)),
             None => self.opaque("", "runs commands that can't be known"),
         }
     }
 
-    fn rules(&mut self, entry: &ProgramEntry, name: &str, args: &Args<'_>) {
+    fn rules(&mut self, entry: &ProgramEntry, name: &str, args: &ProgramArgs<'_>) {
         let mut applied = false;
         for rule in &entry.rules {
             if let Some(operands) = applies(rule, args) {
@@ -291,7 +291,7 @@ impl Walk<'_> {
         if !applied {
             self.does(entry.does(), &args.operands, name, args);
         }
-        let is_option = |rule: &Rule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
+        let is_option = |rule: &ProgramRule| !rule.with.is_empty() && rule.verdict > Verdict::Safe;
         let options = [&entry.code, &entry.runs, &entry.writes, &entry.makes, &entry.empties, &entry.into];
         let may_run = options.iter().any(|options| !options.is_empty());
         // A reader of its own takes a word that isn't known for an operand.
@@ -312,41 +312,41 @@ impl Walk<'_> {
         }
     }
 
-    fn does(&mut self, does: Does<'_>, operands: &[&Word], name: &str, args: &Args<'_>) {
+    fn does(&mut self, does: Does<'_>, operands: &[&ShellWord], name: &str, args: &ProgramArgs<'_>) {
         let reason = Some(does.reason).filter(|reason| !reason.is_empty());
-        let change = |walk: &mut Self, words: &[&Word], change| {
+        let change = |walk: &mut Self, words: &[&ShellWord], change| {
             for word in words {
                 walk.change(word, change, reason);
             }
         };
         match does.operands {
-            Operands::Write => change(self, operands, Change::Add),
-            Operands::Overwrite => change(self, operands, Change::Empty),
-            Operands::Delete => change(self, operands, Change::Delete),
-            Operands::DeleteAll => change(self, operands, Change::DeleteAll),
+            Operands::Write => change(self, operands, PathChange::Add),
+            Operands::Overwrite => change(self, operands, PathChange::Empty),
+            Operands::Delete => change(self, operands, PathChange::Delete),
+            Operands::DeleteAll => change(self, operands, PathChange::DeleteAll),
             Operands::WriteLast => {
                 if let Some((last, _)) = operands.split_last() {
-                    self.change(last, Change::Replace, reason);
+                    self.change(last, PathChange::Replace, reason);
                 }
             }
-            Operands::WriteFirst => change(self, operands.get(..1).unwrap_or_default(), Change::Replace),
+            Operands::WriteFirst => change(self, operands.get(..1).unwrap_or_default(), PathChange::Replace),
             Operands::WriteSecond => {
-                change(self, operands.get(1..2).unwrap_or_default(), Change::Replace);
+                change(self, operands.get(1..2).unwrap_or_default(), PathChange::Replace);
                 // Another word may be the second one, and a pattern stands for several.
                 if args.is_unsure || operands.iter().any(|word| word.is_pattern()) {
-                    self.change(&Word::unknown_operand(), Change::Replace, reason);
+                    self.change(&ShellWord::unknown_operand(), PathChange::Replace, reason);
                 }
             }
-            Operands::Replace => change(self, operands, Change::Replace),
+            Operands::Replace => change(self, operands, PathChange::Replace),
             Operands::Into => {
                 let is_own = does.categories.iter().any(|category| category.as_str() == SHELL_EXEC);
-                let change_of = if is_own { Change::Build } else { Change::Into };
+                let change_of = if is_own { PathChange::Build } else { PathChange::Into };
                 change(self, operands.get(..1).unwrap_or_default(), change_of);
             }
             Operands::Edit => {
                 let is_own = does.categories.iter().all(|category| category.as_str() == SHELL_EXEC);
-                let edits = if is_own { Change::Format } else { Change::Edit };
-                let here = Word::plain(".");
+                let edits = if is_own { PathChange::Format } else { PathChange::Edit };
+                let here = ShellWord::plain(".");
                 let all = [&here];
                 // `cargo fmt -- --check`: what follows is for the formatter, and this says that it only looks.
                 let only_looks = is_own && operands.iter().any(|word| word.known() == Some("--check"))
@@ -357,16 +357,16 @@ impl Walk<'_> {
             }
             Operands::MakeLast => {
                 if let Some((last, _)) = operands.split_last() {
-                    self.change(last, Change::New, reason);
+                    self.change(last, PathChange::New, reason);
                 }
             }
             Operands::Rights => self.rights(does, name, args),
             Operands::Move => {
                 if let Some((last, moved)) = operands.split_last() {
-                    self.change(last, Change::Replace, reason);
+                    self.change(last, PathChange::Replace, reason);
                     for word in moved {
                         if last.known() == Some("/dev/null") {
-                            self.change(word, Change::Delete, None);
+                            self.change(word, PathChange::Delete, None);
                         } else {
                             self.moved(word);
                         }
@@ -428,7 +428,7 @@ pub(super) fn is_no_test(path: &str) -> bool {
 }
 
 /// The operands after the rule's words, if it applies.
-fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
+fn applies<'a, 'b>(rule: &ProgramRule, args: &'b ProgramArgs<'a>) -> Option<&'b [&'a ShellWord]> {
     let mut count = 0;
     let mut is_certain = true;
     for wanted in rule.words.iter() {
@@ -445,7 +445,7 @@ fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
         }
         count += 1;
     }
-    let is_any = |word: &&Word| {
+    let is_any = |word: &&ShellWord| {
         let mut any = rule.any.iter().flat_map(|any| any.split('|'));
         match word.known() {
             Some(given) => any.any(|any| fits(any, given)),
@@ -464,7 +464,7 @@ fn applies<'a, 'b>(rule: &Rule, args: &'b Args<'a>) -> Option<&'b [&'a Word]> {
     (with && and_with && !args.has_exactly(&rule.without)).then(|| &args.operands[count..])
 }
 
-/// Whether a word is what a rule's word stands for.
+/// True if the word `given` matches the rule's word `wanted`.
 fn fits(wanted: &str, given: &str) -> bool {
     match (wanted.strip_prefix('*'), wanted.strip_suffix('*')) {
         (Some(end), None) => given.ends_with(end),
@@ -475,11 +475,11 @@ fn fits(wanted: &str, given: &str) -> bool {
 }
 
 /// `nc -z localhost 5432` only asks whether something of this machine listens.
-fn probes_here(name: &str, args: &Args<'_>) -> bool {
+fn probes_here(name: &str, args: &ProgramArgs<'_>) -> bool {
     let only_probes = args.options.iter().any(|(option, _)| option == "-z")
         && args.options.iter().all(|(option, _)| matches!(option.as_str(), "-z" | "-v" | "-n" | "-w" | "-4" | "-6"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let is_here = |word: &&Word| {
+    let is_here = |word: &&ShellWord| {
         word.known().is_some_and(|text| is_number(text) || matches!(text, "localhost" | "127.0.0.1" | "::1"))
     };
     matches!(name, "nc" | "ncat" | "netcat")
@@ -489,22 +489,22 @@ fn probes_here(name: &str, args: &Args<'_>) -> bool {
 }
 
 /// `dart format --output=none`.
-fn prints_only(args: &Args<'_>) -> bool {
+fn prints_only(args: &ProgramArgs<'_>) -> bool {
     let mut outputs = args.values(&["-o", "--output"]).peekable();
     outputs.peek().is_some() && outputs.all(|value| matches!(value.text(), Some("none" | "show" | "json")))
 }
 
 /// An option's value as a word.
-pub(super) fn word_of(value: Value<'_>) -> Word {
+pub(super) fn word_of(value: ArgValue<'_>) -> ShellWord {
     match value {
-        Value::Word(word) => word.clone(),
-        Value::Attached(text) => Word::plain(text),
-        Value::Unknown => Word::unknown_operand(),
+        ArgValue::Word(word) => word.clone(),
+        ArgValue::Attached(text) => ShellWord::plain(text),
+        ArgValue::Unknown => ShellWord::unknown_operand(),
     }
 }
 
 /// The host that an operand names: `https://host/..`, `user@host:path`, `host`.
-pub(super) fn host(word: &Word) -> Option<String> {
+pub(super) fn host(word: &ShellWord) -> Option<String> {
     let Some(text) = word.known() else { return Some(UNKNOWN.to_owned()) };
     let rest = after_scheme(text);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -514,8 +514,8 @@ pub(super) fn host(word: &Word) -> Option<String> {
 }
 
 /// `cargo +nightly test`: the name of a toolchain stands before everything else.
-fn without_toolchain<'a>(name: &str, words: &'a [Word]) -> &'a [Word] {
-    let is_toolchain = |word: &Word| {
+fn without_toolchain<'a>(name: &str, words: &'a [ShellWord]) -> &'a [ShellWord] {
+    let is_toolchain = |word: &ShellWord| {
         word.known().and_then(|text| text.strip_prefix('+')).is_some_and(|toolchain| {
             toolchain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
         })
@@ -530,7 +530,7 @@ fn without_toolchain<'a>(name: &str, words: &'a [Word]) -> &'a [Word] {
     }
 }
 
-/// Whether `address`, with or without a port, stands for every address of the machine.
+/// True if `address`, with or without a port, stands for every address of the machine.
 pub(super) fn is_every_address(address: &str) -> bool {
     let address = address.rsplit_once("://").map_or(address, |(_, rest)| rest);
     let host = match address.rsplit_once(':') {
@@ -540,8 +540,8 @@ pub(super) fn is_every_address(address: &str) -> bool {
     matches!(host, "0.0.0.0" | "::" | "[::]" | "*" | "true" | "0")
 }
 
-/// Whether a value of `PATH` keeps what names stood for: nothing new stands before the old one but folders of
-/// programs.
+/// True if names stand for the same programs after a change of `PATH`: only folders of programs stand before the old
+/// value.
 pub(super) fn only_adds(raw: &str) -> bool {
     let text: String = raw.chars().filter(|c| !"\"'{}".contains(*c)).collect();
     let mut segments = text.split(':');

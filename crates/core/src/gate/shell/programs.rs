@@ -4,7 +4,8 @@
 //! of an operator when they are added. An addition can make a program stricter, never milder: what it says is added
 //! to what the builtin table says.
 //!
-//! Begin with [`ProgramEntry`]; [`Programs::with`] adds what an operator says, [`Programs::recorded`] what a journal says.
+//! Begin with [`ProgramEntry`]; [`Programs::with`] adds what an operator says, [`Programs::recorded`] what a journal
+//! says.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -14,24 +15,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use super::command_rule::{BadCommandRule, CommandRules, RuleTexts};
-use super::{Dialect, Reading, ShellContext, read};
+use super::{Dialect, ShellContext, ShellReading, read};
 use crate::gate::category::{Category, MCP_TOOL, STATIC};
 use crate::gate::deny_read::DenyRead;
 use crate::gate::effect::Verdict;
 use crate::gate::places::Places;
 
-/// What programs are called and what they do.
+/// The names and the effects of programs.
 ///
-/// A table entry speaks for all programs it names. In the builtin table and in configuration alike, lists are written as words
-/// with spaces between.
+/// A table entry speaks for all programs it names. In the builtin table and in configuration alike, lists are written
+/// as words with spaces between.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramEntry {
     /// The programs, by name without folder.
-    pub names: Words,
-    /// How much what they do matters, if no rule below applies.
+    pub names: WordList,
+    /// The weight of their effect, if no rule below applies.
     pub verdict: Verdict,
-    /// What has to be authorized for it; nothing beyond running commands if absent.
+    /// The categories that must be authorized; only that of running commands if absent.
     #[serde(
         default,
         rename = "category",
@@ -40,66 +41,66 @@ pub struct ProgramEntry {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub categories: Vec<Category>,
-    /// What it does, as half a sentence.
+    /// The effect, as half a sentence.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
-    /// What it does to its operands.
+    /// The effect on operands.
     #[serde(default, skip_serializing_if = "is_default")]
     pub operands: Operands,
     /// Options that take a value as a word of its own: `-o --output`.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub valued: Words,
+    pub valued: WordList,
     /// Options without a value, which are no short form of others: `--test` beside `--test-reporter`.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub flags: Words,
-    /// Whether options are written with one dash and several letters: `-name`, `-auto-approve`.
+    pub flags: WordList,
+    /// True if options are written with one dash and several letters: `-name`, `-auto-approve`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub single_dash: bool,
-    /// Whether the first operand ends the options, as in `env` and `timeout`.
+    /// True if the first operand ends the options, as in `env` and `timeout`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub operands_end_options: bool,
-    /// How many operands come before the command that the program runs: `0` for `nice`, `1` for `timeout`. Absent if
-    /// it runs none.
+    /// Number of operands before the command that the program runs: `0` for `nice`, `1` for `timeout`. Absent if it
+    /// runs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_after: Option<usize>,
     /// Options whose value is shell code.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub code: Words,
+    pub code: WordList,
     /// Options whose value is a program or a command that is run.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub runs: Words,
+    pub runs: WordList,
     /// Options whose value is a file that is written.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub writes: Words,
+    pub writes: WordList,
     /// Options whose value is a file that is made from others and easily made anew: what a compiler writes.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub makes: Words,
+    pub makes: WordList,
     /// Options whose value is a file or folder that is emptied before it is written.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub empties: Words,
+    pub empties: WordList,
     /// Options whose value is a folder that files are written into. A build's own (category `shell_exec`) needs nothing
     /// more inside of the working folder.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub into: Words,
+    pub into: WordList,
     /// Options whose value says where the project, its settings or its code come from. Outside of the working folder
     /// that is code of somebody else's.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub from: Words,
+    pub from: WordList,
     /// Options whose value is a task, as `--target` of `cmake --build`.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub tasks: Words,
+    pub tasks: WordList,
     /// Options whose value is an address to listen on, which is open to others if it is every address.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub serves: Words,
-    /// Whether what it is given leaves the machine, so that a word which can't be known is sent to others.
+    pub serves: WordList,
+    /// True if its arguments leave the machine, so that a word which can't be known is sent to others.
     #[serde(default, skip_serializing_if = "is_default")]
     pub leaves: bool,
-    /// How its arguments are read beyond the rules.
+    /// The reader of its arguments, for what the rules can't describe.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reader: Reader,
-    /// What it does with certain subcommands and options. All rules that apply count.
+    /// The rules for certain subcommands and options. All rules that apply count.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ProgramRule>,
     /// Command lines, and what each must be.
     #[serde(default, skip_serializing_if = "is_default")]
     pub examples: BTreeMap<String, Verdict>,
@@ -108,26 +109,28 @@ pub struct ProgramEntry {
 /// One rule of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+// Error messages name the type: the name is pinned.
+#[serde(rename = "Rule")]
+pub struct ProgramRule {
     /// The first operands, in order; `a|b` for either, `a*` for all that begin so, `*a` for all that end so, `*a*`
     /// for all that hold it.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub words: Words,
+    pub words: WordList,
     /// Applies only if one of the operands after these is one of these, written like `words`.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub any: Words,
+    pub any: WordList,
     /// Applies only if one of these options is there.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub with: Words,
+    pub with: WordList,
     /// Applies only if one of these is there as well.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub and_with: Words,
+    pub and_with: WordList,
     /// Does not apply if one of these options is there.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub without: Words,
-    /// How much what it does then matters.
+    pub without: WordList,
+    /// The weight of the effect.
     pub verdict: Verdict,
-    /// What has to be authorized for it; nothing beyond running commands if absent.
+    /// The categories that must be authorized; only that of running commands if absent.
     #[serde(
         default,
         rename = "category",
@@ -136,15 +139,15 @@ pub struct Rule {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub categories: Vec<Category>,
-    /// What it does, as half a sentence.
+    /// The effect, as half a sentence.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
-    /// What it does to its operands (those after the rule's `words`).
+    /// The effect on operands (those after the rule's `words`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub operands: Operands,
 }
 
-/// What a program does.
+/// The effect of a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Does<'a> {
     pub verdict: Verdict,
@@ -157,25 +160,25 @@ impl ProgramEntry {
     /// An entry that says nothing, by which the words of an unknown program are split.
     pub(super) fn unknown() -> Self {
         Self {
-            names: Words::default(),
+            names: WordList::default(),
             verdict: Verdict::Opaque,
             categories: Vec::new(),
             reason: String::new(),
             operands: Operands::default(),
-            valued: Words::default(),
-            flags: Words::default(),
+            valued: WordList::default(),
+            flags: WordList::default(),
             single_dash: false,
             operands_end_options: false,
             runs_after: None,
-            code: Words::default(),
-            runs: Words::default(),
-            writes: Words::default(),
-            makes: Words::default(),
-            empties: Words::default(),
-            into: Words::default(),
-            from: Words::default(),
-            tasks: Words::default(),
-            serves: Words::default(),
+            code: WordList::default(),
+            runs: WordList::default(),
+            writes: WordList::default(),
+            makes: WordList::default(),
+            empties: WordList::default(),
+            into: WordList::default(),
+            from: WordList::default(),
+            tasks: WordList::default(),
+            serves: WordList::default(),
             leaves: false,
             reader: Reader::default(),
             rules: Vec::new(),
@@ -183,22 +186,22 @@ impl ProgramEntry {
         }
     }
 
-    /// What it does if no rule applies.
+    /// Returns the effect if no rule applies.
     pub(super) fn does(&self) -> Does<'_> {
         let Self { verdict, categories, reason, operands, .. } = self;
         Does { verdict: *verdict, categories, reason, operands: *operands }
     }
 }
 
-impl Rule {
-    /// What it does where the rule applies.
+impl ProgramRule {
+    /// Returns the effect if the rule applies.
     pub(super) fn does(&self) -> Does<'_> {
         let Self { verdict, categories, reason, operands, .. } = self;
         Does { verdict: *verdict, categories, reason, operands: *operands }
     }
 }
 
-/// What is done to operands.
+/// The effect on operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operands {
@@ -227,7 +230,7 @@ pub enum Operands {
     Edit,
     /// The last one is made if there is nothing of its name: `cp -n`.
     MakeLast,
-    /// What may be done with each is changed. Modes and owners before them are no files.
+    /// The rights to each are changed. Modes and owners before them are no files.
     Rights,
     /// All but the last one are deleted, the last one is written.
     Move,
@@ -239,7 +242,7 @@ pub enum Operands {
     Tests,
 }
 
-/// How arguments are read that rules can't describe.
+/// The readers of arguments that rules can't describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is named after the program that it reads")]
@@ -310,35 +313,35 @@ pub enum Reader {
 
 /// Words with spaces between.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Words(Vec<String>);
+pub struct WordList(Vec<String>);
 
-impl Words {
+impl WordList {
     /// Each word.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether `word` is one of them.
+    /// True if `word` is one of them.
     #[must_use]
     pub fn has(&self, word: &str) -> bool {
         self.0.iter().any(|own| own == word)
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for WordList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Ok(Self(text.split_whitespace().map(str::to_owned).collect()))
     }
 }
 
-impl Serialize for Words {
+impl Serialize for WordList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.join(" "))
     }
@@ -354,7 +357,7 @@ fn category_words<S: Serializer>(categories: &[Category], serializer: S) -> Resu
 }
 
 fn categories<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Category>, D::Error> {
-    let words = Words::deserialize(deserializer)?;
+    let words = WordList::deserialize(deserializer)?;
     let known = |word: &str| {
         let is_known = STATIC.iter().any(|(name, _)| *name == word) || word.starts_with(MCP_TOOL);
         is_known.then(|| Category::new(word)).ok_or_else(|| D::Error::custom(format!("`{word}` is no category")))
@@ -362,7 +365,7 @@ fn categories<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Category
     words.iter().map(known).collect()
 }
 
-/// Why an addition is refused.
+/// The reason why an addition is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadProgram {
     /// It names no program.
@@ -380,9 +383,9 @@ pub enum BadProgram {
         name: String,
         /// The example.
         command: String,
-        /// What it must be.
+        /// The verdict that it must have.
         expected: Verdict,
-        /// What it is.
+        /// The verdict that it has.
         found: Verdict,
     },
 }
@@ -408,8 +411,9 @@ impl Programs {
         &BUILTIN
     }
 
-    /// The builtin table with the `additions` and under the `rules` that a run has on record. Their examples were checked when the run began
-    /// and are not checked again: what was decided by them must stay decidable by a later version.
+    /// The builtin table with the `additions` and under the `rules` that a run has on record. Their examples were
+    /// checked when the run began and are not checked again: what was decided by them must stay decidable by a later
+    /// version.
     #[must_use]
     pub fn recorded(additions: &[ProgramEntry], rules: RuleTexts<'_>) -> Arc<Self> {
         let rules = rules.recorded();
@@ -449,7 +453,7 @@ impl Programs {
         Ok(Arc::new(Self { rules, ..Arc::unwrap_or_clone(self) }))
     }
 
-    /// What no agent may read.
+    /// Returns the files that no agent may read.
     pub(in crate::gate) fn deny_read(&self) -> &DenyRead {
         &self.rules.deny_read
     }
@@ -464,7 +468,7 @@ impl Programs {
         self.by_name.get(name).into_iter().flatten().filter_map(|index| self.entries.get(*index))
     }
 
-    /// Whether the table knows `name`.
+    /// True if the table knows `name`.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
@@ -513,7 +517,7 @@ impl Programs {
     }
 }
 
-impl Reading {
+impl ShellReading {
     /// The strictest verdict of all effects; safe if there are none.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

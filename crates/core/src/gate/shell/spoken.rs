@@ -1,8 +1,8 @@
-//! The commands that a text speaks of: what stands in its code, as far as it is a command.
+//! The commands that a text speaks of: the code in it, as far as it is a command.
 //!
 //! In: markdown. Out: the categories that its commands would need. A command is code that begins with a program which
 //! the table knows, or with a path that is given arguments: names of files, types and tools stand in backticks too.
-//! What is said in plain words is not looked at.
+//! Plain words are not looked at.
 
 use super::super::category::{Category, SHELL_EXEC};
 use super::super::effect::Verdict;
@@ -27,15 +27,15 @@ pub fn spoken(text: &str, context: &ShellContext<'_>) -> Vec<Category> {
 
 /// A piece of code in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Code {
+struct CodePiece {
     text: String,
-    /// Whether it stands in a fence, on lines of its own.
+    /// True if it stands in a fence, on lines of its own.
     is_fenced: bool,
 }
 
 /// The lines of fences that may hold commands, continued ones joined, and the spans between backticks of a paragraph.
 /// Quoted lines are lines; a fence may open behind other words, as agents write it.
-fn code_of(text: &str) -> Vec<Code> {
+fn code_of(text: &str) -> Vec<CodePiece> {
     let mut found = Vec::new();
     let mut fence: Option<(String, bool)> = None;
     let mut begun = String::new();
@@ -50,7 +50,7 @@ fn code_of(text: &str) -> Vec<Code> {
                 let line = trimmed.strip_prefix("$ ").unwrap_or(trimmed);
                 match line.strip_suffix('\\') {
                     Some(first) => begun.push_str(first),
-                    None => found.push(Code { text: std::mem::take(&mut begun) + line, is_fenced: true }),
+                    None => found.push(CodePiece { text: std::mem::take(&mut begun) + line, is_fenced: true }),
                 }
             }
             continue;
@@ -73,12 +73,12 @@ fn code_of(text: &str) -> Vec<Code> {
 }
 
 /// Adds the spans of a paragraph, which is at its end. A span may go over the ends of its lines.
-fn push_spans(found: &mut Vec<Code>, paragraph: &mut String) {
-    found.extend(spans(paragraph).map(|text| Code { text: text.to_owned(), is_fenced: false }));
+fn push_spans(found: &mut Vec<CodePiece>, paragraph: &mut String) {
+    found.extend(spans(paragraph).map(|text| CodePiece { text: text.to_owned(), is_fenced: false }));
     paragraph.clear();
 }
 
-/// What stands before the fence that a line opens, its mark and its tag, if it opens one.
+/// Returns the text before the fence that a line opens, its mark and its tag; `None` if it opens none.
 fn opening(line: &str) -> Option<(&str, &str, &str)> {
     // The last long run of backticks, if there is no later one to close it and no earlier one that it closes.
     let at = if line.starts_with("~~~") {
@@ -92,7 +92,7 @@ fn opening(line: &str) -> Option<(&str, &str, &str)> {
     (!tag.contains('`') && before.matches("```").count() % 2 == 0).then(|| (before, mark, tag.trim()))
 }
 
-/// What stands between two equally long runs of backticks of one line.
+/// Returns the texts between two equally long runs of backticks of one line.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -121,8 +121,8 @@ fn spans(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a piece of code would need; nothing if it is no command.
-fn needs(code: &Code, context: &ShellContext<'_>) -> Vec<Category> {
+/// Returns the categories that a piece of code would need; none if it is no command.
+fn needs(code: &CodePiece, context: &ShellContext<'_>) -> Vec<Category> {
     let mut words = code.text.split_whitespace();
     let (Some(first), is_one_word) = (words.next(), words.next().is_none()) else { return Vec::new() };
     if first.starts_with('#') {

@@ -1,9 +1,9 @@
-//! What must hold of every row of the table: effects on files have targets, and twins say the same.
+//! Rules that must hold of every row of the table: effects on files have targets, and twins say the same.
 
 use serde_json::{Value, json};
 
-use super::programs::{ProgramEntry, Rule, Words};
-use super::{Dialect, Places, Programs, Reading, ShellContext, read};
+use super::programs::{ProgramEntry, ProgramRule, WordList};
+use super::{Dialect, Places, Programs, ShellContext, ShellReading, read};
 use crate::gate::category::{FILESYSTEM_DELETE, FILESYSTEM_WRITE};
 use crate::gate::decide::decide;
 use crate::gate::effect::{Act, Verdict};
@@ -12,7 +12,7 @@ fn places() -> Places {
     Places { home: "/home/op".to_owned(), workdir: "/home/op/w".to_owned(), ..Places::default() }
 }
 
-fn reading(line: &str) -> Reading {
+fn reading(line: &str) -> ShellReading {
     let places = places();
     let context = ShellContext { shell: Dialect::Bash, folder: ".", places: &places, programs: Programs::builtin() };
     read(line, &context)
@@ -21,21 +21,21 @@ fn reading(line: &str) -> Reading {
 /// Lines with `name` that a rule, or an option of an entry, applies to.
 fn lines(entry: &ProgramEntry) -> Vec<String> {
     let name = entry.names.iter().next().unwrap_or_default().replace("git-", "git ");
-    let words = |words: &Words| {
+    let words = |words: &WordList| {
         let firsts = words.iter().map(|word| word.split('|').next().unwrap_or_default().replace('*', "a"));
         firsts.collect::<Vec<_>>().join(" ")
     };
-    let any = |rule: &Rule| words(&rule.any);
+    let any = |rule: &ProgramRule| words(&rule.any);
     let mut lines = vec![format!("{name} a b"), format!("{name} b")];
     for rule in &entry.rules {
-        let Rule { words: wanted, with, and_with, .. } = rule;
+        let ProgramRule { words: wanted, with, and_with, .. } = rule;
         let options: Vec<&str> = if with.is_empty() { vec![""] } else { with.iter().collect() };
         let also = and_with.iter().next().unwrap_or_default();
         lines
             .extend(options.iter().map(|option| format!("{name} {option} {also} {} {} a b", words(wanted), any(rule))));
     }
     let lists = [&entry.writes, &entry.makes, &entry.empties, &entry.into];
-    let options = lists.into_iter().flat_map(Words::iter);
+    let options = lists.into_iter().flat_map(WordList::iter);
     lines.extend(options.map(|option| format!("{name} {option} a b c")));
     lines.extend(entry.examples.keys().cloned());
     lines
@@ -59,7 +59,7 @@ fn every_option_that_writes_names_its_file() {
     for entry in Programs::builtin().entries() {
         let lists = [&entry.writes, &entry.makes, &entry.empties, &entry.into];
         for (name, option) in entry.names.iter().flat_map(|name| {
-            lists.into_iter().flat_map(Words::iter).map(move |option| (name.replace("git-", "git "), option))
+            lists.into_iter().flat_map(WordList::iter).map(move |option| (name.replace("git-", "git "), option))
         }) {
             // To a shell `time` is a word of its own.
             let name = if name == "time" { "env time".to_owned() } else { name };

@@ -1,4 +1,4 @@
-//! What lines do, by the vectors, by tables, and for all lines there are.
+//! The effects of lines, by the vectors, by tables, and for all lines there are.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::gate::effect::Verdict;
 
-fn reading(line: &str) -> Reading {
+fn reading(line: &str) -> ShellReading {
     let places = Places { home: "/home/op".to_owned(), workdir: "/home/op/w".to_owned(), ..Places::default() };
     let context = ShellContext { shell: Dialect::Bash, folder: ".", places: &places, programs: Programs::builtin() };
     read(line, &context)

@@ -7,34 +7,34 @@ use std::rc::Rc;
 
 /// Something that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum ShellNode {
     /// A program with its words.
     Simple(Simple),
     /// Stages, each fed by the one before.
-    Pipeline(Vec<Node>),
+    Pipeline(Vec<ShellNode>),
     /// One after the other (or at the same time), whatever the one before said.
-    Sequence(Vec<Node>),
+    Sequence(Vec<ShellNode>),
     /// The first always; each other one depending on what came before.
-    AndOr(Box<Node>, Vec<(Join, Node)>),
+    AndOr(Box<ShellNode>, Vec<(Join, ShellNode)>),
     /// In a shell of its own: what it sets is gone afterwards.
-    Subshell(Box<Node>),
+    Subshell(Box<ShellNode>),
     /// Parts of an `if`, in order: the first always runs, each other one may.
-    Choice(Vec<Node>),
+    Choice(Vec<ShellNode>),
     /// `case`: a word, patterns, and what may run.
-    Case(Vec<String>, Vec<Node>),
+    Case(Vec<String>, Vec<ShellNode>),
     /// `for`, `while`, `until`.
     Loop(Loop),
     /// `f() { .. }`: runs when called.
-    Function(String, Rc<Node>),
+    Function(String, Rc<ShellNode>),
     /// `[[ .. ]]`: its words.
     Test(Vec<String>),
     /// `(( .. ))`: its text.
     Arithmetic(String),
     /// Anything with redirections of its own.
-    Redirected(Box<Node>, Vec<Redirect>),
+    Redirected(Box<ShellNode>, Vec<Redirect>),
 }
 
-/// How a command hangs on the one before it.
+/// The operator that joins a command to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Join {
     /// `&&`
@@ -50,10 +50,10 @@ pub(super) struct Loop {
     pub variable: Option<String>,
     /// The words that it takes, or the arithmetic of its head.
     pub words: Vec<String>,
-    /// What `while` and `until` ask each time.
-    pub condition: Option<Box<Node>>,
-    /// What runs each time; nothing only while it is being built.
-    pub body: Option<Box<Node>>,
+    /// The condition of `while` and `until`.
+    pub condition: Option<Box<ShellNode>>,
+    /// The body of the loop; absent only while it is being built.
+    pub body: Option<Box<ShellNode>>,
 }
 
 /// A simple command.
@@ -63,7 +63,7 @@ pub(super) struct Simple {
     pub assignments: Vec<Assignment>,
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// Where its streams go.
+    /// The redirections of its streams.
     pub redirects: Vec<Redirect>,
 }
 
@@ -76,9 +76,9 @@ pub(super) struct Assignment {
     pub values: Vec<String>,
     /// The index as typed, as in `NAME[index]=value`; the keys of an array.
     pub indexes: Vec<String>,
-    /// Whether the variable has just this value afterwards: no `+=`, no array, no index.
+    /// True if the variable has just this value afterwards: no `+=`, no array, no index.
     pub is_plain: bool,
-    /// Whether it has just these words, as a list: no `+=`, no index, no key.
+    /// True if it has just these words, as a list: no `+=`, no index, no key.
     pub is_list: bool,
 }
 
@@ -87,11 +87,11 @@ pub(super) struct Assignment {
 pub(super) struct Redirect {
     /// The descriptor, if one was written.
     pub fd: Option<i32>,
-    /// What happens to it.
+    /// The kind of redirection.
     pub kind: RedirectKind,
 }
 
-/// What a redirection does.
+/// The kinds of redirection, with their targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RedirectKind {
     /// `< file`

@@ -1,11 +1,11 @@
-//! What may be commands in a text that can't be read: pieces of it between whatever separates commands, without
-//! quotes. They are guesses, which can only make a line stricter.
+//! Guesses at the commands in a text that can't be read: its pieces between possible separators, without quotes. They
+//! can only make a line stricter.
 
-/// How many pieces are looked at.
+/// The most pieces that are looked at.
 const PIECES_MAX: usize = 64;
-/// How long a piece may be.
+/// The longest piece that is looked at, in bytes.
 const PIECE_BYTES_MAX: usize = 2 * 1024;
-/// How much of a text is looked at.
+/// The most bytes of a text that are looked at.
 const BYTES_MAX: usize = 64 * 1024;
 
 /// Words before which a command may begin.

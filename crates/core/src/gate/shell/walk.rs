@@ -4,43 +4,44 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::clues::{Clue, Clues, may_be_index};
-use super::expand::Word;
-use super::grammar::{self, Part};
-use super::paths::Change;
+use super::expand::ShellWord;
+use super::grammar::{self, LinePart};
+use super::paths::PathChange;
 use super::programs::Programs;
-use super::tree::{Assignment, Join, Loop, Node, Redirect, RedirectKind, Simple};
+use super::tree::{Assignment, Join, Loop, Redirect, RedirectKind, ShellNode, Simple};
 use super::variables::{is_one_operand, variables_set};
-use super::{Dialect, LINE_BYTES_MAX, Reading, ShellContext, plain, unread, word};
+use super::{Dialect, LINE_BYTES_MAX, ShellContext, ShellReading, plain, unread, word};
 use crate::gate::category::{Category, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC, PROCESS_KILL, SHELL_EXEC};
 use crate::gate::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use crate::gate::places::Places;
 use crate::gate::secrets::cut_chars;
 
-/// How deep code may lie in code: substitutions, `sh -c`, functions.
+/// The greatest depth to which code may lie in code: substitutions, `sh -c`, functions.
 const DEPTH_MAX: u32 = 12;
-/// How deep commands of all kinds may lie in one another, so that the way through them fits on any stack.
+/// The greatest depth to which commands of all kinds may lie in one another, so that the way through them fits on any
+/// stack.
 const LEVELS_MAX: u32 = 48;
-/// How many commands one line may run in all, so that functions that call each other have an end.
+/// The most commands that one line may run in all, so that functions that call each other have an end.
 const STEPS_MAX: u32 = 2_000;
-/// How often a function may call itself with something else before what differs counts as unknown.
+/// The most times that a function may call itself with a changed state before the changed parts count as unknown.
 const CALLS_APART_MAX: usize = 5;
-/// How many codes that run later are kept.
+/// The most pieces of code to run later that are kept.
 const LATER_MAX: usize = 32;
-/// In how many other folders a command may be; beyond, nobody knows where it is.
+/// The most other folders in which a command may be; beyond, its folder counts as unknown.
 const OTHER_FOLDERS_MAX: usize = 3;
-/// How often a loop is walked until it changes nothing any more.
+/// The most times that a loop is walked until it changes nothing any more.
 const ROUNDS_MAX: usize = 6;
-/// How many effects are told of one line; beyond, one more says that there are others.
+/// The most effects that are reported of one line; beyond, one more says that there are others.
 const EFFECTS_MAX: usize = 500;
-/// How many bytes variables and outputs may put into words in all: `a=$a$a` doubles each time. Beyond, what a word holds
-/// is unknown.
+/// The most bytes that variables and outputs may put into words in all: `a=$a$a` doubles each time. Beyond, the word
+/// counts as unknown.
 const COMPUTED_BYTES_MAX: usize = 8 * LINE_BYTES_MAX;
-/// How many bytes of a command are shown as the matched part.
+/// The most bytes of a command that are shown as the matched part.
 const MATCHED_BYTES_MAX: usize = 160;
 
-/// What a command reads.
+/// The standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Input {
+pub(super) enum StandardInput {
     /// Nothing that the line gives it.
     None,
     /// This text.
@@ -49,18 +50,18 @@ pub(super) enum Input {
     Unknown,
 }
 
-/// What a name may stand for as a function.
+/// The functions that a name may stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Defined {
     /// All bodies that it may have.
-    bodies: Vec<Rc<Node>>,
-    /// Whether it certainly has one of them.
+    bodies: Vec<Rc<ShellNode>>,
+    /// True if it certainly has one of them.
     is_certain: bool,
 }
 
-/// What the shell holds while it runs.
+/// The state of the shell while it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct ShellState {
     /// Variables that the line sets; `None` if the value can't be known.
     pub(super) variables: HashMap<String, Option<String>>,
     /// Those of them that hold one plain word, whichever it is: what a loop goes through, or a name that was printed.
@@ -70,46 +71,47 @@ pub(super) struct State {
     /// Those of them that programs certainly get.
     pub(super) exported: BTreeSet<String>,
     /// Lists that the line sets, as far as they are known.
-    pub(super) lists: HashMap<String, Vec<Word>>,
+    pub(super) lists: HashMap<String, Vec<ShellWord>>,
     /// `$1`, `$2` and so on, if they can be known.
-    pub(super) positional: Option<Vec<Word>>,
+    pub(super) positional: Option<Vec<ShellWord>>,
     /// Functions that the line defines.
     functions: HashMap<String, Defined>,
-    /// Whether the last stage of a pipeline may run in this very shell.
+    /// True if the last stage of a pipeline may run in this very shell.
     runs_last_here: bool,
     /// The folder, in plain form; `None` if it can't be known.
     pub(super) folder: Option<String>,
-    /// Where it may be instead, in plain form: what follows a `cd` runs all the same if it fails.
+    /// Other folders that may be the current one, in plain form: the commands after a `cd` run all the same if it
+    /// fails.
     other_folders: Vec<String>,
 }
 
 /// A function that is being run.
 struct OpenCall {
     name: String,
-    body: Rc<Node>,
-    /// What the shell held when it began, its arguments with it.
-    state: State,
-    /// How many pipelines and shells of their own lie around it.
+    body: Rc<ShellNode>,
+    /// The shell's state when the call began, its arguments included.
+    state: ShellState,
+    /// Number of pipelines and subshells around it.
     forks: u32,
 }
 
 /// The way through a line.
-pub(super) struct Walk<'a> {
+pub(super) struct ShellWalk<'a> {
     pub dialect: Dialect,
     pub places: &'a Places,
     pub programs: &'a Programs,
     effects: Vec<Effect>,
     runs: BTreeSet<String>,
-    pub(super) state: State,
+    pub(super) state: ShellState,
     depth: u32,
-    /// How many programs lie around this code whose own it is; 0 for the line itself.
+    /// Number of programs around this code that run it as their own; 0 for the line itself.
     pub(super) hidden: u32,
     steps: u32,
-    /// How many bytes may still be put into words.
+    /// Number of bytes that may still be put into words.
     computed_bytes_left: usize,
-    /// How many pipelines and shells of their own lie around this command.
+    /// Number of pipelines and subshells around this command.
     forks: u32,
-    /// How many parts of trees are open, one within the other.
+    /// Number of parts of trees that are open, one within the other.
     levels: u32,
     /// The functions that are being run, one within the other.
     calls: Vec<OpenCall>,
@@ -117,15 +119,15 @@ pub(super) struct Walk<'a> {
     defined: HashMap<String, Defined>,
     /// Code that runs later, when any of them may be defined.
     later: Vec<String>,
-    /// How many guesses lie around this code: what it says can only make things stricter, and that it can't be read
-    /// says nothing.
+    /// Number of guesses around this code. The effects of a guess can only make things stricter, and an unreadable
+    /// guess says nothing.
     guesses: u32,
-    /// What matters only together with something else of the line.
+    /// Facts that matter only together with something else of the line.
     pub(super) clues: Clues,
     /// Variables that are set for the program that is being read alone: `A=1 program`, `env A=1 program`.
     pub(super) given: Vec<String>,
     /// The roots of every `find` on the line: paths that `xargs` is fed may lie there.
-    pub(super) found: Vec<Word>,
+    pub(super) found: Vec<ShellWord>,
     /// The raw command that is being read, for what is shown.
     command: String,
     /// The rule that allows the program which is being read, though nothing is known of it.
@@ -133,14 +135,14 @@ pub(super) struct Walk<'a> {
 }
 
 /// Reads a line.
-pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
-    let mut walk = Walk {
+pub(super) fn read(line: &str, context: &ShellContext<'_>) -> ShellReading {
+    let mut walk = ShellWalk {
         dialect: context.shell,
         places: context.places,
         programs: context.programs,
         effects: Vec::new(),
         runs: BTreeSet::new(),
-        state: State { folder: Some(context.folder.to_owned()), ..State::default() },
+        state: ShellState { folder: Some(context.folder.to_owned()), ..ShellState::default() },
         depth: 0,
         hidden: 0,
         steps: 0,
@@ -165,29 +167,29 @@ pub(super) fn read(line: &str, context: &ShellContext<'_>) -> Reading {
     if line.contains(char::REPLACEMENT_CHARACTER) {
         walk.unreadable(line, "this line holds a character in place of one that is no text");
     }
-    walk.code(line, Input::None);
+    walk.code(line, StandardInput::None);
     walk.run_later();
     walk.put_together(line);
-    Reading { effects: walk.effects, runs: walk.runs.into_iter().collect() }
+    ShellReading { effects: walk.effects, runs: walk.runs.into_iter().collect() }
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Walks code in a shell of its own, as a substitution has it, and gives what it would print if that can be
     /// proven.
-    pub(super) fn code(&mut self, code: &str, input: Input) -> Option<String> {
+    pub(super) fn code(&mut self, code: &str, input: StandardInput) -> Option<String> {
         // A substitution has a shell of its own, and so has nearly everything that holds code.
         self.apart(|walk| walk.code_in_place(code, &input))
     }
 
     /// Walks code in this very shell: `eval`.
-    pub(super) fn code_here(&mut self, code: &str, input: &Input) -> Option<String> {
+    pub(super) fn code_here(&mut self, code: &str, input: &StandardInput) -> Option<String> {
         self.hidden += 1;
         let output = self.code_in_place(code, input);
         self.hidden -= 1;
         output
     }
 
-    fn code_in_place(&mut self, code: &str, input: &Input) -> Option<String> {
+    fn code_in_place(&mut self, code: &str, input: &StandardInput) -> Option<String> {
         // A rule is about one command, not about those in code that it runs.
         let allowed_by = self.allowed_by.take();
         let output = self.code_now(code, input);
@@ -195,7 +197,7 @@ impl Walk<'_> {
         output
     }
 
-    fn code_now(&mut self, code: &str, input: &Input) -> Option<String> {
+    fn code_now(&mut self, code: &str, input: &StandardInput) -> Option<String> {
         if self.depth >= DEPTH_MAX {
             self.unreadable(code, "commands too deep in one another to be read");
             return None;
@@ -216,11 +218,11 @@ impl Walk<'_> {
     }
 
     /// Walks what can be read of code that can't be read whole.
-    fn parts(&mut self, code: &str, input: &Input) {
+    fn parts(&mut self, code: &str, input: &StandardInput) {
         for part in grammar::parts(code, self.dialect) {
             match part {
-                Part::Read(node) => drop(self.node(&node, input)),
-                Part::Unread(text, fault) => {
+                LinePart::Read(node) => drop(self.node(&node, input)),
+                LinePart::Unread(text, fault) => {
                     if self.hidden == 0 {
                         self.runs.insert("ERR".to_owned());
                     }
@@ -229,7 +231,7 @@ impl Walk<'_> {
                     self.guess(|walk| {
                         for guess in unread::commands(text) {
                             if let Ok(node) = grammar::parse(&guess, walk.dialect) {
-                                walk.perhaps(|walk| walk.node(&node, &Input::Unknown));
+                                walk.perhaps(|walk| walk.node(&node, &StandardInput::Unknown));
                             }
                         }
                     });
@@ -248,7 +250,7 @@ impl Walk<'_> {
     }
 
     /// Walks code that a program hands to `sh`, which may be bash or another: what it runs is not the line's own.
-    pub(super) fn hidden_code(&mut self, code: &str, input: Input) -> Option<String> {
+    pub(super) fn hidden_code(&mut self, code: &str, input: StandardInput) -> Option<String> {
         let output = self.foreign_code(self.dialect, code, None, input.clone());
         if self.dialect == Dialect::Bash {
             self.guess(|walk| drop(walk.foreign_code(Dialect::Sh, code, None, input)));
@@ -264,8 +266,8 @@ impl Walk<'_> {
         &mut self,
         dialect: Dialect,
         code: &str,
-        positional: Option<Vec<Word>>,
-        input: Input,
+        positional: Option<Vec<ShellWord>>,
+        input: StandardInput,
     ) -> Option<String> {
         let before = std::mem::replace(&mut self.dialect, dialect);
         let state = self.state.clone();
@@ -306,7 +308,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks code that runs later, when nobody knows what the shell holds: `trap`.
+    /// Walks code that runs later, when the shell's state can't be known: `trap`.
     pub(super) fn later_code(&mut self, code: &str) {
         if self.later.len() < LATER_MAX && !self.later.iter().any(|known| known == code) {
             self.later.push(code.to_owned());
@@ -317,7 +319,7 @@ impl Walk<'_> {
         self.forget_functions();
         (self.state.lists, self.state.positional, self.state.folder) = (HashMap::new(), None, None);
         let variables = self.state.variables.clone();
-        self.code_here(code, &Input::Unknown);
+        self.code_here(code, &StandardInput::Unknown);
         if self.state.variables != variables {
             self.opaque(code, "changes variables at a moment that can't be known");
         }
@@ -340,9 +342,9 @@ impl Walk<'_> {
         given
     }
 
-    /// Whatever differs from `before` can't be known.
-    fn merge(&mut self, before: &State) {
-        let State {
+    /// Makes everything unknown that differs from `before`.
+    fn merge(&mut self, before: &ShellState) {
+        let ShellState {
             variables,
             plain,
             fixed,
@@ -391,11 +393,11 @@ impl Walk<'_> {
         self.state.other_folders.extend(others);
     }
 
-    fn node(&mut self, node: &Node, input: &Input) -> Option<String> {
+    fn node(&mut self, node: &ShellNode, input: &StandardInput) -> Option<String> {
         self.deeper(|walk| walk.node_now(node, input))
     }
 
-    /// Whether a word may take another `size` bytes of what the shell computes; counts them.
+    /// True if a word may take another `size` bytes of what the shell computes; counts them.
     pub(super) fn may_hold(&mut self, size: usize) -> bool {
         let left = self.computed_bytes_left.checked_sub(size);
         self.computed_bytes_left = left.unwrap_or(0);
@@ -414,11 +416,11 @@ impl Walk<'_> {
         output
     }
 
-    fn node_now(&mut self, node: &Node, input: &Input) -> Option<String> {
+    fn node_now(&mut self, node: &ShellNode, input: &StandardInput) -> Option<String> {
         match node {
-            Node::Simple(simple) => self.simple(simple, input),
-            Node::Pipeline(stages) => self.pipeline(stages, input),
-            Node::Sequence(nodes) => {
+            ShellNode::Simple(simple) => self.simple(simple, input),
+            ShellNode::Pipeline(stages) => self.pipeline(stages, input),
+            ShellNode::Sequence(nodes) => {
                 let mut output = Some(String::new());
                 for node in nodes {
                     let said = self.node(node, input);
@@ -426,14 +428,14 @@ impl Walk<'_> {
                 }
                 output
             }
-            Node::AndOr(first, rest) => self.and_or(first, rest, input),
-            Node::Subshell(inner) => {
+            ShellNode::AndOr(first, rest) => self.and_or(first, rest, input),
+            ShellNode::Subshell(inner) => {
                 self.forks += 1;
                 let output = self.apart(|walk| walk.node(inner, input));
                 self.forks -= 1;
                 output
             }
-            Node::Choice(parts) => {
+            ShellNode::Choice(parts) => {
                 for (index, part) in parts.iter().enumerate() {
                     if index == 0 {
                         self.node(part, input);
@@ -443,7 +445,7 @@ impl Walk<'_> {
                 }
                 None
             }
-            Node::Case(words, arms) => {
+            ShellNode::Case(words, arms) => {
                 for word in words {
                     self.value(word);
                 }
@@ -452,11 +454,11 @@ impl Walk<'_> {
                 }
                 None
             }
-            Node::Loop(given) => {
+            ShellNode::Loop(given) => {
                 self.repeat(given, input);
                 None
             }
-            Node::Function(name, body) => {
+            ShellNode::Function(name, body) => {
                 let defined = Defined { bodies: vec![Rc::clone(body)], is_certain: true };
                 self.state.functions.insert(name.clone(), defined);
                 let all = self.defined.entry(name.clone()).or_insert(Defined { bodies: Vec::new(), is_certain: false });
@@ -465,11 +467,11 @@ impl Walk<'_> {
                 }
                 // The shell calls it for any program that is not there.
                 if name == "command_not_found_handle" {
-                    self.call(name, body, &[Word::unknown_operand()], &Input::Unknown);
+                    self.call(name, body, &[ShellWord::unknown_operand()], &StandardInput::Unknown);
                 }
                 Some(String::new())
             }
-            Node::Test(words) => {
+            ShellNode::Test(words) => {
                 // What is compared as a number is read as an expression.
                 self.clues.note(Clue::Expression, true);
                 if self.holds_code() {
@@ -481,11 +483,11 @@ impl Walk<'_> {
                 }
                 Some(String::new())
             }
-            Node::Arithmetic(text) => {
+            ShellNode::Arithmetic(text) => {
                 self.arithmetic(text);
                 Some(String::new())
             }
-            Node::Redirected(inner, redirects) => {
+            ShellNode::Redirected(inner, redirects) => {
                 let input = self.redirects(redirects, input, &[]);
                 let output = self.node(inner, &input);
                 output.filter(|_| !redirects.iter().any(Redirect::takes_output))
@@ -493,12 +495,12 @@ impl Walk<'_> {
         }
     }
 
-    fn and_or(&mut self, first: &Node, rest: &[(Join, Node)], input: &Input) -> Option<String> {
+    fn and_or(&mut self, first: &ShellNode, rest: &[(Join, ShellNode)], input: &StandardInput) -> Option<String> {
         let before = self.state.clone();
         self.node(first, input);
         let mut folder_is_sure = self.state.folder == before.folder;
         let mut last = first;
-        let mut before_rest: Option<State> = None;
+        let mut before_rest: Option<ShellState> = None;
         for (join, next) in rest {
             match join {
                 // What comes after `&&` may rely on what came before it.
@@ -531,7 +533,7 @@ impl Walk<'_> {
         None
     }
 
-    fn pipeline(&mut self, stages: &[Node], input: &Input) -> Option<String> {
+    fn pipeline(&mut self, stages: &[ShellNode], input: &StandardInput) -> Option<String> {
         let mut input = input.clone();
         let mut output = None;
         self.forks += 1;
@@ -542,13 +544,13 @@ impl Walk<'_> {
             } else {
                 self.apart(|walk| walk.node(stage, &input))
             };
-            input = output.clone().map_or(Input::Unknown, Input::Text);
+            input = output.clone().map_or(StandardInput::Unknown, StandardInput::Text);
         }
         self.forks -= 1;
         output
     }
 
-    fn repeat(&mut self, given: &Loop, input: &Input) {
+    fn repeat(&mut self, given: &Loop, input: &StandardInput) {
         let mut are_plain = !given.words.is_empty();
         for word in &given.words {
             if given.variable.is_some() {
@@ -574,7 +576,7 @@ impl Walk<'_> {
         // `shift` and `set` may stand anywhere in it.
         self.state.positional = None;
         // A loop may read its input more than once, so that nobody knows who gets which part.
-        let input = if *input == Input::None { Input::None } else { Input::Unknown };
+        let input = if *input == StandardInput::None { StandardInput::None } else { StandardInput::Unknown };
         // Until what it begins with is what it leaves: what a function sets holds the next time too.
         for _ in 0..ROUNDS_MAX {
             let before = self.state.clone();
@@ -588,7 +590,7 @@ impl Walk<'_> {
         self.unreadable("", "a loop that changes what it runs each time");
     }
 
-    fn simple(&mut self, simple: &Simple, input: &Input) -> Option<String> {
+    fn simple(&mut self, simple: &Simple, input: &StandardInput) -> Option<String> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             if self.steps == STEPS_MAX + 1 {
@@ -607,7 +609,7 @@ impl Walk<'_> {
         output
     }
 
-    fn simple_now(&mut self, simple: &Simple, input: &Input) -> Option<String> {
+    fn simple_now(&mut self, simple: &Simple, input: &StandardInput) -> Option<String> {
         let mut words = Vec::with_capacity(simple.words.len());
         for raw in &simple.words {
             words.extend(self.words(raw));
@@ -641,11 +643,11 @@ impl Walk<'_> {
         output.filter(|_| !simple.redirects.iter().any(Redirect::takes_output))
     }
 
-    fn assignments(&mut self, assignments: &[Assignment], program: Option<&Word>) {
+    fn assignments(&mut self, assignments: &[Assignment], program: Option<&ShellWord>) {
         let before = program.is_some().then(|| self.state.variables.clone());
         for assignment in assignments {
             if assignment.is_list && program.is_none() {
-                let list: Vec<Word> = assignment.values.iter().flat_map(|raw| self.words(raw)).collect();
+                let list: Vec<ShellWord> = assignment.values.iter().flat_map(|raw| self.words(raw)).collect();
                 let raw = assignment.values.first().map_or("", String::as_str);
                 self.assign(&assignment.name, raw, None, None);
                 self.state.lists.insert(assignment.name.clone(), list);
@@ -656,10 +658,10 @@ impl Walk<'_> {
                 self.evaluated(&word);
             }
             self.clues.note(Clue::Expression, !assignment.is_plain && !assignment.is_list);
-            let values: Vec<Word> = assignment.values.iter().map(|raw| self.value(raw)).collect();
+            let values: Vec<ShellWord> = assignment.values.iter().map(|raw| self.value(raw)).collect();
             let value = values.first().filter(|_| assignment.is_plain);
             let raw = assignment.values.first().map_or("", String::as_str);
-            self.assign(&assignment.name, raw, value, program.and_then(Word::known));
+            self.assign(&assignment.name, raw, value, program.and_then(ShellWord::known));
         }
         // Before a program they hold for it alone, and its own words were expanded without them.
         if let Some(before) = before {
@@ -667,7 +669,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a function is being run.
+    /// True if a function is being run.
     pub(super) fn is_in_function(&self) -> bool {
         !self.calls.is_empty()
     }
@@ -684,13 +686,19 @@ impl Walk<'_> {
     }
 
     /// The bodies that the function `name` may have, and whether it certainly is what runs under that name.
-    pub(super) fn function(&self, name: &str) -> Option<(Vec<Rc<Node>>, bool)> {
+    pub(super) fn function(&self, name: &str) -> Option<(Vec<Rc<ShellNode>>, bool)> {
         let defined = self.state.functions.get(name)?;
         Some((defined.bodies.clone(), defined.is_certain))
     }
 
     /// Runs a function's body, with its arguments and with what the shell holds by then.
-    pub(super) fn call(&mut self, name: &str, body: &Rc<Node>, words: &[Word], input: &Input) -> Option<String> {
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        body: &Rc<ShellNode>,
+        words: &[ShellWord],
+        input: &StandardInput,
+    ) -> Option<String> {
         if self.calls.iter().any(|open| open.name == name && self.forks > open.forks) {
             let reason = "a function that multiplies itself";
             self.effect(Verdict::Destructive, PROCESS_KILL, Act::Other, Some(name), reason);
@@ -718,7 +726,7 @@ impl Walk<'_> {
     }
 
     /// Of a function that calls itself again and again, what differs each time can't be known: it has an end that way.
-    fn widen(&mut self, body: &Rc<Node>) {
+    fn widen(&mut self, body: &Rc<ShellNode>) {
         let mut open = self.calls.iter().filter(|open| Rc::ptr_eq(&open.body, body));
         let Some(last) =
             open.nth(CALLS_APART_MAX).and_then(|_| self.calls.iter().rfind(|open| Rc::ptr_eq(&open.body, body)))
@@ -729,7 +737,7 @@ impl Walk<'_> {
             && words.len() == before.len()
         {
             for (word, before) in words.iter_mut().zip(before).filter(|(word, before)| word != before) {
-                *word = if before.is_pattern() { Word::unknown() } else { Word::unknown_operand() };
+                *word = if before.is_pattern() { ShellWord::unknown() } else { ShellWord::unknown_operand() };
             }
         }
         for (name, value) in &mut self.state.variables {
@@ -745,7 +753,7 @@ impl Walk<'_> {
         self.state.folder.as_deref()
     }
 
-    /// Where it may be instead.
+    /// Returns the other folders that may be the current one.
     pub(super) fn other_folders(&self) -> &[String] {
         &self.state.other_folders
     }
@@ -784,18 +792,18 @@ impl Walk<'_> {
     }
 
     /// Reads redirections of a command with `words`; gives what it reads then.
-    fn redirects(&mut self, redirects: &[Redirect], input: &Input, words: &[Word]) -> Input {
+    fn redirects(&mut self, redirects: &[Redirect], input: &StandardInput, words: &[ShellWord]) -> StandardInput {
         let mut input = input.clone();
-        let mut read: Vec<Word> = Vec::new();
-        let mut written: Vec<Word> = Vec::new();
+        let mut read: Vec<ShellWord> = Vec::new();
+        let mut written: Vec<ShellWord> = Vec::new();
         for Redirect { fd, kind } in redirects {
             let is_input = matches!(fd, None | Some(0));
             match kind {
                 RedirectKind::Read(raw) if word::process(raw, self.dialect).is_some() => {
                     let code = word::process(raw, self.dialect).unwrap_or_default();
-                    let output = self.code(code, Input::Unknown);
+                    let output = self.code(code, StandardInput::Unknown);
                     if is_input {
-                        input = output.map_or(Input::Unknown, Input::Text);
+                        input = output.map_or(StandardInput::Unknown, StandardInput::Text);
                     }
                 }
                 RedirectKind::Read(raw) => {
@@ -803,7 +811,7 @@ impl Walk<'_> {
                     self.opened(&word);
                     let is_empty = word.known() == Some("/dev/null");
                     if is_input {
-                        input = if is_empty { Input::Text(String::new()) } else { Input::Unknown };
+                        input = if is_empty { StandardInput::Text(String::new()) } else { StandardInput::Unknown };
                     }
                     read.push(word);
                 }
@@ -815,9 +823,9 @@ impl Walk<'_> {
                 RedirectKind::ReadWrite(raw) => {
                     // It begins at the first byte of the file, and anything may write to it.
                     let word = self.one(raw);
-                    self.change(&word, Change::Replace, None);
+                    self.change(&word, PathChange::Replace, None);
                     if is_input {
-                        input = Input::Unknown;
+                        input = StandardInput::Unknown;
                     }
                 }
                 RedirectKind::Duplicate(raw) => {
@@ -827,27 +835,30 @@ impl Walk<'_> {
                     if !is_descriptor {
                         written.push(word);
                     } else if *fd == Some(0) {
-                        input = Input::Unknown;
+                        input = StandardInput::Unknown;
                     }
                 }
                 RedirectKind::HereDocument(text, is_expanded) => {
                     self.clues.note(Clue::Index, may_be_index(text));
-                    let word = if *is_expanded { self.here_document(text) } else { Word::plain(text.clone()) };
+                    let word = if *is_expanded { self.here_document(text) } else { ShellWord::plain(text.clone()) };
                     if is_input {
-                        input = word.known().map_or(Input::Unknown, |text| Input::Text(text.to_owned()));
+                        input =
+                            word.known().map_or(StandardInput::Unknown, |text| StandardInput::Text(text.to_owned()));
                     }
                 }
                 RedirectKind::HereString(raw) => {
                     let word = self.value(raw);
                     if is_input {
-                        input = word.known().map_or(Input::Unknown, |text| Input::Text(format!("{text}\n")));
+                        input = word
+                            .known()
+                            .map_or(StandardInput::Unknown, |text| StandardInput::Text(format!("{text}\n")));
                     }
                 }
             }
         }
         for word in written {
             let is_read = word.known().is_some_and(|path| {
-                let same = |other: &Word| other.known().is_some_and(|other| self.plain(other) == self.plain(path));
+                let same = |other: &ShellWord| other.known().is_some_and(|other| self.plain(other) == self.plain(path));
                 read.iter().any(same) || words.iter().skip(1).any(same)
             });
             self.emptied(&word, words, is_read);
@@ -856,9 +867,9 @@ impl Walk<'_> {
     }
 
     /// The word that a redirection names.
-    fn one(&mut self, raw: &str) -> Word {
+    fn one(&mut self, raw: &str) -> ShellWord {
         let mut words = self.words(raw);
-        if words.len() == 1 { words.remove(0) } else { Word::unknown() }
+        if words.len() == 1 { words.remove(0) } else { ShellWord::unknown() }
     }
 
     pub(super) fn note_truncation(&mut self) {
@@ -867,12 +878,12 @@ impl Walk<'_> {
         }
     }
 
-    /// What can't be read before it runs.
+    /// Adds the effect of code that can't be read before it runs.
     pub(super) fn opaque(&mut self, matched: &str, reason: &str) {
         self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Other, Some(matched), reason);
     }
 
-    /// What can't be read though it stands there: whatever it does is hidden, so that nothing authorizes it.
+    /// Adds the effect of a text that can't be read. Its effects are hidden, so nothing authorizes it.
     pub(super) fn unreadable(&mut self, matched: &str, reason: &str) {
         self.effect(Verdict::Opaque, OPAQUE_EXEC, Act::Unreadable, Some(matched), reason);
     }
@@ -916,7 +927,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What was found so far.
+    /// Returns the effects found so far.
     pub(super) fn effects(&self) -> &[Effect] {
         &self.effects
     }
@@ -927,7 +938,7 @@ impl Walk<'_> {
 }
 
 impl Redirect {
-    /// Whether standard output goes elsewhere.
+    /// True if standard output goes elsewhere.
     fn takes_output(&self) -> bool {
         match &self.kind {
             RedirectKind::Write(_) | RedirectKind::Append(_) => !matches!(self.fd, Some(fd) if fd != 1),
@@ -979,6 +990,7 @@ fn raw(simple: &Simple) -> String {
 }
 
 /// Returns whether a command is a plain `cd`, so that it worked where what follows relies on it.
-fn is_cd(node: &Node) -> bool {
-    matches!(node, Node::Simple(simple) if matches!(simple.words.first().map(String::as_str), Some("cd" | "pushd")))
+fn is_cd(node: &ShellNode) -> bool {
+    let ShellNode::Simple(simple) = node else { return false };
+    matches!(simple.words.first().map(String::as_str), Some("cd" | "pushd"))
 }

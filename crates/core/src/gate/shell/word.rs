@@ -1,20 +1,20 @@
 //! Reads a raw word: which parts are text, and which are put in by the shell when it runs.
 //!
-//! In: a word as typed. Out: its [`Piece`]s, in order; nothing if it can't be read. Nothing is looked up and nothing
-//! runs: that is `expand.rs`'s.
+//! In: a word as typed. Out: its [`WordPiece`]s, in order; nothing if it can't be read. Nothing is looked up and
+//! nothing runs: that is `expand.rs`'s.
 
 use super::{Dialect, lexer};
 
-/// How deep quotes and substitutions may lie in one another.
+/// The greatest depth to which quotes and substitutions may lie in one another.
 const NESTING_MAX: u32 = 12;
-/// How many words one brace expansion may give; beyond, the word counts as one that can't be known.
+/// The most words that one brace expansion may give; beyond, the word counts as one that can't be known.
 const BRACES_MAX: usize = 64;
-/// How long a word with braces may be to be expanded.
+/// The longest word whose braces are expanded, in bytes.
 const BRACED_BYTES_MAX: usize = 2_048;
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum WordPiece {
     /// Text as it stands, and whether it was quoted.
     Text(String, Quoted),
     /// A character that matches file names.
@@ -31,7 +31,7 @@ pub(super) enum Piece {
     Process(String),
 }
 
-/// Whether a part lies in quotes, so that it is never split and never a pattern.
+/// The quoting of a part: a quoted part is never split and never a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quoted {
     /// It does.
@@ -40,7 +40,7 @@ pub(super) enum Quoted {
     No,
 }
 
-/// Where a text stands.
+/// The surroundings of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Nothing,
@@ -49,16 +49,16 @@ enum Within {
 }
 
 /// The pieces of a word.
-pub(super) fn pieces(raw: &str, dialect: Dialect) -> Option<Vec<Piece>> {
-    let mut scan = Scan::new(raw, dialect);
+pub(super) fn pieces(raw: &str, dialect: Dialect) -> Option<Vec<WordPiece>> {
+    let mut scan = WordScanner::new(raw, dialect);
     scan.tilde();
     scan.all(Within::Nothing, 0)?;
     Some(scan.pieces)
 }
 
 /// The pieces of a here-document's text, in which quotes are text.
-pub(super) fn here_pieces(raw: &str, dialect: Dialect) -> Option<Vec<Piece>> {
-    let mut scan = Scan::new(raw, dialect);
+pub(super) fn here_pieces(raw: &str, dialect: Dialect) -> Option<Vec<WordPiece>> {
+    let mut scan = WordScanner::new(raw, dialect);
     scan.all(Within::HereDocument, 0)?;
     Some(scan.pieces)
 }
@@ -70,19 +70,19 @@ pub(super) fn process(raw: &str, dialect: Dialect) -> Option<&str> {
     (end + 1 == inside.len()).then_some(&inside[..end])
 }
 
-/// Whether a word is nothing but text that the shell leaves alone.
+/// True if a word is nothing but text that the shell leaves alone.
 pub(super) fn is_plain(raw: &str) -> bool {
     !raw.is_empty() && raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./=:,+@%^".contains(&byte))
 }
 
-struct Scan<'a> {
+struct WordScanner<'a> {
     text: &'a str,
     at: usize,
     dialect: Dialect,
-    pieces: Vec<Piece>,
+    pieces: Vec<WordPiece>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> WordScanner<'a> {
     fn new(text: &'a str, dialect: Dialect) -> Self {
         Self { text, at: 0, dialect, pieces: Vec::new() }
     }
@@ -99,8 +99,8 @@ impl<'a> Scan<'a> {
 
     fn push(&mut self, text: &str, quoted: Quoted) {
         match self.pieces.last_mut() {
-            Some(Piece::Text(last, before)) if *before == quoted => last.push_str(text),
-            _ => self.pieces.push(Piece::Text(text.to_owned(), quoted)),
+            Some(WordPiece::Text(last, before)) if *before == quoted => last.push_str(text),
+            _ => self.pieces.push(WordPiece::Text(text.to_owned(), quoted)),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Scan<'a> {
             let after = rest[user.len()..].chars().next();
             if matches!(after, None | Some('/')) {
                 self.at = 1 + user.len();
-                self.pieces.push(Piece::Tilde(user));
+                self.pieces.push(WordPiece::Tilde(user));
             }
         }
     }
@@ -128,7 +128,7 @@ impl<'a> Scan<'a> {
                 ('$', _) => self.dollar(within, depth)?,
                 ('`', _) => {
                     let command = self.backquoted(within)?;
-                    self.pieces.push(Piece::Command(command, quoted));
+                    self.pieces.push(WordPiece::Command(command, quoted));
                 }
                 ('\'', Within::Nothing) => {
                     let end = self.rest().find('\'')?;
@@ -145,9 +145,9 @@ impl<'a> Scan<'a> {
                     let end = lexer::commands_end(self.text, self.at, self.dialect)?;
                     let command = self.text[self.at..end].to_owned();
                     self.at = end + 1;
-                    self.pieces.push(Piece::Process(command));
+                    self.pieces.push(WordPiece::Process(command));
                 }
-                ('*' | '?' | '[', Within::Nothing) => self.pieces.push(Piece::Glob(c)),
+                ('*' | '?' | '[', Within::Nothing) => self.pieces.push(WordPiece::Glob(c)),
                 _ => self.push(c.encode_utf8(&mut [0; 4]), quoted),
             }
         }
@@ -197,14 +197,14 @@ impl<'a> Scan<'a> {
         if rest.starts_with("((")
             && let Some(end) = lexer::arithmetic_end(self.text, self.at + 2, self.dialect)
         {
-            self.pieces.push(Piece::Arithmetic(self.text[self.at + 2..end].to_owned()));
+            self.pieces.push(WordPiece::Arithmetic(self.text[self.at + 2..end].to_owned()));
             self.at = end + 2;
             return Some(());
         }
         match first {
             Some('(') => {
                 let end = lexer::commands_end(self.text, self.at + 1, self.dialect)?;
-                self.pieces.push(Piece::Command(self.text[self.at + 1..end].to_owned(), quoted));
+                self.pieces.push(WordPiece::Command(self.text[self.at + 1..end].to_owned(), quoted));
                 self.at = end + 1;
             }
             Some('{') => {
@@ -214,7 +214,7 @@ impl<'a> Scan<'a> {
             }
             Some('[') => {
                 let end = lexer::group_end(self.text, self.at + 1, '[', ']', self.dialect)?;
-                self.pieces.push(Piece::Arithmetic(self.text[self.at + 1..end].to_owned()));
+                self.pieces.push(WordPiece::Arithmetic(self.text[self.at + 1..end].to_owned()));
                 self.at = end + 1;
             }
             Some('\'') if within == Within::Nothing && self.dialect == Dialect::Bash => {
@@ -232,11 +232,11 @@ impl<'a> Scan<'a> {
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 let len = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
                 self.at += len;
-                self.pieces.push(Piece::Parameter { name: rest[..len].to_owned(), rest: String::new(), quoted });
+                self.pieces.push(WordPiece::Parameter { name: rest[..len].to_owned(), rest: String::new(), quoted });
             }
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
                 self.at += 1;
-                self.pieces.push(Piece::Parameter { name: c.to_string(), rest: String::new(), quoted });
+                self.pieces.push(WordPiece::Parameter { name: c.to_string(), rest: String::new(), quoted });
             }
             _ => self.push("$", quoted),
         }
@@ -244,7 +244,7 @@ impl<'a> Scan<'a> {
     }
 
     fn unknown(&mut self, quoted: Quoted) {
-        self.pieces.push(Piece::Parameter { name: String::new(), rest: String::new(), quoted });
+        self.pieces.push(WordPiece::Parameter { name: String::new(), rest: String::new(), quoted });
     }
 
     /// The text of `$'..'`, after its first quote.
@@ -323,15 +323,15 @@ pub(super) fn escapes(given: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn parameter(inside: &str, quoted: Quoted) -> Piece {
+fn parameter(inside: &str, quoted: Quoted) -> WordPiece {
     let head = inside.strip_prefix(['#', '!']).filter(|rest| !rest.is_empty());
     if let Some(rest) = head {
         // A length, an indirection or a list of names: never known.
-        return Piece::Parameter { name: String::new(), rest: rest.to_owned(), quoted };
+        return WordPiece::Parameter { name: String::new(), rest: rest.to_owned(), quoted };
     }
     let len = inside.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     let len = if len == 0 { inside.chars().next().map_or(0, char::len_utf8) } else { len };
-    Piece::Parameter { name: inside[..len].to_owned(), rest: inside[len..].to_owned(), quoted }
+    WordPiece::Parameter { name: inside[..len].to_owned(), rest: inside[len..].to_owned(), quoted }
 }
 
 /// The words that `{a,b}` and `{1..3}` make of a word; nothing if they are too many. A word without braces is itself.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Role, is_zero};
 use crate::gate::custody::Look;
-use crate::gate::{Answer, Grant, HookFault, Lasts};
+use crate::gate::{GateAnswer, Grant, HookFault, Lasts};
 use crate::moment;
 use crate::procedure::Slot;
 use crate::trace::read::Fields;
@@ -148,7 +148,7 @@ pub enum GateEvent {
         slot: Slot,
         /// `allow`, `ask` or `refuse`: it makes the gate's word stricter and never milder. `ask` where it gave no
         /// answer.
-        decision: Answer,
+        decision: GateAnswer,
         /// Why, in its words or in ours.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,

@@ -1,19 +1,19 @@
 //! Archives: where they are unpacked and which file they are written to.
 
-use super::Call;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
+use super::ProgramCall;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::word_of;
-use crate::gate::shell::walk::Walk;
+use crate::gate::shell::walk::ShellWalk;
 
 /// Letters of an old-style `tar xf` whose value is a word of its own, in the order of the letters.
 const TAR_VALUED: &str = "fbCTXgNVLFIKH";
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `tar`, `cpio`: the folders that they unpack into, and the archive that they write.
-    pub(super) fn archive(&mut self, call: Call<'_>) {
+    pub(super) fn archive(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
-        let (mut archives, mut folders): (Vec<Word>, Vec<Word>) = (Vec::new(), Vec::new());
+        let (mut archives, mut folders): (Vec<ShellWord>, Vec<ShellWord>) = (Vec::new(), Vec::new());
         if call.name != "cpio"
             && let Some((first, rest)) = call.words.split_first()
             && !first.text().starts_with('-')
@@ -42,7 +42,7 @@ impl Walk<'_> {
                 self.unpacked(&folders);
                 // Names in the archive are taken as they are, be they those of the system.
                 if args.any(&["-P", "--absolute-names", "--absolute-paths"]) {
-                    self.change(&Word::plain("/"), Change::Into, None);
+                    self.change(&ShellWord::plain("/"), PathChange::Into, None);
                 }
                 self.renamed(call);
             }
@@ -51,31 +51,31 @@ impl Walk<'_> {
             }
         }
         for archive in archives.iter().filter(|archive| !archive.text().split('/').next().unwrap_or("").contains(':')) {
-            self.change(archive, Change::Replace, Some("writes an archive"));
+            self.change(archive, PathChange::Replace, Some("writes an archive"));
         }
     }
 
-    fn unpacked(&mut self, folders: &[Word]) {
+    fn unpacked(&mut self, folders: &[ShellWord]) {
         for folder in folders {
-            self.change(folder, Change::Into, Some("writes what an archive holds"));
+            self.change(folder, PathChange::Into, Some("writes what an archive holds"));
         }
     }
 
     /// `--transform`: what is unpacked may be called anything that its expression says.
-    fn renamed(&mut self, call: Call<'_>) {
+    fn renamed(&mut self, call: ProgramCall<'_>) {
         for value in call.args.values(&["--transform", "--xform"]) {
             match value.text() {
                 Some(text) if text.to_ascii_lowercase().contains(".git") => {
-                    self.change(&Word::plain(".git"), Change::Into, None);
+                    self.change(&ShellWord::plain(".git"), PathChange::Into, None);
                 }
                 Some(_) => {}
-                None => self.change(&Word::unknown_operand(), Change::Into, None),
+                None => self.change(&ShellWord::unknown_operand(), PathChange::Into, None),
             }
         }
     }
 
     /// Programs that open an address like a file: `ffprobe https://host/x`, `helm template x oci://host/c`.
-    pub(super) fn opens(&mut self, call: Call<'_>) {
+    pub(super) fn opens(&mut self, call: ProgramCall<'_>) {
         for word in call.words.iter().filter(|word| word.text().contains("://") || is_source(word)) {
             match word.known() {
                 Some(text) if text.contains("://") => {
@@ -92,11 +92,11 @@ impl Walk<'_> {
 
 /// The words of an old-style `tar xf a` with a dash before each letter, and behind it its value: the values follow in
 /// the order of the letters, whatever they look like.
-fn with_dashes(letters: &str, rest: &[Word]) -> Vec<Word> {
+fn with_dashes(letters: &str, rest: &[ShellWord]) -> Vec<ShellWord> {
     let mut rest = rest.iter();
     let mut words = Vec::new();
     for letter in letters.chars() {
-        words.push(Word::plain(format!("-{letter}")));
+        words.push(ShellWord::plain(format!("-{letter}")));
         if TAR_VALUED.contains(letter) {
             words.extend(rest.next().cloned());
         }
@@ -106,7 +106,7 @@ fn with_dashes(letters: &str, rest: &[Word]) -> Vec<Word> {
 }
 
 /// `terraform init -from-module=..`
-fn is_source(word: &Word) -> bool {
+fn is_source(word: &ShellWord) -> bool {
     word.text().trim_start_matches('-').starts_with("from-module=")
 }
 

@@ -1,15 +1,15 @@
 //! Builds and tests whose options say more than the table can: settings on the line, words that are passed on, and
 //! options whose value is a list.
 
-use super::Call;
+use super::ProgramCall;
 use super::compilers::runs_programs;
 use super::scripts::after_options;
 use crate::gate::category::DEPLOY;
 use crate::gate::effect::{Act, Verdict};
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::is_program_folder;
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
 /// Switches of `msbuild` that may be written with a slash, so that they are no paths.
 const SWITCHES: [&str; 30] = [
@@ -67,9 +67,9 @@ const MADE: [&str; 18] = [
     "nugetlockfilepath",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Reads a build's own words beyond the table's rules.
-    pub(super) fn build(&mut self, call: Call<'_>) {
+    pub(super) fn build(&mut self, call: ProgramCall<'_>) {
         match call.name {
             "dotnet" | "msbuild" => self.dotnet(call),
             "cmake" => self.cmake_project(call),
@@ -87,7 +87,7 @@ impl Walk<'_> {
             "phpcs" | "phpcbf" => self.reports(call),
             "node" | "nodejs" => {
                 let loads = ["--test-global-setup", "--experimental-config-file", "--build-sea", "--build-snapshot"];
-                let name = |word: &Word| word.text().split('=').next().unwrap_or_default().to_owned();
+                let name = |word: &ShellWord| word.text().split('=').next().unwrap_or_default().to_owned();
                 if call.words.iter().any(|word| loads.contains(&name(word).as_str())) {
                     self.opaque("", "loads code of the caller's choice");
                 }
@@ -101,20 +101,20 @@ impl Walk<'_> {
     }
 
     /// Tests of another project are somebody else's code.
-    pub(super) fn tests_at(&mut self, operand: &Word) {
+    pub(super) fn tests_at(&mut self, operand: &ShellWord) {
         if operand.known().is_some_and(|path| self.is_outside(path.split("::").next().unwrap_or(path))) {
             self.opaque("", "runs code from outside of the working folder");
         }
     }
 
     /// `make X:=y`: a variable's value may hold what make or the recipe's shell runs.
-    fn make_variable(&mut self, word: &Word) {
+    fn make_variable(&mut self, word: &ShellWord) {
         let text = word.text();
         // `${:!command!}` of bmake.
         if let Some((_, rest)) = text.split_once(":!")
             && text.contains("${")
         {
-            self.hidden_code(rest.split('!').next().unwrap_or(rest), Input::Unknown);
+            self.hidden_code(rest.split('!').next().unwrap_or(rest), StandardInput::Unknown);
             self.opaque("", "runs a command within a variable");
         }
         let Some((name, value)) = text.split_once('=').filter(|_| !text.starts_with('-')) else { return };
@@ -126,7 +126,7 @@ impl Walk<'_> {
             return;
         }
         if name.ends_with('!') {
-            self.hidden_code(value, Input::Unknown);
+            self.hidden_code(value, StandardInput::Unknown);
             self.opaque("", "sets a variable to what a command prints");
             return;
         }
@@ -134,7 +134,7 @@ impl Walk<'_> {
             for (at, _) in value.match_indices(opening) {
                 let code = value[at + opening.len()..].trim_start();
                 let end = code.rfind([')', '}']).unwrap_or(code.len());
-                self.hidden_code(&code[..end], Input::Unknown);
+                self.hidden_code(&code[..end], StandardInput::Unknown);
             }
         }
         let functions = ["shell", "eval", "file", "guile"];
@@ -155,12 +155,12 @@ impl Walk<'_> {
         } else if matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKEFLAGS" | "GNUMAKEFLAGS") {
             self.opaque("", "changes what runs the recipes");
         } else if is_tool {
-            self.hidden_code(value, Input::Unknown);
+            self.hidden_code(value, StandardInput::Unknown);
         }
     }
 
     /// `dotnet build -t:Publish -p:OutputPath=x -bl:x`.
-    fn dotnet(&mut self, call: Call<'_>) {
+    fn dotnet(&mut self, call: ProgramCall<'_>) {
         let verb = call.args.operands.first().and_then(|word| word.known()).unwrap_or_default();
         let is_test = matches!(verb, "test" | "vstest");
         let mut words = call.words.iter().skip_while(|word| word.known() != Some(verb)).skip(1).peekable();
@@ -189,7 +189,7 @@ impl Walk<'_> {
                 "logger" | "p" | "property" => true,
                 _ => false,
             };
-            let is_value = |next: &&&Word| !next.text().starts_with('-');
+            let is_value = |next: &&&ShellWord| !next.text().starts_with('-');
             let value = match value {
                 None if takes => words.peek().filter(is_value).map(|word| (*word).clone()),
                 value => value,
@@ -209,7 +209,7 @@ impl Walk<'_> {
                 | "outputresultscache" => self.made_of(&value, &["logfile"], true),
                 "d" | "s" if is_test => {
                     if name == "d" {
-                        self.change(&value, Change::Make, None);
+                        self.change(&value, PathChange::Make, None);
                     } else {
                         self.comes_from(&value);
                     }
@@ -227,7 +227,7 @@ impl Walk<'_> {
             "build" | "test" | "publish" | "pack" | "clean" | "restore" | "msbuild" | "format" | "vstest" | "run-api"
         );
         if takes_projects {
-            let is_switch = |word: &&&Word| {
+            let is_switch = |word: &&&ShellWord| {
                 let switch = word.text().strip_prefix('/').unwrap_or_default();
                 let name = switch.split([':', '=']).next().unwrap_or_default().to_ascii_lowercase();
                 SWITCHES.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit()))
@@ -239,33 +239,33 @@ impl Walk<'_> {
     }
 
     /// `Clean;Publish`.
-    fn targets(&mut self, value: &Word) {
+    fn targets(&mut self, value: &ShellWord) {
         match value.known() {
-            Some(names) => names.split([';', ',']).for_each(|name| self.task(&Word::plain(name.trim()))),
+            Some(names) => names.split([';', ',']).for_each(|name| self.task(&ShellWord::plain(name.trim()))),
             None => self.opaque("", "runs a task that can't be known"),
         }
     }
 
     /// A list of settings, of which those with one of these `names` are files to write; so is a part without a name
     /// if it `may_be_bare`.
-    fn made_of(&mut self, value: &Word, names: &[&str], may_be_bare: bool) {
+    fn made_of(&mut self, value: &ShellWord, names: &[&str], may_be_bare: bool) {
         let Some(text) = value.known() else {
-            self.change(&Word::unknown_operand(), Change::Make, None);
+            self.change(&ShellWord::unknown_operand(), PathChange::Make, None);
             return;
         };
         for part in text.split(';') {
             match part.split_once('=') {
                 Some((name, file)) if names.contains(&name.trim().to_ascii_lowercase().as_str()) => {
-                    self.change(&Word::plain(file), Change::Make, None);
+                    self.change(&ShellWord::plain(file), PathChange::Make, None);
                 }
-                None if may_be_bare && !part.is_empty() => self.change(&Word::plain(part), Change::Make, None),
+                None if may_be_bare && !part.is_empty() => self.change(&ShellWord::plain(part), PathChange::Make, None),
                 _ => {}
             }
         }
     }
 
     /// `Configuration=Release;OutputPath=x`.
-    fn properties(&mut self, value: &Word) {
+    fn properties(&mut self, value: &ShellWord) {
         let Some(text) = value.known() else {
             // `-p:Version="$V"`: only of the name is anything known.
             let name = value.text().split('=').next().unwrap_or_default().to_ascii_lowercase();
@@ -277,12 +277,12 @@ impl Walk<'_> {
         for (name, set) in text.split([';', ',']).filter_map(|part| part.split_once('=')) {
             let name = name.trim().to_ascii_lowercase();
             if MADE.contains(&name.as_str()) {
-                self.change(&Word::plain(set), Change::Make, None);
+                self.change(&ShellWord::plain(set), PathChange::Make, None);
             } else if name.ends_with("buildevent") {
-                self.hidden_code(set, Input::Unknown);
+                self.hidden_code(set, StandardInput::Unknown);
                 self.opaque("", "runs a command of the caller's choice");
             } else if brings_code(&name) {
-                self.comes_from(&Word::plain(set));
+                self.comes_from(&ShellWord::plain(set));
             } else if (name == "deployonbuild" && set.eq_ignore_ascii_case("true")) || name == "publishprofile" {
                 self.effect(Verdict::External, DEPLOY, Act::Other, None, "publishes or deploys");
             }
@@ -290,7 +290,7 @@ impl Walk<'_> {
     }
 
     /// `cmake -B build -DX=y`, `cmake --build build -- clean`.
-    fn cmake_project(&mut self, call: Call<'_>) {
+    fn cmake_project(&mut self, call: ProgramCall<'_>) {
         let has = |wanted: &str| call.words.iter().any(|word| word.text() == wanted);
         if ["-E", "-P", "--install", "--open", "--find-package", "--help", "--version"].iter().any(|other| has(other)) {
             return;
@@ -353,7 +353,7 @@ impl Walk<'_> {
     }
 
     /// A folder that is built in: of the usual names it is made anew at will.
-    fn build_folder(&mut self, folder: &Word) {
+    fn build_folder(&mut self, folder: &ShellWord) {
         let is_usual = folder.known().is_some_and(|path| {
             let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
             let names = ["build", "builddir", "_build", "cmake-build", "out", "target", "dist", "obj"];
@@ -365,12 +365,12 @@ impl Walk<'_> {
             is_named && (!self.is_outside(path) || self.plain(path).starts_with("/tmp/"))
         });
         if !is_usual {
-            self.change(folder, Change::Make, None);
+            self.change(folder, PathChange::Make, None);
         }
     }
 
     /// `-DNAME:TYPE=value`.
-    fn cmake_setting(&mut self, setting: &Word) {
+    fn cmake_setting(&mut self, setting: &ShellWord) {
         let Some((name, value)) = setting.text().split_once('=') else { return };
         let name = name.split(':').next().unwrap_or_default();
         let is_known = setting.known().is_some();
@@ -395,7 +395,7 @@ impl Walk<'_> {
             let first = parts.next().unwrap_or_default();
             let runs_more = parts.next().is_some();
             if runs_more && is_known {
-                self.hidden_code(&value.replace(';', " "), Input::Unknown);
+                self.hidden_code(&value.replace(';', " "), StandardInput::Unknown);
             }
             let is_checker = name.ends_with("_TIDY") || name.ends_with("_CPPCHECK") || name.ends_with("_CPPLINT");
             if !is_known || !is_installed(first) || (runs_more && !is_checker) {
@@ -405,20 +405,20 @@ impl Walk<'_> {
             self.opaque("", "names a program to run");
         } else if brings_code {
             for part in if is_known { value.split(';').collect() } else { Vec::new() } {
-                self.comes_from(&Word::plain(part));
+                self.comes_from(&ShellWord::plain(part));
             }
             if !is_known {
                 self.opaque("", "takes settings or code from a place that can't be known");
             }
         } else if name.ends_with("_OUTPUT_DIRECTORY") || name.ends_with("_OUTPUT_PATH") {
-            self.change(&setting.after(setting.text().len() - value.len()), Change::Make, None);
+            self.change(&setting.after(setting.text().len() - value.len()), PathChange::Make, None);
         } else if name.contains("_FLAGS") && runs_programs(value.split_whitespace()) {
             self.opaque("", "passes options that may run a program");
         }
     }
 
     /// `meson compile -C build deploy`.
-    fn meson(&mut self, call: Call<'_>) {
+    fn meson(&mut self, call: ProgramCall<'_>) {
         let known: Vec<&str> = call.args.operands.iter().map(|word| word.known().unwrap_or("?")).collect();
         let operands = &call.args.operands;
         match known.as_slice() {
@@ -447,7 +447,7 @@ impl Walk<'_> {
     }
 
     /// `cargo make -l error deploy`, `cargo run -p xtask -- deploy`, `cargo watch -- command`.
-    fn cargo(&mut self, call: Call<'_>) {
+    fn cargo(&mut self, call: ProgramCall<'_>) {
         let Some((verb, operands)) = call.args.operands.split_first() else { return };
         let after = |wanted: &str| {
             let at = call.words.iter().position(|word| word.known() == Some(wanted));
@@ -459,7 +459,7 @@ impl Walk<'_> {
                     "-l", "--loglevel", "-p", "--profile", "-e", "--env", "--env-file", "--makefile", "--cwd", "-t",
                     "--time-summary", "--output-format", "--output-file", "--skip-tasks", "--skip-tasks-pattern",
                 ];
-                if let Some(task) = after_options(after("make"), &valued).and_then(<[Word]>::first) {
+                if let Some(task) = after_options(after("make"), &valued).and_then(<[ShellWord]>::first) {
                     self.task(task);
                 }
             }
@@ -481,10 +481,10 @@ impl Walk<'_> {
                 let given = after("--");
                 for (at, word) in given.iter().enumerate() {
                     match word.text().split_once('=') {
-                        Some(("--logfile", _)) => self.change(&word.after("--logfile=".len()), Change::Make, None),
+                        Some(("--logfile", _)) => self.change(&word.after("--logfile=".len()), PathChange::Make, None),
                         None if word.text() == "--logfile" => {
                             if let Some(file) = given.get(at + 1) {
-                                self.change(file, Change::Make, None);
+                                self.change(file, PathChange::Make, None);
                             }
                         }
                         _ => {}
@@ -496,7 +496,7 @@ impl Walk<'_> {
     }
 
     /// `coverage run -m pytest`, `coverage run x.py`: what is measured is run as by `python`.
-    fn measured(&mut self, call: Call<'_>) {
+    fn measured(&mut self, call: ProgramCall<'_>) {
         let at = call.words.iter().position(|word| word.known() == Some("run"));
         let Some(words) = at.and_then(|at| call.words.get(at + 1..)) else { return };
         let valued = ["--rcfile", "--source", "--omit", "--include", "--concurrency", "--context", "--data-file"];
@@ -507,13 +507,13 @@ impl Walk<'_> {
             at += 1 + usize::from(valued.contains(&word.text()));
         }
         let Some(command) = words.get(at..).filter(|words| !words.is_empty()) else { return };
-        let module = is_module.then(|| Word::plain("-m"));
-        let command: Vec<Word> = module.into_iter().chain(command.iter().cloned()).collect();
+        let module = is_module.then(|| ShellWord::plain("-m"));
+        let command: Vec<ShellWord> = module.into_iter().chain(command.iter().cloned()).collect();
         self.program("python3", &command, call.input);
     }
 
     /// `tox exec -- command`, `nox -s lint deploy`; what follows dashes is rather for pytest.
-    fn sessions(&mut self, call: Call<'_>) {
+    fn sessions(&mut self, call: ProgramCall<'_>) {
         let dashes = call.words.iter().position(|word| word.known() == Some("--"));
         let given = dashes.and_then(|at| call.words.get(at + 1..)).unwrap_or_default();
         let verb = call.args.operands.first().and_then(|word| word.known());
@@ -531,13 +531,13 @@ impl Walk<'_> {
     }
 
     /// `phpcs --report-full=file`.
-    fn reports(&mut self, call: Call<'_>) {
+    fn reports(&mut self, call: ProgramCall<'_>) {
         for word in call.words {
             if let Some((name, file)) = word.text().split_once('=')
                 && name.starts_with("--report-")
                 && name != "--report-width"
             {
-                self.change(&word.after(word.text().len() - file.len()), Change::Make, None);
+                self.change(&word.after(word.text().len() - file.len()), PathChange::Make, None);
             }
         }
     }

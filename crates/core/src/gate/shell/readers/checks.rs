@@ -1,13 +1,13 @@
 //! Interpreters that only look at a file: `php -l`, `ruby -c`, `node --check`.
 
-use super::Call;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::walk::Walk;
+use super::ProgramCall;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::walk::ShellWalk;
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Returns whether a call of an interpreter runs nothing: it parses files, or tells about itself.
-    pub(super) fn only_checks(&self, call: Call<'_>) -> bool {
-        let Some(words) = call.words.iter().map(Word::known).collect::<Option<Vec<&str>>>() else { return false };
+    pub(super) fn only_checks(&self, call: ProgramCall<'_>) -> bool {
+        let Some(words) = call.words.iter().map(ShellWord::known).collect::<Option<Vec<&str>>>() else { return false };
         let Some((first, rest)) = words.split_first() else { return false };
         let are_files = |rest: &[&str]| rest.iter().all(|word| !word.starts_with('-'));
         match call.name {

@@ -1,9 +1,9 @@
 //! Compilers, assemblers and linkers: what they write, and options that name a program or load code.
 
-use super::Call;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
-use crate::gate::shell::walk::Walk;
+use super::ProgramCall;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
+use crate::gate::shell::walk::ShellWalk;
 
 /// Beginnings of options that run a program, load code or take further options from a file.
 const RUNNING: [&str; 20] = [
@@ -11,7 +11,7 @@ const RUNNING: [&str; 20] = [
     "-Clinker", "-Zcodegen-backend", "-processor", "-Xplugin", "-pgm", "--compiler-bindir", "-ccbin", "-J-", "-ppx",
 ];
 
-/// What `-C`, `-Z`, `-Wl,` or `-Xlinker` pass on that does so.
+/// Values of `-C`, `-Z`, `-Wl,` or `-Xlinker` that have the same effect.
 const PASSED_ON: [&str; 7] =
     ["linker=", "codegen-backend=", "-plugin", "--plugin", "-load", "link-arg=-fuse-ld", "link-arg=-B"];
 
@@ -46,12 +46,15 @@ const FOLDERS: [&str; 11] = [
     "-module-cache-path", "-fprofile-dir", "-aux-info",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `gcc -o a a.c`, `rustc -C linker=x a.rs`.
-    pub(super) fn compiler(&mut self, call: Call<'_>) {
+    pub(super) fn compiler(&mut self, call: ProgramCall<'_>) {
         // A linker's or assembler's output is a name that a build gives; typed by hand it may be any file.
-        let change =
-            if matches!(call.name, "ld" | "as" | "lld" | "gold" | "mold") { Change::Replace } else { Change::Make };
+        let change = if matches!(call.name, "ld" | "as" | "lld" | "gold" | "mold") {
+            PathChange::Replace
+        } else {
+            PathChange::Make
+        };
         let mut words = call.words.iter();
         while let Some(word) = words.next() {
             let text = word.text();
@@ -75,14 +78,14 @@ impl Walk<'_> {
                 let mut parts = passed.peekable();
                 while let Some(part) = parts.next() {
                     if let Some(at) = written_when_passed_on(part) {
-                        self.change(&Word::plain(&part[at..]), change, None);
+                        self.change(&ShellWord::plain(&part[at..]), change, None);
                     }
                     if runs_when_passed_on(part) {
                         self.opaque("", "runs a program or loads code of the caller's choice");
                     } else if matches!(part, "-Map" | "-o")
                         && let Some(file) = parts.peek()
                     {
-                        self.change(&Word::plain(*file), change, None);
+                        self.change(&ShellWord::plain(*file), change, None);
                     }
                 }
             } else if evaluates(call.name, text) {
@@ -101,10 +104,10 @@ impl Walk<'_> {
                 || matches!((call.name, text), ("javac", "-d" | "-s" | "-h") | ("kotlinc", "-d"))
             {
                 if let Some(folder) = words.next() {
-                    self.change(folder, Change::Into, None);
+                    self.change(folder, PathChange::Into, None);
                 }
             } else if let Some((_, folder)) = text.split_once('=').filter(|(option, _)| FOLDERS.contains(option)) {
-                self.change(&word.after(text.len() - folder.len()), Change::Into, None);
+                self.change(&word.after(text.len() - folder.len()), PathChange::Into, None);
             } else if matches!(call.name, "tsc" | "vue-tsc") && matches!(text, "-p" | "--project") {
                 if let Some(project) = words.next() {
                     self.comes_from(project);
@@ -119,8 +122,8 @@ impl Walk<'_> {
     }
 }
 
-/// Where the output begins in an option that has it: `-of`, and `-sof` or `-so` of those that take several letters
-/// behind one dash.
+/// Returns the place of the output in an option that has it: `-of`, and `-sof` or `-so` of those that take several
+/// letters behind one dash.
 fn clustered_output(name: &str, option: &str) -> Option<usize> {
     let flags = match name {
         "as" => "DGJKLMRXZfghnqsvw",
@@ -165,7 +168,7 @@ fn runs_when_passed_on(part: &str) -> bool {
     PASSED_ON.iter().any(|beginning| part.starts_with(beginning))
 }
 
-/// Whether flags of a compiler run a program or load code.
+/// True if flags of a compiler run a program or load code.
 pub(in crate::gate::shell) fn runs_programs<'a>(words: impl Iterator<Item = &'a str>) -> bool {
     let mut passed_on = false;
     for word in words {

@@ -1,22 +1,22 @@
 //! `sed` and `awk`: whether their scripts write or run anything.
 
-use super::Call;
+use super::ProgramCall;
 use super::interpreters::literals;
-use crate::gate::shell::args::{Leader, Value, is_short_for, leading};
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
+use crate::gate::shell::args::{ArgValue, Leader, is_short_for, leading};
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::word_of;
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `sed`.
-    pub(super) fn sed(&mut self, call: Call<'_>) {
+    pub(super) fn sed(&mut self, call: ProgramCall<'_>) {
         let scripts = ["-e", "--expression"];
         if call.args.any(&["-f", "--file"]) {
             self.opaque("", "runs an editing script whose content is not known");
         }
         let mut files = call.args.operands.as_slice();
-        let mut given: Vec<Word> = call.args.values(&scripts).map(word_of).collect();
+        let mut given: Vec<ShellWord> = call.args.values(&scripts).map(word_of).collect();
         if given.is_empty()
             && !call.args.any(&["-f", "--file"])
             && let Some((first, rest)) = files.split_first()
@@ -33,7 +33,7 @@ impl Walk<'_> {
         }
         if call.args.any(&["-i", "--in-place"]) || call.args.options.iter().any(|(name, _)| name == "-i") {
             for file in files {
-                self.change(file, Change::Replace, Some("edits files in place"));
+                self.change(file, PathChange::Replace, Some("edits files in place"));
             }
             // The ending of a copy may name another folder: `.git/*`.
             for copy in call.args.values(&["--in-place"]).map(word_of) {
@@ -47,7 +47,7 @@ impl Walk<'_> {
 
     fn copied(&mut self, name: &str) {
         if let Some((folder, _)) = name.rsplit_once('/') {
-            self.change(&Word::plain(folder), Change::Into, Some("writes copies of what it edits"));
+            self.change(&ShellWord::plain(folder), PathChange::Into, Some("writes copies of what it edits"));
         }
     }
 
@@ -57,8 +57,10 @@ impl Walk<'_> {
             Some(effects) => {
                 for effect in effects {
                     match effect {
-                        SedEffect::Writes(file) => self.change(&Word::plain(file), Change::Empty, None),
-                        SedEffect::Runs(code) if !code.is_empty() => drop(self.hidden_code(&code, Input::Unknown)),
+                        SedEffect::Writes(file) => self.change(&ShellWord::plain(file), PathChange::Empty, None),
+                        SedEffect::Runs(code) if !code.is_empty() => {
+                            drop(self.hidden_code(&code, StandardInput::Unknown))
+                        }
                         SedEffect::Runs(_) => self.opaque("", "an editing script that runs what it reads"),
                     }
                 }
@@ -67,22 +69,22 @@ impl Walk<'_> {
     }
 
     /// `awk`.
-    pub(super) fn awk(&mut self, call: Call<'_>) {
+    pub(super) fn awk(&mut self, call: ProgramCall<'_>) {
         const VALUED: [&str; 15] = [
             "-F", "-v", "-f", "-e", "-i", "-l", "-E", "-W", "--field-separator", "--assign", "--file", "--source",
             "--include", "--load", "--exec",
         ];
         let options = leading(call.words, &VALUED, &["-o", "-d", "-p", "-D", "-L"]);
         let mut operands = call.words.get(options.at..).unwrap_or_default();
-        let mut programs: Vec<Word> = Vec::new();
+        let mut programs: Vec<ShellWord> = Vec::new();
         let mut loads = options.is_unsure;
         let mut edits = false;
         for option in &options.options {
             let (name, value) = long_option(option);
             let is = |wanted: &[&str]| wanted.iter().any(|wanted| is_short_for(&name, wanted));
-            let text = value.and_then(Value::text);
+            let text = value.and_then(ArgValue::text);
             if is(&["-e", "--source"]) {
-                programs.push(value.map_or_else(Word::unknown_operand, word_of));
+                programs.push(value.map_or_else(ShellWord::unknown_operand, word_of));
             } else if is(&["-i", "--include"]) && text.is_some_and(|name| name.starts_with("inplace")) {
                 edits = true;
                 self.opaque("", "may load a script of the working folder");
@@ -91,8 +93,8 @@ impl Walk<'_> {
             } else if is(&["-o", "--pretty-print", "-p", "--profile", "-d", "--dump-variables"]) {
                 let usual =
                     if name.starts_with("-d") || name.starts_with("--du") { "awkvars.out" } else { "awkprof.out" };
-                let file = value.map_or_else(|| Word::plain(usual), word_of);
-                self.change(&file, Change::Replace, None);
+                let file = value.map_or_else(|| ShellWord::plain(usual), word_of);
+                self.change(&file, PathChange::Replace, None);
             }
         }
         if loads {
@@ -113,7 +115,7 @@ impl Walk<'_> {
         }
         if edits {
             for file in operands.iter().filter(|word| !word.text().contains('=')) {
-                self.change(file, Change::Replace, Some("edits files in place"));
+                self.change(file, PathChange::Replace, Some("edits files in place"));
             }
         }
     }
@@ -129,15 +131,15 @@ impl Walk<'_> {
             }
             Some(files) => {
                 for file in files.into_iter().flatten() {
-                    let word = file.map_or_else(Word::unknown_operand, Word::plain);
-                    self.change(&word, Change::Replace, None);
+                    let word = file.map_or_else(ShellWord::unknown_operand, ShellWord::plain);
+                    self.change(&word, PathChange::Replace, None);
                 }
             }
         }
     }
 
     /// `vim`, `ed`: commands of the editor on the line, and those that it is fed.
-    pub(super) fn editor(&mut self, call: Call<'_>) {
+    pub(super) fn editor(&mut self, call: ProgramCall<'_>) {
         let is_vi = matches!(call.name, "vi" | "vim" | "nvim" | "ex");
         for word in call.words.iter().filter(|word| is_vi && word.text().starts_with('+')) {
             match word.known().map(|text| text[1..].trim_start_matches(':')) {
@@ -151,18 +153,18 @@ impl Walk<'_> {
         for log in call.words.iter().filter_map(|word| word.text().strip_prefix("-V").filter(|_| is_vi)) {
             let file = log.trim_start_matches(|c: char| c.is_ascii_digit());
             if !file.is_empty() {
-                self.change(&Word::plain(file), Change::Add, None);
+                self.change(&ShellWord::plain(file), PathChange::Add, None);
             }
         }
         if matches!(call.name, "ed" | "ex") {
             match call.input {
-                Input::Text(text) => {
+                StandardInput::Text(text) => {
                     for line in text.lines().filter(|line| line.contains('!')) {
                         self.editor_command(line);
                     }
                 }
-                Input::None => {}
-                Input::Unknown => self.opaque("", "an editor that runs commands that can't be known"),
+                StandardInput::None => {}
+                StandardInput::Unknown => self.opaque("", "an editor that runs commands that can't be known"),
             }
         }
     }
@@ -171,7 +173,7 @@ impl Walk<'_> {
     fn editor_command(&mut self, command: &str) {
         self.opaque("", "an editor that runs commands");
         if let Some((_, code)) = command.split_once('!') {
-            self.guess(|walk| drop(walk.code(code, Input::Unknown)));
+            self.guess(|walk| drop(walk.code(code, StandardInput::Unknown)));
         }
     }
 
@@ -180,23 +182,23 @@ impl Walk<'_> {
         let literals: Vec<String> = literals(code).into_iter().take(16).collect();
         self.guess(|walk| {
             for literal in &literals {
-                walk.code(literal, Input::Unknown);
+                walk.code(literal, StandardInput::Unknown);
             }
             if literals.len() > 1 {
-                let words: Vec<Word> = literals.iter().map(Word::plain).collect();
-                walk.inner(&words, &Input::Unknown);
+                let words: Vec<ShellWord> = literals.iter().map(ShellWord::plain).collect();
+                walk.inner(&words, &StandardInput::Unknown);
             }
         });
     }
 }
 
 /// An option's name and value; `-W source=..` is `--source=..`.
-fn long_option<'a>(option: &Leader<'a>) -> (String, Option<Value<'a>>) {
+fn long_option<'a>(option: &Leader<'a>) -> (String, Option<ArgValue<'a>>) {
     match option.value {
         Some(value) if option.name == "-W" => match value.text() {
             Some(text) => {
                 let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-                (format!("--{name}"), value.map(Value::Attached))
+                (format!("--{name}"), value.map(ArgValue::Attached))
             }
             // It may be any of them.
             None => ("--file".to_owned(), Some(value)),
@@ -210,7 +212,7 @@ enum SedEffect {
     Runs(String),
 }
 
-/// What a script does beyond editing; nothing if it can't be read.
+/// Returns the effects of a script beyond editing; `None` if it can't be read.
 fn sed_effects(script: &str) -> Option<Vec<SedEffect>> {
     let mut effects = Vec::new();
     let mut rest = script;
@@ -297,7 +299,7 @@ fn hides_code(rest: &str, marks: &str) -> bool {
     line.split_once('/').is_some_and(|(inside, _)| inside.contains(|c: char| marks.contains(c)))
 }
 
-/// What follows the next `delimiter` that is not escaped.
+/// Returns the text after the next `delimiter` that is not escaped.
 pub(super) fn section(text: &str, delimiter: char) -> Option<&str> {
     let mut chars = text.char_indices();
     let mut in_set = false;

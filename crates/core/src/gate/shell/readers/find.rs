@@ -1,17 +1,17 @@
 //! `find`: which of its actions delete, write or run.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::FILESYSTEM_DELETE;
 use crate::gate::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use crate::gate::effects::is_gits_own;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `find`.
-    pub(super) fn find(&mut self, call: Call<'_>) {
-        let roots: Vec<&Word> =
+    pub(super) fn find(&mut self, call: ProgramCall<'_>) {
+        let roots: Vec<&ShellWord> =
             call.words.iter().take_while(|word| !word.text().starts_with(['-', '(', '!'])).collect();
         self.found.extend(roots.iter().map(|root| (*root).clone()));
         let mut words = call.words.iter();
@@ -23,19 +23,19 @@ impl Walk<'_> {
                 "-delete" => self.found_deleted(&roots),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let command = command_of(words.as_slice());
-                    let are_many = words.as_slice().get(command.len()).and_then(Word::known) == Some("+");
+                    let are_many = words.as_slice().get(command.len()).and_then(ShellWord::known) == Some("+");
                     words = words.as_slice().get(command.len() + 1..).unwrap_or_default().iter();
-                    let command: Vec<Word> = command.iter().map(found).collect();
+                    let command: Vec<ShellWord> = command.iter().map(found).collect();
                     // Behind a `+` it is several paths.
-                    let more = are_many.then(Word::unknown_operand);
-                    let command: Vec<Word> = command.into_iter().chain(more).collect();
+                    let more = are_many.then(ShellWord::unknown_operand);
+                    let command: Vec<ShellWord> = command.into_iter().chain(more).collect();
                     let before = self.effects().len();
-                    self.inner(&command, &Input::Unknown);
+                    self.inner(&command, &StandardInput::Unknown);
                     self.reaches(&roots, before);
                 }
                 "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                     if let Some(file) = words.next() {
-                        self.change(file, Change::Empty, None);
+                        self.change(file, PathChange::Empty, None);
                     }
                 }
                 _ => {}
@@ -45,7 +45,7 @@ impl Walk<'_> {
 
     /// Says of all below `roots` what the effects since `before` say of paths that can't be known.
     /// Below the working folder that is its own files, except for git's.
-    pub(super) fn reaches(&mut self, roots: &[&Word], before: usize) {
+    pub(super) fn reaches(&mut self, roots: &[&ShellWord], before: usize) {
         let places: Vec<Target> = roots
             .iter()
             .filter_map(|root| Some((root.known()?, root.is_pattern())))
@@ -71,8 +71,8 @@ impl Walk<'_> {
         }
     }
 
-    fn found_deleted(&mut self, roots: &[&Word]) {
-        let here = Word::plain(".");
+    fn found_deleted(&mut self, roots: &[&ShellWord]) {
+        let here = ShellWord::plain(".");
         let roots = if roots.is_empty() { vec![&here] } else { roots.to_vec() };
         for root in roots {
             let path = root.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
@@ -84,7 +84,7 @@ impl Walk<'_> {
 }
 
 /// The words of an action up to its `;`, or to a `+` behind `{}`; elsewhere `+` is an argument.
-fn command_of(words: &[Word]) -> &[Word] {
+fn command_of(words: &[ShellWord]) -> &[ShellWord] {
     let ends = |at: usize| match words[at].known() {
         Some(";") => true,
         Some("+") => at > 0 && words[at - 1].known() == Some("{}"),
@@ -94,7 +94,7 @@ fn command_of(words: &[Word]) -> &[Word] {
     &words[..end]
 }
 
-/// `{}` is a path that nobody knows.
-fn found(word: &Word) -> Word {
-    if word.text().contains("{}") { Word::unknown_operand() } else { word.clone() }
+/// `{}` is a path that can't be known.
+fn found(word: &ShellWord) -> ShellWord {
+    if word.text().contains("{}") { ShellWord::unknown_operand() } else { word.clone() }
 }

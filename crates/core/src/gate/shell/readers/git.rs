@@ -1,13 +1,13 @@
 //! `git`: its global options, then a subcommand that the table knows as `git-<name>`.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH};
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
 use crate::gate::shell::args::is_short_for;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
 /// Settings that run nothing, by how they begin; all in lower case.
 const HARMLESS_SETTINGS: [&str; 36] = [
@@ -24,9 +24,9 @@ const WRITES_TREE: [&str; 14] = [
     "cherry-pick", "revert", "checkout-index",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `git`.
-    pub(super) fn git(&mut self, call: Call<'_>) {
+    pub(super) fn git(&mut self, call: ProgramCall<'_>) {
         let mut folder = self.folder().map(str::to_owned);
         let mut aliases: Vec<(String, Option<String>)> = Vec::new();
         let mut at = 0;
@@ -36,16 +36,17 @@ impl Walk<'_> {
                 break;
             }
             let next = call.words.get(at + 1);
-            let tree = text.strip_prefix("--work-tree=").map(Word::plain);
+            let tree = text.strip_prefix("--work-tree=").map(ShellWord::plain);
             let tree = tree.or_else(|| next.filter(|_| text == "--work-tree").cloned());
             if let Some(tree) = tree
                 && call.words.iter().any(|word| WRITES_TREE.contains(&word.text()))
             {
-                self.change(&tree, Change::Into, None);
+                self.change(&tree, PathChange::Into, None);
             }
             match text {
                 "-C" => {
-                    folder = next.and_then(Word::known).map(|path| self.plain(path)).filter(|path| path != UNKNOWN);
+                    folder =
+                        next.and_then(ShellWord::known).map(|path| self.plain(path)).filter(|path| path != UNKNOWN);
                     at += 1;
                 }
                 "-c" => {
@@ -65,12 +66,12 @@ impl Walk<'_> {
             }
             at += 1;
         }
-        let Some((verb, rest)) = call.words.get(at..).and_then(<[Word]>::split_first) else { return };
+        let Some((verb, rest)) = call.words.get(at..).and_then(<[ShellWord]>::split_first) else { return };
         let Some(name) = verb.known() else {
             self.opaque("", "runs git with a subcommand that can't be known");
             return;
         };
-        if call.words[..at].iter().any(Word::splits) {
+        if call.words[..at].iter().any(ShellWord::splits) {
             self.opaque("", "runs git with a subcommand that can't be known");
         }
         self.git_output(rest);
@@ -83,14 +84,14 @@ impl Walk<'_> {
                 Some(code) => format!("{code} {given}"),
                 None => format!("git {code} {given}"),
             };
-            self.hidden_code(&code, Input::Unknown);
+            self.hidden_code(&code, StandardInput::Unknown);
         } else {
             self.opaque("", "runs a git subcommand that is not known, or an alias");
         }
     }
 
     /// `--output`, which every subcommand knows that lists commits or changes, and some that nobody would think of.
-    fn git_output(&mut self, words: &[Word]) {
+    fn git_output(&mut self, words: &[ShellWord]) {
         let options = words.iter().enumerate().take_while(|(_, word)| word.known() != Some("--"));
         for (at, word) in options {
             let (name, value) = word.text().split_once('=').map_or((word.text(), None), |(a, b)| (a, Some(b)));
@@ -98,15 +99,17 @@ impl Walk<'_> {
                 continue;
             }
             match (value, words.get(at + 1)) {
-                (Some(value), _) => self.change(&word.after(word.text().len() - value.len()), Change::Replace, None),
-                (None, Some(file)) => self.change(file, Change::Replace, None),
+                (Some(value), _) => {
+                    self.change(&word.after(word.text().len() - value.len()), PathChange::Replace, None)
+                }
+                (None, Some(file)) => self.change(file, PathChange::Replace, None),
                 (None, None) => {}
             }
         }
     }
 
     /// `name=value` of `-c`.
-    fn setting(&mut self, setting: Option<&Word>, aliases: &mut Vec<(String, Option<String>)>) {
+    fn setting(&mut self, setting: Option<&ShellWord>, aliases: &mut Vec<(String, Option<String>)>) {
         let Some(word) = setting else { return };
         let Some((name, value)) = word.known().map(|text| text.split_once('=').unwrap_or((text, "true"))) else {
             self.opaque("", "changes a setting of git that can't be known");
@@ -135,20 +138,20 @@ impl Walk<'_> {
         }
         if matches!(name.as_str(), "core.pager" | "core.editor" | "sequence.editor") || name.starts_with("pager.") {
             if !matches!(value, "" | "true" | "false") {
-                self.hidden_code(value, Input::Unknown);
+                self.hidden_code(value, StandardInput::Unknown);
             }
             return;
         }
         if !matches!(value, "" | "true" | "false") {
-            self.guess(|walk| drop(walk.code(value.strip_prefix('!').unwrap_or(value), Input::Unknown)));
+            self.guess(|walk| drop(walk.code(value.strip_prefix('!').unwrap_or(value), StandardInput::Unknown)));
         }
         self.opaque("", "changes a setting of git that may name a program");
     }
 
     /// `git config`.
-    pub(super) fn git_config(&mut self, call: Call<'_>) {
+    pub(super) fn git_config(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
-        let operands: Vec<&&Word> = args
+        let operands: Vec<&&ShellWord> = args
             .operands
             .iter()
             .filter(|word| {
@@ -176,7 +179,7 @@ impl Walk<'_> {
             return;
         }
         for file in args.values(&["-f", "--file"]) {
-            self.change(&word_of(file), Change::Add, None);
+            self.change(&word_of(file), PathChange::Add, None);
         }
         let is_global = args.any(&["--global", "--system"]);
         let verdict = if is_global { Verdict::Ask } else { Verdict::Safe };
@@ -185,7 +188,7 @@ impl Walk<'_> {
             [name, value, ..] => match (name.known(), value.known()) {
                 (Some(name), Some(value)) if name.to_ascii_lowercase().starts_with("alias.") => {
                     let code = value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned);
-                    self.hidden_code(&code, Input::Unknown);
+                    self.hidden_code(&code, StandardInput::Unknown);
                 }
                 (Some(name), Some(value)) => self.setting_runs(name, value),
                 _ => self.opaque("", "changes a setting of git that can't be known"),
@@ -196,11 +199,11 @@ impl Walk<'_> {
     }
 
     /// `git push`.
-    pub(super) fn git_push(&mut self, call: Call<'_>) {
+    pub(super) fn git_push(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
         if args.only_tries(&["-n", "--dry-run"]) {
             // The remote is asked all the same, and what can't be known of its address is told to whoever that is.
-            let address = |word: &Word| word.text().contains([':', '/']).then(|| host(word)).flatten();
+            let address = |word: &ShellWord| word.text().contains([':', '/']).then(|| host(word)).flatten();
             match args.operands.first().map(|remote| (remote.known(), address(remote))) {
                 Some((None, _)) => self.sends_unknown(),
                 Some((Some(_), Some(host))) => {
@@ -234,23 +237,23 @@ impl Walk<'_> {
     }
 
     /// `git checkout`, `git switch`: a branch is one thing, files another.
-    pub(super) fn git_checkout(&mut self, call: Call<'_>) {
+    pub(super) fn git_checkout(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
         let makes_branch = args.any(&["-b", "--track", "-t", "--orphan", "--detach", "-c", "--create"]);
         let is_switch = call.name == "git-switch";
         let dashes = call.words.iter().position(|word| word.known() == Some("--"));
-        let files: Vec<&Word> = match dashes {
+        let files: Vec<&ShellWord> = match dashes {
             Some(at) => call.words.iter().skip(at + 1).collect(),
             None if is_switch || makes_branch => Vec::new(),
             None if args.operands.len() > 1 => {
-                let may_be_several = |word: &&&Word| word.known().is_none() && !word.names_revision();
+                let may_be_several = |word: &&&ShellWord| word.known().is_none() && !word.names_revision();
                 let first = args.operands.iter().take(1).filter(may_be_several);
                 first.chain(args.operands.iter().skip(1)).copied().collect()
             }
             // What is computed may be a file's name as well as a branch's.
             None => {
                 let may_be_file =
-                    |word: &&&Word| looks_like_file(word) || (word.known().is_none() && !word.names_revision());
+                    |word: &&&ShellWord| looks_like_file(word) || (word.known().is_none() && !word.names_revision());
                 args.operands.iter().filter(may_be_file).copied().collect()
             }
         };
@@ -267,7 +270,7 @@ impl Walk<'_> {
         if args.any(&["-f", "--force", "--discard-changes", "--ours", "--theirs", "--pathspec-from-file"])
             || (args.any(&["-p", "--patch"]) && !is_switch)
         {
-            self.discarded(&Word::plain("."));
+            self.discarded(&ShellWord::plain("."));
         }
         if args.any(&["-B", "-C", "--force-create"]) {
             let reason = "moves a branch away from its commits";
@@ -279,7 +282,7 @@ impl Walk<'_> {
     }
 
     /// `git restore`.
-    pub(super) fn git_restore(&mut self, call: Call<'_>) {
+    pub(super) fn git_restore(&mut self, call: ProgramCall<'_>) {
         let staged = call.args.any(&["--staged", "-S"]);
         if staged && !call.args.any(&["--worktree", "-W"]) {
             self.effect(Verdict::Safe, GIT_WRITE, Act::Other, None, "takes changes out of the next commit");
@@ -289,11 +292,11 @@ impl Walk<'_> {
             self.discarded(file);
         }
         if call.args.operands.is_empty() {
-            self.discarded(&Word::unknown_operand());
+            self.discarded(&ShellWord::unknown_operand());
         }
     }
 
-    fn discarded(&mut self, word: &Word) {
+    fn discarded(&mut self, word: &ShellWord) {
         let path = word.known().map_or_else(|| UNKNOWN.to_owned(), |path| self.plain(path));
         let target = Target { path, is_pattern: word.is_pattern(), is_recursive: true };
         let reason = "discards changes that are in no commit";
@@ -302,8 +305,8 @@ impl Walk<'_> {
     }
 
     /// Subcommands that list without operands, or with a word or an option that says so, and change something else.
-    pub(super) fn git_lists(&mut self, call: Call<'_>) {
-        let Call { name, args, .. } = call;
+    pub(super) fn git_lists(&mut self, call: ProgramCall<'_>) {
+        let ProgramCall { name, args, .. } = call;
         let first = args.operands.first().map(|word| word.known().unwrap_or_default());
         let has = |wanted: &[&str]| args.options.iter().any(|(option, _)| wanted.contains(&option.as_str()));
         let filters =
@@ -334,11 +337,11 @@ impl Walk<'_> {
     }
 
     /// `git bisect run`, `git submodule foreach`: the words after the second are a command.
-    pub(super) fn git_run(&mut self, call: Call<'_>) {
+    pub(super) fn git_run(&mut self, call: ProgramCall<'_>) {
         let marks: &[&str] = if call.name == "git-bisect" { &["run"] } else { &["foreach"] };
         let at = call.words.iter().position(|word| word.known().is_some_and(|text| marks.contains(&text)));
         let Some(at) = at else { return };
-        let command: Vec<Word> = call
+        let command: Vec<ShellWord> = call
             .words
             .iter()
             .skip(at + 1)
@@ -347,10 +350,10 @@ impl Walk<'_> {
             .collect();
         match command.as_slice() {
             [code] => match code.known() {
-                Some(code) => drop(self.hidden_code(code, Input::Unknown)),
+                Some(code) => drop(self.hidden_code(code, StandardInput::Unknown)),
                 None => self.opaque("", "runs commands that can't be known"),
             },
-            words => drop(self.inner(words, &Input::Unknown)),
+            words => drop(self.inner(words, &StandardInput::Unknown)),
         }
     }
 }
@@ -362,8 +365,8 @@ const FILES: [&str; 24] = [
     "Pipfile", "Jenkinsfile", "Justfile", "justfile", "CODEOWNERS",
 ];
 
-/// Whether a name is rather a file's than a branch's.
-fn looks_like_file(word: &Word) -> bool {
+/// True if a name is rather a file's than a branch's.
+fn looks_like_file(word: &ShellWord) -> bool {
     let name = word.text();
     let last = name.rsplit('/').next().unwrap_or_default();
     // `:(top)f` and `:/f` are files, and git allows none of these in a branch's name.

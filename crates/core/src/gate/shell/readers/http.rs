@@ -1,14 +1,14 @@
 //! `curl`, `wget`: a fetch, unless anything is sent that the line doesn't show.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::{EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
-use crate::gate::shell::args::{Value, is_short_for};
-use crate::gate::shell::expand::Word;
+use crate::gate::shell::args::{ArgValue, is_short_for};
+use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::option_variables::{PROXIES, after_scheme, is_this_machine};
-use crate::gate::shell::paths::Change;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
-use crate::gate::shell::walk::Walk;
+use crate::gate::shell::walk::ShellWalk;
 
 /// Options of curl that send a body, or what a file holds.
 const CURL_SENDS: [&str; 17] = [
@@ -39,12 +39,12 @@ const DETOURS: [&str; 16] = [
     "--interface", "--alt-svc",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `curl`, `wget`.
-    pub(super) fn http(&mut self, call: Call<'_>) {
+    pub(super) fn http(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
         let is_curl = call.name == "curl";
-        let mut addresses: Vec<Word> = args.values(&["--url"]).map(word_of).collect();
+        let mut addresses: Vec<ShellWord> = args.values(&["--url"]).map(word_of).collect();
         addresses.extend(args.operands.iter().map(|word| (*word).clone()));
         let goes_by = |option: &str| args.options.iter().any(|(given, _)| given == option);
         let is_detour = DETOURS.iter().any(|option| goes_by(option))
@@ -55,7 +55,7 @@ impl Walk<'_> {
         let sends_unknown = sends_what_is_not_shown(call);
         // `-w '%output{file}'` writes there.
         if args.values(&["-w", "--write-out"]).any(|value| value.text().is_none_or(|text| text.contains("%output{"))) {
-            self.change(&Word::unknown_operand(), Change::Replace, None);
+            self.change(&ShellWord::unknown_operand(), PathChange::Replace, None);
         }
         let (mut sends, deletes) = method(call);
         // Each line of a list of addresses goes to whoever it names.
@@ -82,23 +82,23 @@ impl Walk<'_> {
         self.unsure(call);
     }
 
-    fn unsure(&mut self, call: Call<'_>) {
+    fn unsure(&mut self, call: ProgramCall<'_>) {
         if call.args.is_unsure {
             self.opaque("", "its options can't be known");
         }
     }
 }
 
-/// Whether an address is of this machine, as far as its host is known for certain.
-fn is_here(address: &Word) -> bool {
+/// True if an address is of this machine, as far as its host is known for certain.
+fn is_here(address: &ShellWord) -> bool {
     let text = address.text();
     let rest = after_scheme(text);
     // `@f` is the host `f`, with a user of no name.
     (address.known().is_some() || rest.contains('/')) && !rest.starts_with('@') && is_this_machine(text)
 }
 
-/// Whether the method does more than read, and whether it deletes.
-fn method(call: Call<'_>) -> (bool, bool) {
+/// Says whether the method does more than read, and whether it deletes.
+fn method(call: ProgramCall<'_>) -> (bool, bool) {
     let (mut sends, mut deletes) = (false, false);
     let options: &[&str] = if call.name == "curl" { &["-X", "--request"] } else { &["--method"] };
     for method in call.args.values(options) {
@@ -113,18 +113,19 @@ fn method(call: Call<'_>) -> (bool, bool) {
     (sends, deletes)
 }
 
-/// Whether curl sends a body. With `-G` the data goes into the address.
-fn sends_body(call: Call<'_>) -> bool {
+/// True if curl sends a body. With `-G` the data goes into the address.
+fn sends_body(call: ProgramCall<'_>) -> bool {
     let given = |name: &str| call.args.options.iter().any(|(given, _)| is_short_for(given, name));
     let has = |name: &str| call.args.options.iter().any(|(given, _)| given == name);
     let is_query = has("-G") || has("--get");
     CURL_SENDS.iter().any(|option| given(option) && !(is_query && QUERY.contains(option)))
 }
 
-/// Whether anything is sent that the line doesn't show: what a substitution prints, what a variable or a file holds.
-fn sends_what_is_not_shown(call: Call<'_>) -> bool {
+/// True if anything is sent that the line doesn't show: the output of a substitution, the contents of a variable or a
+/// file.
+fn sends_what_is_not_shown(call: ProgramCall<'_>) -> bool {
     let args = call.args;
-    let is_hidden = |option: &str, value: Option<Value<'_>>| {
+    let is_hidden = |option: &str, value: Option<ArgValue<'_>>| {
         let Some(value) = value.filter(|_| !STAYS.contains(&option)) else { return false };
         let Some(text) = value.text() else { return true };
         match option {

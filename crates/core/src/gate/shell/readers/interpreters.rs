@@ -6,16 +6,16 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::Call;
+use super::ProgramCall;
 use super::editors::section;
 use super::foreign::names;
 use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::clues::{Clue, is_pipe};
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::programs::Reader;
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
 /// Names that delete, in any of the languages.
 const DELETING: &str = "unlink unlinkSync remove rmtree rmdir rmdirSync removedirs rmSync rm rm_r rm_f rm_rf remove_dir \
@@ -68,9 +68,9 @@ const HARMLESS: &str = "print puts p pp say echo printf sprintf console log erro
 static LISTS: LazyLock<[HashSet<&'static str>; 4]> =
     LazyLock::new(|| [DELETING, WRITING, SENDING, HARMLESS].map(|list| list.split_whitespace().collect()));
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// An interpreter: code on the line, a script file, or what it is fed.
-    pub(super) fn interpreter(&mut self, reader: Reader, call: Call<'_>) {
+    pub(super) fn interpreter(&mut self, reader: Reader, call: ProgramCall<'_>) {
         let (code_options, module_options): (&[&str], &[&str]) = match reader {
             Reader::Python => (&["-c"], &["-m"]),
             Reader::Node => (&["-e", "--eval", "-p", "--print", "-pe"], &["-r", "--require", "--import", "--loader"]),
@@ -176,7 +176,7 @@ impl Walk<'_> {
         }
         edits &= matches!(reader, Reader::Perl | Reader::Ruby);
         // Code that is fed is like code on the line: what follows it are files.
-        if let (true, None, None, Input::Text(code)) = (codes.is_empty(), module, script, call.input) {
+        if let (true, None, None, StandardInput::Text(code)) = (codes.is_empty(), module, script, call.input) {
             codes.push(Some(code.clone()));
         }
         match (codes.is_empty(), module, script) {
@@ -187,7 +187,7 @@ impl Walk<'_> {
                         None => self.opaque("", "runs code that can't be known"),
                     }
                 }
-                let files: Vec<&Word> = script.into_iter().chain(words).collect();
+                let files: Vec<&ShellWord> = script.into_iter().chain(words).collect();
                 let all = codes.iter().flatten().fold(String::new(), |all, code| all + code + "\n");
                 if reader == Reader::Perl && sets_files(&all, loops) {
                     self.opaque("", "opens files whose names the code sets, which may be commands");
@@ -210,14 +210,16 @@ impl Walk<'_> {
                 }
                 if goes_on {
                     match call.input {
-                        Input::Text(code) => self.foreign_program(reader, code),
-                        Input::None => {}
-                        Input::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
+                        StandardInput::Text(code) => self.foreign_program(reader, code),
+                        StandardInput::None => {}
+                        StandardInput::Unknown => {
+                            self.unseen_code("an interpreter runs what it is fed, which can't be known")
+                        }
                     }
                 }
                 if edits {
                     for file in files {
-                        self.change(file, Change::Replace, Some("edits files in place"));
+                        self.change(file, PathChange::Replace, Some("edits files in place"));
                     }
                 }
             }
@@ -226,22 +228,22 @@ impl Walk<'_> {
             (true, None, Some(script)) if self.own_script(script, words.as_slice(), call.input) => {}
             (true, None, Some(_)) => self.opaque("", "runs a file whose content is not known"),
             (true, None, None) => match call.input {
-                Input::Text(_) => {}
-                Input::None
+                StandardInput::Text(_) => {}
+                StandardInput::None
                     if call.words.iter().any(|word| matches!(word.known(), Some("-V" | "-v" | "-VV" | "-h"))) => {}
-                Input::None => self.opaque("", "an interpreter runs what it is fed, which can't be known"),
-                Input::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
+                StandardInput::None => self.opaque("", "an interpreter runs what it is fed, which can't be known"),
+                StandardInput::Unknown => self.unseen_code("an interpreter runs what it is fed, which can't be known"),
             },
         }
     }
 
     /// `bun test`, `deno fmt`: what the table says of them is all; whether it is one of them.
-    fn node_subcommand(&mut self, call: Call<'_>) -> bool {
+    fn node_subcommand(&mut self, call: ProgramCall<'_>) -> bool {
         const KNOWN: [&str; 16] = [
             "test", "lint", "fmt", "check", "build", "add", "install", "i", "remove", "update", "init", "cache", "doc",
             "info", "outdated", "pm",
         ];
-        let first = call.words.first().and_then(Word::known);
+        let first = call.words.first().and_then(ShellWord::known);
         match (call.name, first) {
             ("deno" | "bun", Some(verb)) if KNOWN.contains(&verb) => true,
             ("deno", Some("eval")) => {
@@ -272,15 +274,15 @@ impl Walk<'_> {
         ];
         let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         if WRITING.iter().any(|start| name.starts_with(start)) {
-            let file = value.map_or_else(Word::unknown_operand, Word::plain);
-            self.change(&file, Change::Replace, None);
+            let file = value.map_or_else(ShellWord::unknown_operand, ShellWord::plain);
+            self.change(&file, PathChange::Replace, None);
         } else if !HARMLESS.iter().any(|start| name.starts_with(start)) {
             self.opaque("", "loads code that is not known, or may write files");
         }
     }
 
     /// Files that perl opens by their names alone: `rm x|` is a command to it, and `>x` a file to be emptied.
-    fn opened_by_perl(&mut self, files: &[&Word], opens: bool) {
+    fn opened_by_perl(&mut self, files: &[&ShellWord], opens: bool) {
         for file in files {
             let Some(name) = file.known().filter(|_| !file.is_pattern()) else {
                 self.clues.note(Clue::UnknownFile, opens);
@@ -291,8 +293,10 @@ impl Walk<'_> {
             }
             let name = name.trim();
             match name.trim_start_matches('+').strip_prefix(['>', '<']) {
-                Some(path) => self.change(&Word::plain(path.trim_start_matches('>').trim()), Change::Empty, None),
-                None => drop(self.hidden_code(name.trim_matches('|'), Input::Unknown)),
+                Some(path) => {
+                    self.change(&ShellWord::plain(path.trim_start_matches('>').trim()), PathChange::Empty, None)
+                }
+                None => drop(self.hidden_code(name.trim_matches('|'), StandardInput::Unknown)),
             }
             self.opaque("", "opens a command instead of a file");
         }
@@ -307,7 +311,7 @@ impl Walk<'_> {
     }
 
     /// `python -m module`: the table knows it as a program of that name.
-    fn python_module(&mut self, module: &Word, rest: &[Word], input: &Input) {
+    fn python_module(&mut self, module: &ShellWord, rest: &[ShellWord], input: &StandardInput) {
         let program = match module.known() {
             Some("pytest" | "py.test") => "pytest",
             Some(known @ ("unittest" | "pip" | "twine" | "build")) => known,
@@ -323,10 +327,10 @@ impl Walk<'_> {
                     }
                 }
                 if let Some(target) = operands.get(1) {
-                    self.change(target, Change::Replace, None);
+                    self.change(target, PathChange::Replace, None);
                 }
                 if rest.iter().any(|word| word.splits() || word.is_pattern()) {
-                    self.change(&Word::unknown_operand(), Change::Replace, None);
+                    self.change(&ShellWord::unknown_operand(), PathChange::Replace, None);
                 }
                 return;
             }
@@ -334,10 +338,10 @@ impl Walk<'_> {
                 self.imports();
                 let clears = rest.iter().any(|word| word.text().starts_with("--c"));
                 for word in rest.iter().filter(|word| !word.text().starts_with('-')) {
-                    let change = if clears { Change::DeleteAll } else { Change::Add };
+                    let change = if clears { PathChange::DeleteAll } else { PathChange::Add };
                     self.change(word, change, None);
                 }
-                if rest.iter().any(Word::splits) {
+                if rest.iter().any(ShellWord::splits) {
                     self.opaque("", "its options can't be known");
                 }
                 return;
@@ -415,7 +419,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a text is a mode that a file is opened with to be written anew, in any case that a program may turn.
+/// True if a text is a mode that opens a file to be written anew, in upper or lower case.
 fn is_mode_for_writing(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     matches!(text.as_str(), ">" | "+>" | "r+" | "rb+" | "r+b" | "w:utf-8")
@@ -427,7 +431,7 @@ const MODULES: &str = "sys json re math collections itertools functools textwrap
     fractions hashlib base64 binascii platform pprint typing dataclasses enum time datetime csv argparse unicodedata \
     struct operator uuid difflib zlib tomllib pathlib os sysconfig calendar locale copy __future__";
 
-/// Whether Python code imports a module that has only the name of something harmless.
+/// True if Python code imports a module that has only the name of something harmless.
 fn imports_a_stranger(code: &str) -> bool {
     let harmless = &LISTS[3];
     let is_stranger = |name: &str| {
@@ -457,13 +461,13 @@ fn takes_rest(reader: Reader) -> &'static str {
     }
 }
 
-/// Whether a cluster of perl's or ruby's options has `-i` in it, before a letter that takes the rest.
+/// True if a cluster of perl's or ruby's options has `-i` in it, before a letter that takes the rest.
 fn edits_in_place(letters: &str) -> bool {
     let flags = letters.find(|c: char| !"acflnpsStTuUvwWXx0123456789".contains(c)).unwrap_or(letters.len());
     letters[flags..].starts_with('i')
 }
 
-/// Whether Perl code says itself which files `<>` opens, or opens one by a name that may be a command.
+/// True if Perl code itself sets the files that `<>` opens, or opens a file by a name that may be a command.
 fn sets_files(code: &str, loops: bool) -> bool {
     let reads = loops || ["<>", "<ARGV>", "readline", "eof"].iter().any(|name| code.contains(name));
     let is_whole = |at: usize| {
@@ -479,7 +483,7 @@ fn sets_files(code: &str, loops: bool) -> bool {
     (reads && sets) || opens_by_name || (opens && literals(code).iter().any(|text| is_pipe(text)))
 }
 
-/// Whether a file may be opened in a way that the code doesn't show: a mode that is computed, a number.
+/// True if a file may be opened in a way that the code doesn't show: a mode that is computed, a number.
 fn opens_unseen(code: &str, reader: Reader) -> bool {
     let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     let has_escapes = code
@@ -510,7 +514,7 @@ fn opens_unseen(code: &str, reader: Reader) -> bool {
     }
 }
 
-/// Whether an argument is one text as it stands, or a number, by name or not.
+/// True if an argument is one literal text, or a number, by name or not.
 fn is_plain_argument(argument: &str) -> bool {
     let value = ["mode=", "encoding=", "errors=", "newline=", "buffering="]
         .iter()
@@ -526,7 +530,7 @@ fn is_plain_argument(argument: &str) -> bool {
     }
 }
 
-/// Whether code calls something by a name that it puts together.
+/// True if code calls something by a name that it puts together.
 fn calls_computed_names(code: &str, reader: Reader) -> bool {
     let dense: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     let is_address = |text: &str| text.contains(':') && !text.starts_with("node:");

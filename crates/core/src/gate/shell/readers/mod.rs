@@ -22,35 +22,35 @@ mod wrappers;
 
 pub(super) use compilers::{runs_programs, writes_elsewhere};
 
-use super::args::Args;
-use super::expand::Word;
+use super::args::ProgramArgs;
+use super::expand::ShellWord;
 use super::programs::Reader;
-use super::walk::{Input, Walk};
+use super::walk::{ShellWalk, StandardInput};
 
 /// One call of a program.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
+pub(super) struct ProgramCall<'a> {
     /// The program's name, without folder.
     pub name: &'a str,
     /// All that follows it.
-    pub words: &'a [Word],
+    pub words: &'a [ShellWord],
     /// The same, split.
-    pub args: &'a Args<'a>,
-    /// What it reads.
-    pub input: &'a Input,
+    pub args: &'a ProgramArgs<'a>,
+    /// Its standard input.
+    pub input: &'a StandardInput,
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Reads a call, and gives what it would print if that can be proven.
     pub(super) fn read_as(
         &mut self,
         reader: Reader,
         name: &str,
-        words: &[Word],
-        args: &Args<'_>,
-        input: &Input,
+        words: &[ShellWord],
+        args: &ProgramArgs<'_>,
+        input: &StandardInput,
     ) -> Option<String> {
-        let call = Call { name, words, args, input };
+        let call = ProgramCall { name, words, args, input };
         match reader {
             Reader::Rules => {}
             Reader::Echo => return self.echo(call),

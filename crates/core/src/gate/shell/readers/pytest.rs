@@ -1,11 +1,11 @@
 //! `pytest`: settings that its options set, and reports with a place of their own.
 
-use super::Call;
-use crate::gate::shell::args::Value;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
+use super::ProgramCall;
+use crate::gate::shell::args::ArgValue;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{is_no_test, word_of};
-use crate::gate::shell::walk::Walk;
+use crate::gate::shell::walk::ShellWalk;
 
 /// Plugins that are usual enough to be known by name.
 const PLUGINS: [&str; 8] = [
@@ -13,9 +13,9 @@ const PLUGINS: [&str; 8] = [
     "pytester",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `pytest`.
-    pub(super) fn pytest(&mut self, call: Call<'_>) {
+    pub(super) fn pytest(&mut self, call: ProgramCall<'_>) {
         for (option, value) in &call.args.options {
             let Some(value) = *value else { continue };
             match option.as_str() {
@@ -42,29 +42,29 @@ impl Walk<'_> {
     }
 
     /// `-o name=value`.
-    fn pytest_setting(&mut self, value: Value<'_>) {
+    fn pytest_setting(&mut self, value: ArgValue<'_>) {
         let Some((name, set)) = value.text().and_then(|text| text.split_once('=')) else {
             self.opaque("", "changes a setting that can't be known");
             return;
         };
         match name.trim() {
             "cache_dir" | "log_file" | "junit_file" | "report_log" => {
-                self.change(&Word::plain(set), Change::Make, None);
+                self.change(&ShellWord::plain(set), PathChange::Make, None);
             }
             "addopts" => self.options_of("pytest", Some(set)),
-            "pythonpath" => self.comes_from(&Word::plain(set)),
+            "pythonpath" => self.comes_from(&ShellWord::plain(set)),
             _ => {}
         }
     }
 
     /// `--cov-report=html:folder`.
-    fn report(&mut self, value: Value<'_>) {
+    fn report(&mut self, value: ArgValue<'_>) {
         let place = match value.text() {
-            Some(text) => text.split_once(':').map(|(_, place)| Word::plain(place)),
+            Some(text) => text.split_once(':').map(|(_, place)| ShellWord::plain(place)),
             None => Some(word_of(value)),
         };
         if let Some(place) = place {
-            self.change(&place, Change::Make, None);
+            self.change(&place, PathChange::Make, None);
         }
     }
 }

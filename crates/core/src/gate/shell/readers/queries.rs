@@ -1,17 +1,17 @@
 //! Databases, and programs that speak over the network: what they are told to do.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::{DATABASE_WRITE, EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
-use crate::gate::shell::expand::Word;
+use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::option_variables::is_this_machine;
-use crate::gate::shell::paths::Change;
+use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `psql`, `mysql`, `sqlite3`: the statements in options, operands and what they read.
-    pub(super) fn sql(&mut self, call: Call<'_>) {
+    pub(super) fn sql(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
         if !matches!(call.name, "sqlite3" | "duckdb") {
             self.database_host(call);
@@ -22,16 +22,16 @@ impl Walk<'_> {
         if call.name == "psql" && args.any(&["-l", "--list"]) {
             return;
         }
-        let mut statements: Vec<Word> =
+        let mut statements: Vec<ShellWord> =
             args.values(&["-c", "--command", "-e", "--execute", "-cmd", "--init-command"]).map(word_of).collect();
         if matches!(call.name, "sqlite3" | "duckdb") {
             statements.extend(args.operands.iter().skip(1).map(|word| (*word).clone()));
         }
         if statements.is_empty() {
             match call.input {
-                Input::Text(text) => statements.push(Word::plain(text.clone())),
-                Input::None | Input::Unknown if args.any(&["-f", "--file"]) => {}
-                Input::None | Input::Unknown => self.opaque("", "runs statements that can't be known"),
+                StandardInput::Text(text) => statements.push(ShellWord::plain(text.clone())),
+                StandardInput::None | StandardInput::Unknown if args.any(&["-f", "--file"]) => {}
+                StandardInput::None | StandardInput::Unknown => self.opaque("", "runs statements that can't be known"),
             }
         }
         for statement in statements {
@@ -53,7 +53,7 @@ impl Walk<'_> {
     }
 
     /// `mongosh --eval`: what deletes is told apart, nothing else is read.
-    pub(super) fn mongo(&mut self, call: Call<'_>) {
+    pub(super) fn mongo(&mut self, call: ProgramCall<'_>) {
         let of_option = call.args.values(&["--host", "-host", "-a", "--address", "-address"]).map(word_of);
         let of_address = call.words.iter().filter(|word| word.text().contains("://")).cloned();
         for host in of_option.chain(of_address).collect::<Vec<_>>() {
@@ -63,14 +63,14 @@ impl Walk<'_> {
             let text = text.to_ascii_lowercase();
             ["drop", "delete", "remove", "truncate"].iter().any(|name| text.contains(name))
         };
-        let fed = matches!(call.input, Input::Text(text) if deletes(text));
+        let fed = matches!(call.input, StandardInput::Text(text) if deletes(text));
         if fed || call.words.iter().any(|word| deletes(word.text())) {
             self.effect(Verdict::Destructive, DATABASE_WRITE, Act::Other, None, "deletes from a database");
         }
     }
 
     /// The host that a client of a database is told of: `-h db`, `postgres://db/x`, `host=db`.
-    fn database_host(&mut self, call: Call<'_>) {
+    fn database_host(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
         let options: &[&str] = match call.name {
             "sqlcmd" => &["-S"],
@@ -78,7 +78,7 @@ impl Walk<'_> {
             _ => &["-h", "--host", "-d", "--dbname", "--url", "-u", "--uri"],
         };
         let named = args.options.iter().filter(|(option, _)| options.contains(&option.as_str()));
-        let mut hosts: Vec<Word> = Vec::new();
+        let mut hosts: Vec<ShellWord> = Vec::new();
         for (option, value) in named {
             let Some(value) = value else { continue };
             let word = word_of(*value);
@@ -87,7 +87,8 @@ impl Walk<'_> {
                 hosts.push(word);
             }
         }
-        let of_connection = |word: &&&Word| ["://", "host=", "service="].iter().any(|mark| word.text().contains(mark));
+        let of_connection =
+            |word: &&&ShellWord| ["://", "host=", "service="].iter().any(|mark| word.text().contains(mark));
         hosts.extend(args.operands.iter().filter(of_connection).map(|word| (*word).clone()));
         for word in hosts {
             self.asks(&word);
@@ -95,7 +96,7 @@ impl Walk<'_> {
     }
 
     /// The host in a word that names a connection.
-    fn asks(&mut self, word: &Word) {
+    fn asks(&mut self, word: &ShellWord) {
         let Some(text) = word.known() else {
             self.sends_unknown();
             return;
@@ -107,7 +108,7 @@ impl Walk<'_> {
         });
         for address in [Some(address), in_query].into_iter().flatten() {
             if !is_this_machine(address) {
-                self.asks_host(&host(&Word::plain(address)).unwrap_or_else(|| UNKNOWN.to_owned()));
+                self.asks_host(&host(&ShellWord::plain(address)).unwrap_or_else(|| UNKNOWN.to_owned()));
             }
         }
     }
@@ -115,7 +116,7 @@ impl Walk<'_> {
     /// The host of an address, unless it is this machine.
     pub(super) fn asks_address(&mut self, address: &str) {
         if !is_this_machine(address) && !address.starts_with("file://") {
-            self.asks_host(&host(&Word::plain(address)).unwrap_or_else(|| UNKNOWN.to_owned()));
+            self.asks_host(&host(&ShellWord::plain(address)).unwrap_or_else(|| UNKNOWN.to_owned()));
         }
     }
 
@@ -126,7 +127,7 @@ impl Walk<'_> {
     }
 
     /// `redis-cli`.
-    pub(super) fn redis(&mut self, call: Call<'_>) {
+    pub(super) fn redis(&mut self, call: ProgramCall<'_>) {
         for host in call.args.values(&["-h", "-u"]).map(word_of) {
             self.asks(&host);
         }
@@ -163,11 +164,11 @@ impl Walk<'_> {
         }
     }
 
-    /// `dig`, `ping`: a name that is looked up reaches whoever answers for it, with all that was put into it.
-    pub(super) fn lookup(&mut self, call: Call<'_>) {
+    /// `dig`, `ping`: a name that is looked up reaches the server that answers for it, with all that was put into it.
+    pub(super) fn lookup(&mut self, call: ProgramCall<'_>) {
         let is_about_hosts = call.name != "getent"
             || call.words.first().is_none_or(|word| word.known().is_none_or(|name| name.contains("host")));
-        let is_fed = call.args.operands.is_empty() && matches!(call.input, Input::Unknown);
+        let is_fed = call.args.operands.is_empty() && matches!(call.input, StandardInput::Unknown);
         let from_file = call.name == "dig" && call.args.any(&["-f"]);
         let is_computed = call.words.iter().any(|word| word.known().is_none());
         if is_about_hosts && (is_computed || is_fed || from_file) {
@@ -186,7 +187,7 @@ impl Walk<'_> {
     }
 
     /// `rsync`.
-    pub(super) fn rsync(&mut self, call: Call<'_>) {
+    pub(super) fn rsync(&mut self, call: ProgramCall<'_>) {
         let args = call.args;
         for shell in args.values(&["-e", "--rsh"]) {
             self.code_of(shell);
@@ -201,13 +202,13 @@ impl Walk<'_> {
             return;
         }
         let Some((last, sources)) = args.operands.split_last() else { return };
-        let is_remote = |word: &Word| word.text().split('/').next().is_some_and(|first| first.contains(':'));
+        let is_remote = |word: &ShellWord| word.text().split('/').next().is_some_and(|first| first.contains(':'));
         if is_remote(last) {
             let host = host(last).unwrap_or_else(|| UNKNOWN.to_owned());
             let reason = "copies files away";
             self.effect(Verdict::External, EXTERNAL_MESSAGE, Act::Contact { host }, None, reason);
         } else if !sources.is_empty() || last.is_pattern() {
-            self.change(last, Change::Replace, None);
+            self.change(last, PathChange::Replace, None);
         }
         for source in sources.iter().filter(|word| is_remote(word)) {
             let host = host(source).unwrap_or_else(|| UNKNOWN.to_owned());
@@ -219,11 +220,11 @@ impl Walk<'_> {
             let act = Act::Contact { host };
             self.effect(Verdict::Destructive, EXTERNAL_MESSAGE, act, None, "deletes files on another machine");
         } else if deletes {
-            self.change(last, Change::DeleteAll, Some("deletes what is not in the source"));
+            self.change(last, PathChange::DeleteAll, Some("deletes what is not in the source"));
         }
         if args.any(&["--remove-source-files"]) {
             for source in sources {
-                self.change(source, Change::DeleteAll, None);
+                self.change(source, PathChange::DeleteAll, None);
             }
         }
     }
@@ -237,7 +238,7 @@ enum Statement {
     Destroys,
 }
 
-/// What statements do at most.
+/// Returns the strictest kind among the statements of `text`.
 fn classify(text: &str) -> Statement {
     let Some(bare) = without_strings(text) else { return Statement::Opaque };
     if runs_by_backslash(&bare) {

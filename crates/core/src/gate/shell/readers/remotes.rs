@@ -1,16 +1,16 @@
 //! `git fetch` and its kind: what is sent to whom while something is fetched.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::{GIT_HISTORY_REWRITE, GIT_WRITE, HTTP_FETCH};
 use crate::gate::effect::{Act, Verdict};
-use crate::gate::shell::expand::Word;
+use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::program::word_of;
-use crate::gate::shell::walk::Walk;
+use crate::gate::shell::walk::ShellWalk;
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `git fetch`, `git clone`, `git ls-remote`: an address that can't be known takes whatever it holds to its host.
     /// To a remote that is named, a reference that can't be known says little; to an address it may say anything.
-    pub(super) fn git_remote(&mut self, call: Call<'_>) {
+    pub(super) fn git_remote(&mut self, call: ProgramCall<'_>) {
         if call.name == "git-fetch" {
             let only_shows = call.args.options.iter().any(|(option, _)| option == "--dry-run");
             let is_here = matches!(call.args.operands.as_slice(), [only] if only.known() == Some("."));
@@ -44,9 +44,9 @@ impl Walk<'_> {
     }
 
     /// `cmake -E rm`: commands that cmake has itself, read as the programs that they are.
-    pub(super) fn cmake(&mut self, call: Call<'_>) {
+    pub(super) fn cmake(&mut self, call: ProgramCall<'_>) {
         let Some(at) = call.words.iter().position(|word| word.text() == "-E") else { return };
-        let Some((verb, rest)) = call.words.get(at + 1..).and_then(<[Word]>::split_first) else { return };
+        let Some((verb, rest)) = call.words.get(at + 1..).and_then(<[ShellWord]>::split_first) else { return };
         let program = match verb.known() {
             Some("rm" | "remove" | "remove_directory") => "rm",
             Some("copy" | "copy_directory" | "copy_if_different" | "copy_directory_if_different") => "cp",
@@ -75,7 +75,7 @@ impl Walk<'_> {
     }
 
     /// `uv pip install x` is `pip install x`.
-    pub(super) fn uv_pip(&mut self, call: Call<'_>) {
+    pub(super) fn uv_pip(&mut self, call: ProgramCall<'_>) {
         if let [verb, rest @ ..] = call.words
             && verb.known() == Some("pip")
         {
@@ -85,7 +85,7 @@ impl Walk<'_> {
 }
 
 /// Returns whether a fetched reference replaces a local branch or tag. A remote-tracking one may be replaced.
-fn overwrites_branch(reference: &Word) -> bool {
+fn overwrites_branch(reference: &ShellWord) -> bool {
     let target = reference.text().strip_prefix('+').and_then(|text| text.split_once(':'));
     target.is_some_and(|(_, to)| !to.is_empty() && !to.starts_with("refs/remotes/"))
 }

@@ -2,14 +2,14 @@
 
 use crate::gate::category::FILESYSTEM_WRITE;
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
-use crate::gate::shell::args::Args;
-use crate::gate::shell::expand::Word;
+use crate::gate::shell::args::ProgramArgs;
+use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::programs::Does;
-use crate::gate::shell::walk::Walk;
+use crate::gate::shell::walk::ShellWalk;
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `chmod`, `chown`, `setfacl` and their kind: each file, and all below it where they say so.
-    pub(in crate::gate::shell) fn rights(&mut self, does: Does<'_>, name: &str, args: &Args<'_>) {
+    pub(in crate::gate::shell) fn rights(&mut self, does: Does<'_>, name: &str, args: &ProgramArgs<'_>) {
         let is_recursive = args.any(&["-R", "--recursive"]);
         let files = files(name, args);
         let targets: Vec<Target> = match files.as_slice() {
@@ -33,7 +33,7 @@ impl Walk<'_> {
 }
 
 /// The operands that are files.
-fn files<'a>(name: &str, args: &Args<'a>) -> Vec<&'a Word> {
+fn files<'a>(name: &str, args: &ProgramArgs<'a>) -> Vec<&'a ShellWord> {
     let operands = args.operands.as_slice();
     let has_model = args.any(&["--reference"]);
     // `chmod -x f`: the mode looks like options.
@@ -46,6 +46,6 @@ fn files<'a>(name: &str, args: &Args<'a>) -> Vec<&'a Word> {
         // `chattr +i f`: the modes begin with a sign.
         _ => 0,
     };
-    let is_sign = |word: &Word| name == "chattr" && word.text().starts_with(['+', '=']);
+    let is_sign = |word: &ShellWord| name == "chattr" && word.text().starts_with(['+', '=']);
     operands.iter().skip(after).copied().filter(|word| !is_sign(word)).collect()
 }

@@ -1,15 +1,15 @@
 //! Package managers of JavaScript, and runners of many packages at once: `npm run x`, `yarn x`, `lerna exec -- x`.
 //!
-//! What they run is a script of the project's, a tool that the project installed, or a command that the line names.
+//! They run a script of the project's, a tool that the project installed, or a command that the line names.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::{DEPLOY, GIT_PUSH, OPAQUE_EXEC, PACKAGE_CHANGE};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::Dialect;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
-use crate::gate::shell::programs::{Reader, Words};
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
+use crate::gate::shell::programs::{Reader, WordList};
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
 /// Names that are usual for scripts, and programs of another kind.
 const USUAL_SCRIPTS: [&str; 34] = [
@@ -18,24 +18,24 @@ const USUAL_SCRIPTS: [&str; 34] = [
     "make", "docker", "go", "help", "script", "screen", "sort", "clear",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `npm`, `pnpm`, `yarn`, `bun`: what is run beyond the table's subcommands.
-    pub(super) fn scripts(&mut self, call: Call<'_>) {
+    pub(super) fn scripts(&mut self, call: ProgramCall<'_>) {
         // Code on the line is read where `bun` is a runtime.
-        let is_code = |word: &Word| matches!(word.text(), "-e" | "--eval" | "-p" | "--print");
+        let is_code = |word: &ShellWord| matches!(word.text(), "-e" | "--eval" | "-p" | "--print");
         if call.name == "bun" && call.words.first().is_some_and(is_code) {
             return;
         }
-        let asks = |word: &Word| matches!(word.text(), "-v" | "-h" | "--help" | "--version");
+        let asks = |word: &ShellWord| matches!(word.text(), "-v" | "-h" | "--help" | "--version");
         let only_options = call.words.iter().all(|word| word.text().starts_with('-'));
         if call.name == "yarn" && only_options && !call.words.iter().any(asks) {
             self.effect(Verdict::Ask, PACKAGE_CHANGE, Act::Other, None, "changes packages");
         }
         // To pnpm it is no workspace's name, but the root of all, and the next word is the subcommand.
-        let is_root = |word: &Word| call.name == "pnpm" && word.text() == "-w";
+        let is_root = |word: &ShellWord| call.name == "pnpm" && word.text() == "-w";
         let options = call.words.iter().take_while(|word| word.text().starts_with('-'));
         if let Some(at) = options.enumerate().find_map(|(at, word)| is_root(word).then_some(at)) {
-            let rest: Vec<Word> = [&call.words[..at], &call.words[at + 1..]].concat();
+            let rest: Vec<ShellWord> = [&call.words[..at], &call.words[at + 1..]].concat();
             self.program(call.name, &rest, call.input);
             return;
         }
@@ -43,9 +43,9 @@ impl Walk<'_> {
     }
 
     /// The words from a subcommand on.
-    fn script_verb(&mut self, call: Call<'_>, words: &[Word]) {
+    fn script_verb(&mut self, call: ProgramCall<'_>, words: &[ShellWord]) {
         let valued = ["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F", "--loglevel"];
-        let Some((verb, rest)) = after_options(words, &valued).and_then(<[Word]>::split_first) else { return };
+        let Some((verb, rest)) = after_options(words, &valued).and_then(<[ShellWord]>::split_first) else { return };
         let Some(name) = verb.known() else {
             self.opaque("", "a subcommand that can't be known");
             return;
@@ -53,7 +53,7 @@ impl Walk<'_> {
         match name {
             "run" | "run-script" | "rum" | "urn" | "task" => {
                 let valued = ["-w", "--workspace", "--filter", "--prefix", "-C", "--cwd"];
-                if let Some((script, given)) = after_options(rest, &valued).and_then(<[Word]>::split_first) {
+                if let Some((script, given)) = after_options(rest, &valued).and_then(<[ShellWord]>::split_first) {
                     self.script(call, script, given);
                 }
             }
@@ -61,7 +61,8 @@ impl Walk<'_> {
             "node" if call.name != "npm" => drop(self.program("node", rest, call.input)),
             "dlx" | "create" => {
                 let command = after_options(rest, &["-p", "--package"]).unwrap_or_default();
-                if name == "dlx" && command.first().and_then(Word::known).is_some_and(|name| self.programs.knows(name))
+                if name == "dlx"
+                    && command.first().and_then(ShellWord::known).is_some_and(|name| self.programs.knows(name))
                 {
                     self.inner(command, call.input);
                 }
@@ -71,7 +72,7 @@ impl Walk<'_> {
                 self.program("yarn", rest.get(1..).unwrap_or_default(), call.input);
             }
             "workspaces" if call.name == "yarn" => {
-                let rest = rest.strip_prefix(&[Word::plain("foreach")]).unwrap_or(rest);
+                let rest = rest.strip_prefix(&[ShellWord::plain("foreach")]).unwrap_or(rest);
                 let valued = ["--from", "--include", "--exclude", "--jobs", "-j", "--since"];
                 if let Some(rest) = after_options(rest, &valued).filter(|rest| !rest.is_empty()) {
                     self.program("yarn", rest, call.input);
@@ -89,7 +90,7 @@ impl Walk<'_> {
     }
 
     /// A script by its name; says whether anything is known of it. All but npm take a tool's name for the tool.
-    fn script(&mut self, call: Call<'_>, script: &Word, given: &[Word]) -> bool {
+    fn script(&mut self, call: ProgramCall<'_>, script: &ShellWord, given: &[ShellWord]) -> bool {
         self.task(script);
         self.passed_on(given);
         self.passed_tasks(call, script, given);
@@ -115,7 +116,7 @@ impl Walk<'_> {
     }
 
     /// Words that are passed on to a script: an address to listen on, or a place to write.
-    fn passed_on(&mut self, given: &[Word]) {
+    fn passed_on(&mut self, given: &[ShellWord]) {
         self.passes_address(given);
         for (at, word) in given.iter().enumerate() {
             let text = word.text();
@@ -125,7 +126,7 @@ impl Walk<'_> {
             };
             let change = match option {
                 // A folder that bundlers empty.
-                "--outDir" | "--emptyOutDir" => Change::Clear,
+                "--outDir" | "--emptyOutDir" => PathChange::Clear,
                 "--outdir"
                 | "--out-dir"
                 | "--output-dir"
@@ -138,7 +139,7 @@ impl Walk<'_> {
                 | "--coverageDirectory"
                 | "--dist-dir"
                 | "--dest"
-                | "-o" => Change::Make,
+                | "-o" => PathChange::Make,
                 _ => continue,
             };
             if let Some(place) = place.filter(|place| !matches!(place.known(), Some("true" | "false"))) {
@@ -149,7 +150,7 @@ impl Walk<'_> {
 
     /// `npm run cdk deploy`: to a script that is a tool with subcommands, a word says what it does. To one that
     /// tests, checks or builds, it rather says what with.
-    fn passed_tasks(&mut self, call: Call<'_>, script: &Word, given: &[Word]) {
+    fn passed_tasks(&mut self, call: ProgramCall<'_>, script: &ShellWord, given: &[ShellWord]) {
         let about_files = [
             "test", "lint", "check", "format", "build", "e2e", "spec", "unit", "type", "cover", "watch", "jest",
             "mocha", "prettier", "tsc", "cypress", "playwright", "start", "dev",
@@ -172,45 +173,45 @@ impl Walk<'_> {
     }
 
     /// `npm exec -- jest`, `npm exec -c 'jest'`, `pnpm exec jest`.
-    fn executed(&mut self, call: Call<'_>, words: &[Word]) {
-        let takes_code = |word: &Word| matches!(word.text(), "-c" | "--call" | "--shell-mode");
+    fn executed(&mut self, call: ProgramCall<'_>, words: &[ShellWord]) {
+        let takes_code = |word: &ShellWord| matches!(word.text(), "-c" | "--call" | "--shell-mode");
         let valued = ["-p", "--package", "-w", "--workspace", "--filter"];
         if let Some(at) = words.iter().take_while(|word| word.text().starts_with('-')).position(takes_code) {
             self.joined_code(&words[at + 1..]);
             return;
         }
-        let fetches = |word: &Word| matches!(word.text(), "-p") || word.text().starts_with("--package");
+        let fetches = |word: &ShellWord| matches!(word.text(), "-p") || word.text().starts_with("--package");
         if words.iter().take_while(|word| word.text().starts_with('-')).any(fetches) {
             self.opaque("", "fetches a program and runs it");
         }
         let command = after_options(words, &valued).unwrap_or_default();
-        match command.first().and_then(Word::known) {
+        match command.first().and_then(ShellWord::known) {
             Some(name) if !name.contains('/') => drop(self.inner(command, call.input)),
             Some(_) | None => self.opaque("", "fetches a program and runs it"),
         }
     }
 
     /// Words that a shell gets as one line of code.
-    fn joined_code(&mut self, words: &[Word]) {
-        let known: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+    fn joined_code(&mut self, words: &[ShellWord]) {
+        let known: Option<Vec<&str>> = words.iter().map(ShellWord::known).collect();
         match known {
-            Some(words) => drop(self.foreign_code(Dialect::Sh, &words.join(" "), None, Input::Unknown)),
+            Some(words) => drop(self.foreign_code(Dialect::Sh, &words.join(" "), None, StandardInput::Unknown)),
             None => self.opaque("", "runs commands that can't be known"),
         }
     }
 
-    /// Whether the table has `verb` as a subcommand of `name`.
+    /// True if the table has `verb` as a subcommand of `name`.
     fn is_subcommand(&self, name: &str, verb: &str) -> bool {
         self.programs.get(name).any(|entry| {
             let first =
-                |words: &Words| words.iter().next().is_some_and(|words| words.split('|').any(|word| word == verb));
+                |words: &WordList| words.iter().next().is_some_and(|words| words.split('|').any(|word| word == verb));
             entry.rules.iter().any(|rule| first(&rule.words))
         })
     }
 
     /// `deno`, `bun`: subcommands of a package manager, or a script that is run.
-    pub(super) fn runtime(&mut self, call: Call<'_>) {
-        let is_code = |word: &Word| matches!(word.text(), "-e" | "--eval" | "-p" | "--print");
+    pub(super) fn runtime(&mut self, call: ProgramCall<'_>) {
+        let is_code = |word: &ShellWord| matches!(word.text(), "-e" | "--eval" | "-p" | "--print");
         if call.words.first().is_some_and(is_code) {
             self.interpreter(Reader::Node, call);
             return;
@@ -221,8 +222,8 @@ impl Walk<'_> {
             return;
         };
         let rest = call.words.iter().skip_while(|word| word.known() != Some(verb)).skip(1);
-        let rest: Vec<Word> = rest.cloned().collect();
-        let is_elsewhere = |word: &Word| {
+        let rest: Vec<ShellWord> = rest.cloned().collect();
+        let is_elsewhere = |word: &ShellWord| {
             word.known().is_some_and(|text| {
                 text.contains("://") || text.starts_with("npm:") || text.starts_with("jsr:") || self.is_outside(text)
             })
@@ -235,7 +236,7 @@ impl Walk<'_> {
                     if fetches && code.text().contains("import") {
                         self.opaque("", "runs code from elsewhere");
                     }
-                    let words = [Word::plain("-e"), code.clone()];
+                    let words = [ShellWord::plain("-e"), code.clone()];
                     self.program("node", &words, call.input);
                 }
                 None => self.opaque("", "runs code that can't be known"),
@@ -244,7 +245,7 @@ impl Walk<'_> {
                 let valued = ["-c", "--config", "--cwd"];
                 if rest.iter().any(|word| matches!(word.text(), "--eval" | "--evaluate")) {
                     self.joined_code(after_options(&rest, &valued).unwrap_or_default());
-                } else if let Some(task) = after_options(&rest, &valued).and_then(<[Word]>::first) {
+                } else if let Some(task) = after_options(&rest, &valued).and_then(<[ShellWord]>::first) {
                     self.task(task);
                 }
             }
@@ -257,12 +258,14 @@ impl Walk<'_> {
     }
 
     /// `lerna`, `nx`, `turbo`: one task or command in many packages.
-    pub(super) fn workspace(&mut self, call: Call<'_>) {
+    pub(super) fn workspace(&mut self, call: ProgramCall<'_>) {
         let valued = [
             "--scope", "--ignore", "--since", "--filter", "-F", "--concurrency", "-p", "--projects", "-t", "--target",
             "--targets", "--parallel", "--base", "--head", "--cwd", "--exclude", "-c", "--configuration",
         ];
-        let Some((verb, rest)) = after_options(call.words, &valued).and_then(<[Word]>::split_first) else { return };
+        let Some((verb, rest)) = after_options(call.words, &valued).and_then(<[ShellWord]>::split_first) else {
+            return;
+        };
         match (call.name, verb.known()) {
             ("lerna" | "nx", Some("exec")) => {
                 let command = after_options(rest, &valued).unwrap_or_default();
@@ -277,7 +280,7 @@ impl Walk<'_> {
                 }
             }
             ("nx", Some("release")) => {
-                let is = |word: &Word, option: &str| word.text().starts_with(option);
+                let is = |word: &ShellWord, option: &str| word.text().starts_with(option);
                 let is_tried = rest.iter().any(|word| matches!(word.text(), "--dry-run" | "-d"));
                 if !is_tried || rest.iter().any(|word| is(word, "--no-d") || is(word, "--dry-run=")) {
                     self.effect(Verdict::External, DEPLOY, Act::Other, None, "publishes a release");
@@ -308,7 +311,7 @@ impl Walk<'_> {
 }
 
 /// `words` without the options before the first that is none; nothing if an option can't be known.
-pub(super) fn after_options<'a>(words: &'a [Word], valued: &[&str]) -> Option<&'a [Word]> {
+pub(super) fn after_options<'a>(words: &'a [ShellWord], valued: &[&str]) -> Option<&'a [ShellWord]> {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         if word.known() == Some("--") {

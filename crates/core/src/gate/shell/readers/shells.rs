@@ -1,17 +1,17 @@
 //! Shells, and what changes the shell that runs the line.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::OPAQUE_EXEC;
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::Dialect;
 use crate::gate::shell::args::leading;
 use crate::gate::shell::clues::Clue;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `bash -c code`, `sh file`, `bash` fed with code.
-    pub(super) fn shell(&mut self, call: Call<'_>) {
+    pub(super) fn shell(&mut self, call: ProgramCall<'_>) {
         let dialect = Dialect::of(call.name);
         let mut at = 0;
         let mut takes_code = false;
@@ -37,7 +37,7 @@ impl Walk<'_> {
                 }
                 _ if !is_long && text.contains(['o', 'O']) => {
                     at += 1;
-                    let option = call.words.get(at).and_then(Word::known);
+                    let option = call.words.get(at).and_then(ShellWord::known);
                     if option.is_none_or(|option| !HARMLESS_OPTIONS.contains(&option) && !is_set_option(option)) {
                         self.run_last_here();
                         self.opaque("", "changes how the shell reads what follows");
@@ -56,7 +56,7 @@ impl Walk<'_> {
         }
         let operand = call.words.get(at);
         // `-n` reads code and runs nothing.
-        let is_option = |word: &Word| word.known().is_none_or(|text| text.starts_with(['-', '+']));
+        let is_option = |word: &ShellWord| word.known().is_none_or(|text| text.starts_with(['-', '+']));
         if matches!(call.words, [first, rest @ ..] if first.known() == Some("-n") && !rest.iter().any(is_option))
             && dialect != Dialect::Other
         {
@@ -65,9 +65,9 @@ impl Walk<'_> {
         // With both options it runs the code, and then what it is fed.
         if takes_code && reads_input(call.words, at) {
             match call.input {
-                Input::Text(code) => drop(self.foreign_code(dialect, code, None, Input::Unknown)),
-                Input::None => {}
-                Input::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
+                StandardInput::Text(code) => drop(self.foreign_code(dialect, code, None, StandardInput::Unknown)),
+                StandardInput::None => {}
+                StandardInput::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
             }
         }
         match (takes_code, operand) {
@@ -84,16 +84,16 @@ impl Walk<'_> {
                 self.opaque("", "runs a file whose content is not known");
             }
             (false, _) => match call.input {
-                Input::Text(code) => drop(self.foreign_code(dialect, code, None, Input::Unknown)),
-                Input::None => self.opaque("", "a shell runs what it is fed, which can't be known"),
-                Input::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
+                StandardInput::Text(code) => drop(self.foreign_code(dialect, code, None, StandardInput::Unknown)),
+                StandardInput::None => self.opaque("", "a shell runs what it is fed, which can't be known"),
+                StandardInput::Unknown => self.unseen_code("a shell runs what it is fed, which can't be known"),
             },
         }
     }
 
     /// `eval`.
-    pub(super) fn eval(&mut self, call: Call<'_>) -> Option<String> {
-        let words: Option<Vec<&str>> = call.words.iter().map(Word::as_code).collect();
+    pub(super) fn eval(&mut self, call: ProgramCall<'_>) -> Option<String> {
+        let words: Option<Vec<&str>> = call.words.iter().map(ShellWord::as_code).collect();
         match words {
             Some(words) => {
                 let words = words.strip_prefix(&["--"]).unwrap_or(&words);
@@ -113,9 +113,9 @@ impl Walk<'_> {
     }
 
     /// `source file`, `. file`.
-    pub(super) fn source(&mut self, call: Call<'_>) {
-        match (call.words.first().and_then(Word::known), call.input) {
-            (Some("/dev/stdin"), Input::Text(code)) => drop(self.code_here(code, &Input::Unknown)),
+    pub(super) fn source(&mut self, call: ProgramCall<'_>) {
+        match (call.words.first().and_then(ShellWord::known), call.input) {
+            (Some("/dev/stdin"), StandardInput::Text(code)) => drop(self.code_here(code, &StandardInput::Unknown)),
             (Some(_), _) if call.words.first().is_some_and(is_substitution) => {
                 self.unseen_code("runs what another command prints");
             }
@@ -125,7 +125,7 @@ impl Walk<'_> {
     }
 
     /// `cd`, `pushd`, `popd`.
-    pub(super) fn cd(&mut self, call: Call<'_>) {
+    pub(super) fn cd(&mut self, call: ProgramCall<'_>) {
         let mut operands = call.words.iter().filter(|word| !matches!(word.known(), Some("-P" | "-L" | "--" | "-e")));
         let folder = match (call.name, operands.next()) {
             ("cd", None) => Some("~".to_owned()),
@@ -145,7 +145,7 @@ impl Walk<'_> {
     }
 
     /// `export`, `declare`, `local`, `readonly`, `read`, `unset` and all that names variables.
-    pub(super) fn variables(&mut self, call: Call<'_>) {
+    pub(super) fn variables(&mut self, call: ProgramCall<'_>) {
         let is_reading = matches!(call.name, "read" | "mapfile" | "readarray" | "getopts" | "let" | "unset" | "select");
         let is_unset_function = call.name == "unset";
         if is_unset_function {
@@ -201,7 +201,7 @@ impl Walk<'_> {
                     let is_plain = !name.ends_with('+') && !name.contains('[') && !value.starts_with('(');
                     // Elsewhere it fails, and the variable holds what it held.
                     let is_plain = is_plain && (call.name != "local" || self.is_in_function());
-                    let value_word = Word::plain(value);
+                    let value_word = ShellWord::plain(value);
                     let name = name.trim_end_matches('+');
                     self.assign(name, value, Some(&value_word).filter(|_| is_plain), None);
                     if is_fixed {
@@ -230,14 +230,14 @@ impl Walk<'_> {
         }
     }
 
-    /// What programs do with words that name variables: an index may run commands, and a variable of `make` is run.
-    pub(in crate::gate::shell) fn names_of_variables(&mut self, name: &str, words: &[Word]) {
+    /// Reads words that name variables for a program: an index may run commands, and a variable of `make` is run.
+    pub(in crate::gate::shell) fn names_of_variables(&mut self, name: &str, words: &[ShellWord]) {
         let takes_names = [
             "read", "printf", "unset", "test", "[", "let", "wait", "mapfile", "readarray", "declare", "typeset",
             "local", "export", "readonly", "getopts",
         ];
         if takes_names.contains(&name) {
-            let is_expression = |word: &Word| match name {
+            let is_expression = |word: &ShellWord| match name {
                 // `-v a[k]`
                 "test" | "[" => matches!(word.known(), None | Some("-v" | "-R")),
                 "declare" | "typeset" | "local" | "export" | "readonly" => {
@@ -247,7 +247,7 @@ impl Walk<'_> {
                 _ => word.text().contains('[') || word.known().is_none(),
             };
             self.clues.note(Clue::Expression, words.iter().any(is_expression));
-            let runs = |word: &&Word| word.text().contains('[') && word.text().contains(['$', '`']);
+            let runs = |word: &&ShellWord| word.text().contains('[') && word.text().contains(['$', '`']);
             for word in words.iter().filter(runs) {
                 self.evaluated_index(word);
                 self.opaque("", "an index that may run commands");
@@ -282,13 +282,13 @@ impl Walk<'_> {
     }
 
     /// `compgen`, `complete`: texts that are expanded, commands and functions that are run.
-    fn completions(&mut self, words: &[Word]) {
+    fn completions(&mut self, words: &[ShellWord]) {
         let options = leading(words, &["-A", "-G", "-W", "-F", "-C", "-X", "-P", "-S", "-o"], &[]);
         for option in &options.options {
             match (option.name.as_str(), option.value) {
                 ("-C", Some(value)) => self.code_of(value),
                 ("-F", Some(value)) => match value.text() {
-                    Some(name) => drop(self.command(&[Word::plain(name)], &Input::Unknown)),
+                    Some(name) => drop(self.command(&[ShellWord::plain(name)], &StandardInput::Unknown)),
                     None => self.opaque("", "runs commands that can't be known"),
                 },
                 ("-W" | "-X" | "-P" | "-S", Some(value)) => match value.text() {
@@ -298,7 +298,7 @@ impl Walk<'_> {
                 _ => {}
             }
         }
-        let expands = |word: &Word| {
+        let expands = |word: &ShellWord| {
             word.known().is_none() || ["$", "`", "<(", ">("].iter().any(|start| word.text().contains(start))
         };
         if words.iter().any(expands) {
@@ -307,7 +307,7 @@ impl Walk<'_> {
     }
 
     /// `shopt`, `enable`, `bind`: what changes how the shell reads or runs what follows.
-    fn shell_options(&mut self, name: &str, words: &[Word]) {
+    fn shell_options(&mut self, name: &str, words: &[ShellWord]) {
         if name != "shopt" {
             // `enable -f x.so`, `bind -x`
             if words
@@ -338,11 +338,11 @@ impl Walk<'_> {
     }
 
     /// `alias`.
-    pub(super) fn alias(&mut self, call: Call<'_>) {
+    pub(super) fn alias(&mut self, call: ProgramCall<'_>) {
         for word in call.words {
             let code = word.text().split_once('=').map(|(_, code)| code);
             if let Some(code) = code.filter(|_| word.known().is_some()) {
-                self.guess(|walk| drop(walk.code(code, Input::Unknown)));
+                self.guess(|walk| drop(walk.code(code, StandardInput::Unknown)));
             }
             if code.is_some() || word.known().is_none() {
                 self.opaque("", "gives a name another meaning");
@@ -351,9 +351,9 @@ impl Walk<'_> {
     }
 
     /// `trap`.
-    pub(super) fn trap(&mut self, call: Call<'_>) {
+    pub(super) fn trap(&mut self, call: ProgramCall<'_>) {
         let code = call.words.iter().find(|word| word.known() != Some("--"));
-        match code.map(Word::known) {
+        match code.map(ShellWord::known) {
             None | Some(Some("" | "-" | "-l" | "-p")) => {}
             Some(Some(code)) => self.later_code(code),
             Some(None) => self.opaque("", "runs shell code that can't be known"),
@@ -361,8 +361,8 @@ impl Walk<'_> {
     }
 
     /// `set`, `shift`: what `$1`, `$2` and so on are.
-    pub(super) fn positional(&mut self, call: Call<'_>) {
-        let names_option = |word: &Word| word.known().is_some_and(|text| matches!(text, "-o" | "+o"));
+    pub(super) fn positional(&mut self, call: ProgramCall<'_>) {
+        let names_option = |word: &ShellWord| word.known().is_some_and(|text| matches!(text, "-o" | "+o"));
         let is_hidden = call.words.first().is_some_and(names_option) && call.words.iter().any(|w| w.known().is_none());
         let is_unusual = call.words.iter().any(|word| word.known().is_some_and(is_unusual_option));
         if call.name == "set" && (is_hidden || is_unusual) {
@@ -382,7 +382,7 @@ impl Walk<'_> {
     }
 }
 
-/// What `shopt` may change without changing what runs.
+/// Options that `shopt` may change without changing what runs.
 const HARMLESS_OPTIONS: [&str; 19] = [
     "extglob", "globstar", "nullglob", "dotglob", "failglob", "nocaseglob", "nocasematch", "inherit_errexit",
     "checkwinsize", "histappend", "cmdhist", "lithist", "huponexit", "checkjobs", "expand_aliases", "globasciiranges",
@@ -390,7 +390,7 @@ const HARMLESS_OPTIONS: [&str; 19] = [
 ];
 
 /// The words, unless one may be several or stand for files.
-fn known_words(words: &[Word]) -> Option<Vec<Word>> {
+fn known_words(words: &[ShellWord]) -> Option<Vec<ShellWord>> {
     words.iter().all(|word| !word.splits() && !word.is_pattern()).then(|| words.to_vec())
 }
 
@@ -419,8 +419,8 @@ fn is_unusual_option(text: &str) -> bool {
     letters.is_some_and(|letters| letters.contains(['k', 'H'])) || matches!(text, "keyword" | "histexpand" | "history")
 }
 
-/// Whether a word is a process substitution, or another open descriptor.
-fn is_substitution(word: &Word) -> bool {
+/// True if a word is a process substitution, or another open descriptor.
+fn is_substitution(word: &ShellWord) -> bool {
     word.known().is_some_and(|path| path.starts_with("/dev/fd/") || path.starts_with("/proc/"))
 }
 
@@ -428,11 +428,11 @@ fn is_integer(option: &str) -> bool {
     option.starts_with('-') && option.len() < 4 && option.contains('i')
 }
 
-/// Whether `-s` stands before the operand: it is an argument then, and the code is fed.
-fn reads_input(words: &[Word], operand: usize) -> bool {
+/// True if `-s` stands before the operand: the operand is an argument then, and the code comes from standard input.
+fn reads_input(words: &[ShellWord], operand: usize) -> bool {
     words
         .iter()
         .take(operand)
-        .filter_map(Word::known)
+        .filter_map(ShellWord::known)
         .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('s'))
 }

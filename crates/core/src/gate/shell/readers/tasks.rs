@@ -3,16 +3,16 @@
 //!
 //! Every task on the line is looked at, wherever it stands: `make V=1 deploy`, `gradle build publish`.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::category::{DATABASE_WRITE, DEPLOY, FILESYSTEM_DELETE, OPAQUE_EXEC, PACKAGE_CHANGE};
 use crate::gate::effect::{Act, Verdict};
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::paths::Change;
-use crate::gate::shell::walk::Walk;
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::paths::PathChange;
+use crate::gate::shell::walk::ShellWalk;
 
-/// What a task does, by its name.
+/// The effect of a task, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum TaskEffect {
     /// Nothing but the project's own work.
     Own,
     Publishes,
@@ -44,9 +44,9 @@ const WRITTEN: [&str; 9] = [
     "outputFile",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// A runner with its tasks.
-    pub(super) fn tasks(&mut self, call: Call<'_>) {
+    pub(super) fn tasks(&mut self, call: ProgramCall<'_>) {
         self.commands_in_options(call);
         let shows: Vec<&str> = call.args.options.iter().map(|(option, _)| option.as_str()).collect();
         let shows: Vec<&str> = shows.into_iter().filter(|option| only_shows(call.name, option)).collect();
@@ -59,7 +59,7 @@ impl Walk<'_> {
     }
 
     /// One task that is run.
-    pub(in crate::gate::shell) fn task(&mut self, word: &Word) {
+    pub(in crate::gate::shell) fn task(&mut self, word: &ShellWord) {
         let Some(name) = word.known() else {
             // `make VERSION="$V"` sets a variable, whatever its value.
             if !word.text().contains('=') {
@@ -69,25 +69,25 @@ impl Walk<'_> {
         };
         let name = name.trim_end_matches(',');
         let (verdict, category, reason) = match named(name) {
-            Named::Own => return,
-            Named::Publishes => (Verdict::External, DEPLOY, "publishes or deploys"),
-            Named::Cleans => (Verdict::Ask, FILESYSTEM_DELETE, "deletes what was built"),
-            Named::Installs => (Verdict::Ask, PACKAGE_CHANGE, "installs or removes what was built"),
-            Named::Drops => (Verdict::Destructive, DATABASE_WRITE, "deletes a database or what others use"),
-            Named::ChangesDatabase => (Verdict::Ask, DATABASE_WRITE, "changes a database"),
+            TaskEffect::Own => return,
+            TaskEffect::Publishes => (Verdict::External, DEPLOY, "publishes or deploys"),
+            TaskEffect::Cleans => (Verdict::Ask, FILESYSTEM_DELETE, "deletes what was built"),
+            TaskEffect::Installs => (Verdict::Ask, PACKAGE_CHANGE, "installs or removes what was built"),
+            TaskEffect::Drops => (Verdict::Destructive, DATABASE_WRITE, "deletes a database or what others use"),
+            TaskEffect::ChangesDatabase => (Verdict::Ask, DATABASE_WRITE, "changes a database"),
         };
         self.effect(verdict, category, Act::Other, None, reason);
     }
 
     /// `just -c command`, `rake -e code`, `mvn -Dexec.executable=x`.
-    fn commands_in_options(&mut self, call: Call<'_>) {
+    fn commands_in_options(&mut self, call: ProgramCall<'_>) {
         let is_jvm =
             matches!(call.name, "mvn" | "mvnw" | "mvnd" | "mvnw.cmd" | "gradle" | "gradlew" | "gradlew.bat" | "ant");
         if is_jvm {
             call.words.iter().for_each(|word| self.property(word));
         }
         if call.name == "just" {
-            let is_command = |word: &Word| matches!(word.text(), "-c" | "--command");
+            let is_command = |word: &ShellWord| matches!(word.text(), "-c" | "--command");
             if let Some(at) = call.words.iter().position(is_command) {
                 self.inner(call.words.get(at + 1..).unwrap_or_default(), call.input);
             }
@@ -95,17 +95,17 @@ impl Walk<'_> {
     }
 
     /// A property that names a program, or code that is loaded.
-    fn property(&mut self, word: &Word) {
+    fn property(&mut self, word: &ShellWord) {
         let set = word.text().strip_prefix("-D").or_else(|| word.text().strip_prefix("-P"));
         let Some((name, value)) = set.and_then(|set| set.split_once('=')) else { return };
         if WRITTEN.contains(&name.strip_prefix("org.gradle.project.").unwrap_or(name)) {
-            self.change(&word.after(word.text().len() - value.len()), Change::Make, None);
+            self.change(&word.after(word.text().len() - value.len()), PathChange::Make, None);
             return;
         }
         let loads = ["argLine", "jvm", "exec.args", "exec.mainClass", "maven.ext.class.path", "java.home", "jvmArgs"];
         if name == "exec.executable" {
             match word.known() {
-                Some(_) => drop(self.hidden_code(value, super::Input::Unknown)),
+                Some(_) => drop(self.hidden_code(value, super::StandardInput::Unknown)),
                 None => self.opaque("", "runs a program that can't be known"),
             }
             self.opaque("", "names a program to run");
@@ -120,14 +120,14 @@ impl Walk<'_> {
 }
 
 /// `make -j $(nproc)`: a number that stands apart from its option.
-fn is_number_of_jobs(words: &[Word], operand: &Word) -> bool {
-    let is_it = |pair: &[Word]| {
+fn is_number_of_jobs(words: &[ShellWord], operand: &ShellWord) -> bool {
+    let is_it = |pair: &[ShellWord]| {
         std::ptr::eq(&pair[1], operand) && matches!(pair[0].known(), Some("-j" | "-l" | "--jobs" | "--parallel"))
     };
     operand.known().is_none() && words.windows(2).any(is_it)
 }
 
-/// Whether the runner `name` with `option` only shows what it would do.
+/// True if the runner `name` with `option` only shows what it would do.
 fn only_shows(name: &str, option: &str) -> bool {
     match option {
         "--dry-run" | "--dry" | "--just-print" | "--recon" => true,
@@ -147,16 +147,16 @@ fn only_shows(name: &str, option: &str) -> bool {
     }
 }
 
-/// What a task of this name does.
-fn named(name: &str) -> Named {
+/// Returns the effect of a task of this name.
+fn named(name: &str) -> TaskEffect {
     // A variable, or a file that a rule makes.
     if name.contains('=') || is_file(name) {
-        return Named::Own;
+        return TaskEffect::Own;
     }
     let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
     let of_database = of_database(name, &parts);
-    if of_database == Named::Drops {
-        return Named::Drops;
+    if of_database == TaskEffect::Drops {
+        return TaskEffect::Drops;
     }
     let mut found = of_database;
     for (index, part) in parts.iter().enumerate() {
@@ -169,14 +169,15 @@ fn named(name: &str) -> Named {
         let only_builds = is_release_kind && !says(&["deploy", "publish", "push", "upload"]);
         let publishes = begins || (says(&PUBLISHING) && !only_builds);
         if says(&DROPPING) || (index == 0 && (part.starts_with("drop") || part.starts_with("destroy"))) {
-            return Named::Drops;
+            return TaskEffect::Drops;
         }
         if publishes {
-            found = Named::Publishes;
-        } else if found == Named::Own && cleans(&words) {
-            found = Named::Cleans;
-        } else if found == Named::Own && index == 0 && parts.len() == 1 && matches!(*part, "install" | "uninstall") {
-            found = Named::Installs;
+            found = TaskEffect::Publishes;
+        } else if found == TaskEffect::Own && cleans(&words) {
+            found = TaskEffect::Cleans;
+        } else if found == TaskEffect::Own && index == 0 && parts.len() == 1 && matches!(*part, "install" | "uninstall")
+        {
+            found = TaskEffect::Installs;
         }
     }
     found
@@ -189,7 +190,7 @@ fn cleans(words: &[String]) -> bool {
 }
 
 /// Tasks of Rails, Laravel, Django and Ecto that work on a database.
-fn of_database(name: &str, parts: &[&str]) -> Named {
+fn of_database(name: &str, parts: &[&str]) -> TaskEffect {
     let is_about = parts.first().is_some_and(|first| matches!(*first, "db" | "migrate" | "migration" | "ecto"));
     let destroys = [
         "db:schema:load", "db:structure:load", "db:setup", "db:fixtures:load", "db:migrate:down", "db:migrate:redo",
@@ -198,11 +199,11 @@ fn of_database(name: &str, parts: &[&str]) -> Named {
     if destroys.iter().any(|task| name == *task || name.strip_suffix(task).is_some_and(|above| above.ends_with(':')))
         || parts.iter().skip(1).any(|part| matches!(*part, "fresh" | "truncate_all"))
     {
-        return Named::Drops;
+        return TaskEffect::Drops;
     }
     let looks = ["status", "version", "show", "dump", "abort_if_pending_migrations", "migrations"];
     let is_look = parts.last().is_some_and(|last| looks.contains(last)) || matches!(parts, ["db"]);
-    if is_about && parts.len() > 1 && !is_look { Named::ChangesDatabase } else { Named::Own }
+    if is_about && parts.len() > 1 && !is_look { TaskEffect::ChangesDatabase } else { TaskEffect::Own }
 }
 
 /// `src/deploy.o`: a name with an ending, in a folder.
@@ -236,44 +237,44 @@ mod tests {
     #[test]
     fn a_name_says_what_a_task_does() {
         for (name, expected) in [
-            ("deploy", Named::Publishes),
-            ("deploy:prod", Named::Publishes),
-            ("app:deploy", Named::Publishes),
-            (":app:publish", Named::Publishes),
-            ("prod-deploy", Named::Publishes),
-            ("publishToMavenCentral", Named::Publishes),
-            ("dockerPush", Named::Publishes),
-            ("docker-push", Named::Publishes),
-            ("release", Named::Publishes),
-            ("build:release", Named::Publishes),
-            ("hex.publish", Named::Publishes),
-            (";clean;publish", Named::Publishes),
-            ("uploadArchives", Named::Publishes),
-            ("assembleRelease", Named::Own),
-            ("bundleRelease", Named::Own),
-            ("test", Named::Own),
-            ("build", Named::Own),
-            ("src/deploy.o", Named::Own),
-            ("test/deploy_test.exs", Named::Own),
-            ("V=deploy", Named::Own),
-            ("clean", Named::Cleans),
-            ("cleanTest", Named::Cleans),
-            ("distclean", Named::Cleans),
-            ("clean:cache", Named::Cleans),
-            ("install", Named::Installs),
-            ("db:drop", Named::Drops),
-            ("db:schema:load", Named::Drops),
-            ("db:seed:replant", Named::Drops),
-            ("app:db:schema:load", Named::Drops),
-            ("ecto.drop", Named::Drops),
-            ("migrate:fresh", Named::Drops),
-            ("db-reset", Named::Drops),
-            ("nuke", Named::Drops),
-            ("db:migrate", Named::ChangesDatabase),
-            ("db:seed", Named::ChangesDatabase),
-            ("ecto.migrate", Named::ChangesDatabase),
-            ("db:migrate:status", Named::Own),
-            ("db:version", Named::Own),
+            ("deploy", TaskEffect::Publishes),
+            ("deploy:prod", TaskEffect::Publishes),
+            ("app:deploy", TaskEffect::Publishes),
+            (":app:publish", TaskEffect::Publishes),
+            ("prod-deploy", TaskEffect::Publishes),
+            ("publishToMavenCentral", TaskEffect::Publishes),
+            ("dockerPush", TaskEffect::Publishes),
+            ("docker-push", TaskEffect::Publishes),
+            ("release", TaskEffect::Publishes),
+            ("build:release", TaskEffect::Publishes),
+            ("hex.publish", TaskEffect::Publishes),
+            (";clean;publish", TaskEffect::Publishes),
+            ("uploadArchives", TaskEffect::Publishes),
+            ("assembleRelease", TaskEffect::Own),
+            ("bundleRelease", TaskEffect::Own),
+            ("test", TaskEffect::Own),
+            ("build", TaskEffect::Own),
+            ("src/deploy.o", TaskEffect::Own),
+            ("test/deploy_test.exs", TaskEffect::Own),
+            ("V=deploy", TaskEffect::Own),
+            ("clean", TaskEffect::Cleans),
+            ("cleanTest", TaskEffect::Cleans),
+            ("distclean", TaskEffect::Cleans),
+            ("clean:cache", TaskEffect::Cleans),
+            ("install", TaskEffect::Installs),
+            ("db:drop", TaskEffect::Drops),
+            ("db:schema:load", TaskEffect::Drops),
+            ("db:seed:replant", TaskEffect::Drops),
+            ("app:db:schema:load", TaskEffect::Drops),
+            ("ecto.drop", TaskEffect::Drops),
+            ("migrate:fresh", TaskEffect::Drops),
+            ("db-reset", TaskEffect::Drops),
+            ("nuke", TaskEffect::Drops),
+            ("db:migrate", TaskEffect::ChangesDatabase),
+            ("db:seed", TaskEffect::ChangesDatabase),
+            ("ecto.migrate", TaskEffect::ChangesDatabase),
+            ("db:migrate:status", TaskEffect::Own),
+            ("db:version", TaskEffect::Own),
         ] {
             assert_eq!(named(name), expected, "{name}");
         }

@@ -1,17 +1,17 @@
 //! Programs that print what they are given: what they would print, where that can be proven.
 
-use super::Call;
+use super::ProgramCall;
 use crate::gate::shell::Dialect;
-use crate::gate::shell::expand::Word;
-use crate::gate::shell::walk::{Input, Walk};
+use crate::gate::shell::expand::ShellWord;
+use crate::gate::shell::walk::{ShellWalk, StandardInput};
 use crate::gate::shell::word::escapes;
 
 /// The longest text that is followed.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// `echo`.
-    pub(super) fn echo(&mut self, call: Call<'_>) -> Option<String> {
+    pub(super) fn echo(&mut self, call: ProgramCall<'_>) -> Option<String> {
         let mut words = call.words;
         let (mut newline, mut decodes) = (true, false);
         while let Some((first, rest)) = words.split_first()
@@ -41,7 +41,7 @@ impl Walk<'_> {
     }
 
     /// `printf`.
-    pub(super) fn printf(&mut self, call: Call<'_>) -> Option<String> {
+    pub(super) fn printf(&mut self, call: ProgramCall<'_>) -> Option<String> {
         let (format, arguments) = call.words.split_first()?;
         // One that may be no word at all leaves its place to the next.
         if format.is_half_an_option() || (format.splits() && format.text().is_empty()) {
@@ -52,7 +52,7 @@ impl Walk<'_> {
             self.forget_all();
         }
         if format.known() == Some("-v") {
-            match arguments.first().and_then(Word::known) {
+            match arguments.first().and_then(ShellWord::known) {
                 Some(name) => self.set_unknown(name),
                 None => self.opaque("", "sets variables that can't be known"),
             }
@@ -92,25 +92,26 @@ impl Walk<'_> {
     }
 
     /// `cat` and others that pass on what they read.
-    pub(super) fn print(&mut self, call: Call<'_>) -> Option<String> {
+    pub(super) fn print(&mut self, call: ProgramCall<'_>) -> Option<String> {
         let from_input = call.words.is_empty() || matches!(call.words, [only] if only.known() == Some("-"));
         match call.input {
-            Input::Text(text) if from_input => Some(text.clone()),
+            StandardInput::Text(text) if from_input => Some(text.clone()),
             _ => None,
         }
     }
 
     /// `base64 -d`, `xxd -r -p`, `rev`: text that becomes other text.
-    pub(super) fn decode(&mut self, call: Call<'_>) -> Option<String> {
+    pub(super) fn decode(&mut self, call: ProgramCall<'_>) -> Option<String> {
         // `-name` with anything behind it takes the next word all the same.
         let long = ["-name", "-cols", "-len", "-seek", "-groupsize", "-offset"];
-        let is_longer =
-            |word: &Word| long.iter().any(|name| word.text().strip_prefix(name).is_some_and(|rest| !rest.is_empty()));
+        let is_longer = |word: &ShellWord| {
+            long.iter().any(|name| word.text().strip_prefix(name).is_some_and(|rest| !rest.is_empty()))
+        };
         if call.name == "xxd" && call.words.iter().any(|word| is_longer(word) || word.is_half_an_option()) {
             self.opaque("", "its options can't be known");
         }
-        let Input::Text(text) = call.input else { return None };
-        let options: Vec<&str> = call.words.iter().map(Word::known).collect::<Option<_>>()?;
+        let StandardInput::Text(text) = call.input else { return None };
+        let options: Vec<&str> = call.words.iter().map(ShellWord::known).collect::<Option<_>>()?;
         match (call.name, options.as_slice()) {
             ("base64", ["-d" | "-D" | "--decode" | "-di"]) => from_base64(text),
             ("xxd", ["-r", "-p"] | ["-p", "-r"] | ["-rp" | "-pr"] | ["-r", "-ps"]) => from_hex(text),
@@ -123,11 +124,11 @@ impl Walk<'_> {
     }
 }
 
-fn known(words: &[Word]) -> Option<Vec<&str>> {
+fn known(words: &[ShellWord]) -> Option<Vec<&str>> {
     words.iter().map(|word| word.known().filter(|_| !word.is_pattern())).collect()
 }
 
-/// Whether an escape is a number that begins with no zero.
+/// True if an escape is a number that begins with no zero.
 fn has_number(text: &str) -> bool {
     text.split('\\').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
