@@ -3,6 +3,7 @@
 //! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
 //! outside drive the terminal.
 
+use adjutant_core::words::GateAnswer;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
@@ -265,7 +266,7 @@ impl Renderer {
             }
             Body::Host(HostEvent::Error { error, .. }) => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
             Body::Gate(GateEvent::AuthCheckFired { decision, tool, reason, answer, .. }) if decision != "allow" => {
-                let answer = answer.as_deref().unwrap_or("deny");
+                let answer = answer.map_or("deny", GateAnswer::as_str);
                 self.line(Tone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
             }
             Body::Gate(GateEvent::HookResult { fault: Some(fault), reason, .. }) => {

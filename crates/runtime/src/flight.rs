@@ -1,5 +1,6 @@
 //! What is in flight: one task for each turn, call and question, and how its end is put on record.
 
+use adjutant_core::words::CancelledBy;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -247,7 +248,7 @@ pub(crate) fn result(
             slot,
             call_id: call.call_id.clone(),
             tool_name: call.name.clone(),
-            cancellation_source: if is_late { "limit" } else { "operator_signal" }.to_owned(),
+            cancellation_source: if is_late { CancelledBy::Limit } else { CancelledBy::OperatorSignal },
             partial_output: output.content,
         }));
     }

@@ -180,9 +180,15 @@ fn field<'s>(line: &'s str, indent: &str) -> Option<&'s str> {
 
 /// Every event with its fields, from the source of the vocabulary.
 fn events() -> Vec<(String, Vec<String>)> {
-    let source = read("crates/core/src/trace/event.rs");
     let mut events: Vec<(String, Vec<String>)> = Vec::new();
-    for line in block(&source, "pub enum Body {") {
+    let families = fs::read_dir(root().join("crates/core/src/trace/event")).expect("the families of events");
+    let sources: Vec<String> =
+        families.map(|file| fs::read_to_string(file.expect("a file").path()).expect("text")).collect();
+    let families = sources.iter().filter_map(|source| {
+        let enum_of_events = source.lines().find(|line| line.starts_with("pub enum ") && line.ends_with("Event {"))?;
+        Some(block(source, enum_of_events))
+    });
+    for line in families.flatten() {
         let variant = line.strip_prefix("    ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
         if let Some(variant) = variant {
             let name: String = variant.chars().take_while(char::is_ascii_alphanumeric).collect();

@@ -3,6 +3,7 @@
 //! The state is what the events say (`state.rs`); what follows from it is decided here. A crew that is blocked or
 //! escalates is not over: it asks, and goes on with the answer.
 
+use crate::words::PartKind;
 use std::sync::Arc;
 
 use super::handoff::{Handoff, Verdict};
@@ -209,7 +210,7 @@ impl Procedure for Crew {
 
     fn next(&self, facts: &RunFacts) -> Next {
         if !self.state.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: "crew".to_owned() }));
+            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Crew }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);

@@ -5,36 +5,14 @@
 //!
 //! Begin with [`Custody::outside`]; what a session makes of it is in `session/custody.rs`.
 
+pub use crate::words::Look;
 use std::collections::BTreeSet;
-
-use serde::{Deserialize, Serialize};
 
 use super::effect::{Act, Effect, UNKNOWN};
 use super::scope::Scope;
 
 /// The most paths that one look names; the rest is counted. About what an operator may read before an answer.
 pub const OUTSIDE_MAX: usize = 200;
-
-/// The purpose of a look at the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Look {
-    /// To keep how the tree is before the first call.
-    Before,
-    /// To compare it with that.
-    After,
-}
-
-impl Look {
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Before => "before",
-            Self::After => "after",
-        }
-    }
-}
 
 /// Changes that somebody else made in the folder while the run stood still: it waited for an operator, or no process
 /// drove it.

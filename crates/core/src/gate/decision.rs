@@ -7,7 +7,8 @@
 //!
 //! Begin with [`judge`].
 
-use serde::{Deserialize, Serialize};
+pub use crate::words::{GateAnswer, Layer};
+use serde::Serialize;
 
 use super::authorization;
 use super::category::{Category, FILESYSTEM_READ, GIT_WRITE, MCP_TOOL, SHELL_EXEC};
@@ -18,82 +19,6 @@ use super::protected::{Protected, protected};
 use super::role_limit::RoleLimit;
 use super::scope::Scope;
 use super::walls::without_walls;
-
-/// The gate's answer to one tool call, from mild to strict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateAnswer {
-    /// The call may be made.
-    Allow,
-    /// An operator is asked first.
-    Ask,
-    /// The call is not made, whatever an operator says.
-    Refuse,
-}
-
-impl GateAnswer {
-    /// Its name, as on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Refuse => "refuse",
-        }
-    }
-}
-
-/// The check that a finding comes from: the place to repair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// The categories that a role may ever hold.
-    Role,
-    /// The categories that the brief or the role's definition grants it.
-    RoleGrant,
-    /// The call itself: its effects, whether its text can be read, and whether that kind of call is possible in this
-    /// run at all.
-    Call,
-    /// The places that may be deleted or overwritten only after a yes to this very call.
-    Protected,
-    /// The brief's `scope`.
-    Scope,
-    /// The brief's `authorized_costs`.
-    Brief,
-    /// An operator's yes, to this call or for the run.
-    Approval,
-    /// A yes that was asked for beforehand.
-    Grant,
-    /// The accesses that the kernel blocks for commands.
-    Sandbox,
-    /// That the call follows text from outside.
-    Untrusted,
-    /// An operator's own guard hook.
-    Hook,
-    /// The rule that holds when nothing else applies.
-    Default,
-}
-
-impl Layer {
-    /// Its name, as on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Role => "role",
-            Self::RoleGrant => "role_grant",
-            Self::Call => "call",
-            Self::Protected => "protected",
-            Self::Scope => "scope",
-            Self::Brief => "brief",
-            Self::Approval => "approval",
-            Self::Grant => "grant",
-            Self::Sandbox => "sandbox",
-            Self::Untrusted => "untrusted",
-            Self::Hook => "hook",
-            Self::Default => "default",
-        }
-    }
-}
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

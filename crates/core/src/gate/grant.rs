@@ -8,6 +8,7 @@
 //! Begin with [`Grant::holds_for`]. Where grants come from is in `session/permission.rs`; the lines of the file
 //! that keeps those that outlive a run are in `grant_line.rs`.
 
+pub use crate::words::Lasts;
 use globset::GlobBuilder;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -29,34 +30,6 @@ pub const NEVER_PERSISTENT: [&str; 9] = [
 
 /// Number of days that a persistent grant lasts if the operator names no day.
 pub const GRANT_DAYS_DEFAULT: i64 = 30;
-
-/// The time for which a grant holds. The words are OpenWar's, which calls a run a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lasts {
-    /// For one call.
-    ThisCall,
-    /// For the rest of the run.
-    #[serde(rename = "this_session")]
-    ThisRun,
-    /// For later runs of the project too, until a day.
-    Persistent,
-}
-
-impl Lasts {
-    /// Every one, with its word on the wire.
-    pub const WORDS: [&str; 3] = ["this_call", "this_session", "persistent"];
-
-    /// Its word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ThisCall => "this_call",
-            Self::ThisRun => "this_session",
-            Self::Persistent => "persistent",
-        }
-    }
-}
 
 /// One grant. What it does not name it does not bind: without a tool it holds for every tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 //! a command with an intent and an outcome like any other. A hook that gave no answer is as good as one that
 //! says *ask*.
 
+pub use crate::words::HookFault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -107,39 +108,6 @@ pub fn input(asked: &HookSubject<'_>) -> Value {
         "required": decision.required,
         "missing": decision.missing,
     })
-}
-
-/// The reason why a hook gave no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HookFault {
-    /// It could not be started.
-    NotStarted,
-    /// It took too long.
-    Timeout,
-    /// It ended with a code other than 0, or by a signal.
-    Exit,
-    /// Its output is no answer.
-    Nonsense,
-    /// A file of the project that it runs is not what the operator trusted.
-    Untrusted,
-    /// It was going on when its driver died or was interrupted.
-    Interrupted,
-}
-
-impl HookFault {
-    /// Returns the fault as words that follow the hook's name.
-    #[must_use]
-    pub const fn said(self) -> &'static str {
-        match self {
-            Self::NotStarted => "could not be started",
-            Self::Timeout => "took too long",
-            Self::Exit => "failed",
-            Self::Nonsense => "gave no answer that can be read",
-            Self::Untrusted => "runs a file of the project that is not trusted as it is now",
-            Self::Interrupted => "was interrupted",
-        }
-    }
 }
 
 /// The answer of a hook.

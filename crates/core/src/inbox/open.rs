@@ -5,6 +5,7 @@
 //!
 //! Begin with [`OpenQuestions`].
 
+use crate::words::GateAnswer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -109,9 +110,9 @@ impl OpenQuestions {
             Body::Part(PartEvent::PhaseEnter { phase, .. }) => {
                 self.phases.insert(part, phase);
             }
-            Body::Gate(GateEvent::AuthCheckFired { answer: Some(answer), layer, missing, .. }) if answer == "ask" => {
+            Body::Gate(GateEvent::AuthCheckFired { answer: Some(GateAnswer::Ask), layer, missing, .. }) => {
                 // What is asked about for another reason than a category is told by the layer that asks.
-                let why = if missing.is_empty() { vec![layer] } else { missing };
+                let why = if missing.is_empty() { vec![layer.as_str().to_owned()] } else { missing };
                 self.missing.entry(part).or_default().extend(why);
             }
             Body::Gate(GateEvent::PermissionRequested { categories, .. }) => {
@@ -181,6 +182,7 @@ mod tests {
     use super::*;
     use crate::inbox::{Choice, QuestionKind};
     use crate::procedure::{Slot, What};
+    use crate::words::Layer;
     use serde_json::json;
 
     fn at(second: i64) -> Timestamp {
@@ -200,11 +202,11 @@ mod tests {
 
     fn asked(tool: &str, missing: &[&str]) -> Body {
         Body::Gate(GateEvent::AuthCheckFired {
-            layer: "default".into(),
+            layer: Layer::Default,
             tool: tool.into(),
             decision: "deny".into(),
             reason: String::new(),
-            answer: Some("ask".into()),
+            answer: Some(GateAnswer::Ask),
             call: Some(1),
             missing: missing.iter().map(|name| (*name).to_owned()).collect(),
             would_allow: None,

@@ -201,7 +201,7 @@ impl WhatIf {
                 match &event.body {
                     Body::Turn(TurnEvent::TurnRead { turn, .. }) => self.turn(name, *turn, then, now),
                     Body::Gate(GateEvent::AuthCheckFired { call: Some(number), answer, decision, .. }) => {
-                        let recorded = answer.as_deref().unwrap_or(decision);
+                        let recorded = GateAnswer::on_record(*answer, decision).as_str();
                         let used = self.judgement(name, event, *number, recorded, (then, now), grants);
                         for grant_id in used {
                             after.apply(&Event { body: consumed(grant_id, *number), ..event.clone() });

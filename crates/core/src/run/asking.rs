@@ -4,6 +4,7 @@
 //! others too. Those that need other categories don't wait, so that an operator who was away finds all questions that
 //! are independent.
 
+use crate::words::GateAnswer;
 use std::collections::BTreeMap;
 
 use crate::gate::Category;
@@ -26,7 +27,7 @@ impl ActsAsked {
         let part = &event.part;
         match &event.body {
             Body::Turn(TurnEvent::AgentReply { .. }) => drop(self.held.remove(part)),
-            Body::Gate(GateEvent::AuthCheckFired { answer: Some(answer), missing, .. }) if answer == "ask" => {
+            Body::Gate(GateEvent::AuthCheckFired { answer: Some(GateAnswer::Ask), missing, .. }) => {
                 self.hold(part, missing.iter().map(Category::new));
             }
             Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) if detector == "destructive" => {

@@ -14,6 +14,7 @@ mod once;
 pub use accounts::{AccountName, Accounts};
 pub use grants::Grants;
 
+use crate::words::OperatorWord;
 use jiff::Timestamp;
 
 use crate::budget::Metric;
@@ -138,7 +139,7 @@ impl Facts for RunFacts {
             Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {
                 self.approved.retain(|category| !amendment.withdraw.contains(category));
             }
-            Body::Gate(GateEvent::AuthPrompt { categories, response, .. }) if response == "Y" => {
+            Body::Gate(GateEvent::AuthPrompt { categories, response: OperatorWord::ForRun, .. }) => {
                 self.approve(categories)
             }
             Body::Learned(LearnedEvent::MemoryInherited { project, records, left_out, contradictions }) => {

@@ -2,6 +2,7 @@
 //!
 //! What was allowed and has not begun is judged again; what was done stays done. The agent is told.
 
+use crate::words::OperatorWord;
 use serde::{Deserialize, Serialize};
 
 use super::Setup;
@@ -117,7 +118,7 @@ pub fn authorized_by(brief: Vec<Category>, events: &[Event]) -> Vec<Category> {
                 held.retain(|category| !before.withdraw.contains(category));
                 held.extend(before.authorize.iter().cloned());
             }
-            Body::Gate(GateEvent::AuthPrompt { categories, response, .. }) if response == "Y" => {
+            Body::Gate(GateEvent::AuthPrompt { categories, response: OperatorWord::ForRun, .. }) => {
                 held.extend(categories.iter().map(Category::new));
             }
             _ => {}

@@ -1,5 +1,6 @@
 //! Phase 1: step by step, every turn read, every call judged.
 
+use crate::words::OperatorWord;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 
 use super::machine::{Decider, OPERATOR_ENDED, ROLE_VIOLATED};
 use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
-use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, Word, same_call};
+use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, same_call};
 use super::{Mode, prompts};
 use crate::budget::Metric;
 use crate::gate::authorization;
@@ -251,7 +252,7 @@ impl Decider<'_> {
             return reject(Rejection::Refused, Some(&prompts::no_check(&judge.checks)));
         }
         match &call.verdict {
-            Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(Word::No) => {
+            Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(OperatorWord::No) => {
                 reject(Rejection::Skipped, None)
             }
             Some(Verdict::Allowed | Verdict::Approved) if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
@@ -261,7 +262,7 @@ impl Decider<'_> {
             }
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
-            Some(Verdict::Refused { layer, .. }) if layer == gate::Layer::Role.as_str() => {
+            Some(Verdict::Refused { layer, .. }) if *layer == gate::Layer::Role => {
                 Some(self.leave(PhaseName::Done, ROLE_VIOLATED))
             }
             Some(Verdict::Refused { reason, would_allow, .. }) => {
@@ -317,11 +318,11 @@ impl Decider<'_> {
         }
         let allowed = decision.answer == gate::GateAnswer::Allow;
         self.record(Body::Gate(GateEvent::AuthCheckFired {
-            layer: decision.layer.as_str().to_owned(),
+            layer: decision.layer,
             tool: tool.name.clone(),
             decision: if allowed { "allow" } else { "deny" }.to_owned(),
             reason: decision.reason,
-            answer: Some(decision.answer.as_str().to_owned()),
+            answer: Some(decision.answer),
             call: Some(call.number),
             missing: decision.missing.iter().map(ToString::to_string).collect(),
             would_allow: decision.would_allow,
@@ -454,13 +455,13 @@ impl Decider<'_> {
     /// Tells the agent the operator's word on what it announced, if no call carries it.
     fn after_the_word(&self, taken: &Taken) -> Option<Next> {
         match taken.act? {
-            Word::Yes | Word::YesForRun if taken.calls.is_empty() => {
+            OperatorWord::Once | OperatorWord::ForRun if taken.calls.is_empty() => {
                 Some(self.say(MessageKind::Approval, self.state.step, prompts::approved()))
             }
-            Word::No if taken.calls.is_empty() => {
+            OperatorWord::No if taken.calls.is_empty() => {
                 Some(self.say(MessageKind::Denial, self.state.step, prompts::denied(self.state.note.as_deref())))
             }
-            Word::Yes | Word::YesForRun | Word::No => None,
+            OperatorWord::Once | OperatorWord::ForRun | OperatorWord::No => None,
         }
     }
 

@@ -4,6 +4,8 @@
 //! would be decided today at that moment, with every check's finding; who could say yes to what; and what came of
 //! the call.
 
+use crate::words::GateAnswer;
+use crate::words::{Layer, OperatorWord};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -57,10 +59,10 @@ pub struct Judgement {
 /// A decision as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recorded {
-    /// `allow`, `ask` or `refuse`.
-    pub answer: String,
+    /// The gate's answer.
+    pub answer: GateAnswer,
     /// The check that spoke.
-    pub layer: String,
+    pub layer: Layer,
     /// Why.
     pub reason: String,
     /// The categories that were missing.
@@ -167,15 +169,15 @@ impl Decider<'_> {
         let call = self.call(number)?;
         let today = self.tool(&call.call.name).map(|tool| self.decision_at(call, tool, event.at));
         let recorded = Recorded {
-            answer: answer.clone().unwrap_or_else(|| decision.clone()),
-            layer: layer.clone(),
+            answer: GateAnswer::on_record(*answer, decision),
+            layer: *layer,
             reason: reason.clone(),
             missing: missing.clone(),
             would_allow: would_allow.clone(),
         };
         let is_same = |today: &Decision| {
-            today.answer.as_str() == recorded.answer
-                && today.layer.as_str() == recorded.layer
+            today.answer == recorded.answer
+                && today.layer == recorded.layer
                 && today.missing.iter().map(Category::as_str).eq(recorded.missing.iter().map(String::as_str))
         };
         let differs = !today.as_ref().is_some_and(is_same);
@@ -200,11 +202,10 @@ impl Decider<'_> {
 /// What an event says of the call, in a line; judgements are told apart.
 fn happened(body: &Body, number: u32) -> Option<String> {
     Some(match body {
-        Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response.as_str()
-        {
-            "Y" => "the operator said yes, for the rest of the run".to_owned(),
-            "y" => "the operator said yes, this once".to_owned(),
-            _ => "the operator said no".to_owned(),
+        Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response {
+            OperatorWord::ForRun => "the operator said yes, for the rest of the run".to_owned(),
+            OperatorWord::Once => "the operator said yes, this once".to_owned(),
+            OperatorWord::No => "the operator said no".to_owned(),
         },
         Body::Gate(GateEvent::PermissionRequested { grant_id, call, .. }) if *call == number => {
             format!("a permission was asked for: {grant_id}")

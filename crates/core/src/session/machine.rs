@@ -3,6 +3,7 @@
 //! Every decision is made here and in the two larger phases' files, from what `state.rs` says, and
 //! returned as one event or as the whole set of commands. Nothing is remembered on the side.
 
+use crate::words::{OperatorWord, PartKind};
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::detect;
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{SILENCES_MAX, Setup, Task};
-use super::state::{Asked, Stand, State, Taken, Word};
+use super::state::{Asked, Stand, State, Taken};
 use crate::gate::Category;
 use crate::inbox::{Choice, Message, Question, QuestionKind};
 use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
@@ -81,7 +82,7 @@ impl Procedure for Session {
 impl Decider<'_> {
     fn next(&self) -> Next {
         if !self.state.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: "session".to_owned() }));
+            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
@@ -305,13 +306,13 @@ impl<'a> Decider<'a> {
         };
         let response = match choice {
             // Under a locked scope a yes is for this once: the brief is not widened while it is worked on.
-            Choice::ForRun if !self.setup.scope_locked => "Y",
-            Choice::ForRun | Choice::Once => "y",
-            _ => "n",
+            Choice::ForRun if !self.setup.scope_locked => OperatorWord::ForRun,
+            Choice::ForRun | Choice::Once => OperatorWord::Once,
+            _ => OperatorWord::No,
         };
         self.record(Body::Gate(GateEvent::AuthPrompt {
             categories: held.categories(),
-            response: response.to_owned(),
+            response,
             calls: held.calls.iter().map(|call| call.number).collect(),
             acts: held.announced(),
         }))
@@ -320,11 +321,11 @@ impl<'a> Decider<'a> {
     /// Why phase 3 is left, in the peer's words.
     fn settled_reason(&self, taken: &Taken) -> &'static str {
         match (self.state.word, taken.act) {
-            (Some(Word::No), None) => "tool call denied",
-            (Some(Word::No), Some(_)) => "destructive denied",
+            (Some(OperatorWord::No), None) => "tool call denied",
+            (Some(OperatorWord::No), Some(_)) => "destructive denied",
             (_, Some(_)) => "destructive approved",
-            (Some(Word::YesForRun), None) => "tool approved (session)",
-            (Some(Word::Yes) | None, None) => "tool approved (once)",
+            (Some(OperatorWord::ForRun), None) => "tool approved (session)",
+            (Some(OperatorWord::Once) | None, None) => "tool approved (once)",
         }
     }
 

@@ -4,6 +4,7 @@
 //! stays what happened: each event is applied as it stands, so that one difference does not hide or
 //! invent the next. A turn is read once, as a whole: it differs or it doesn't.
 
+use crate::words::GateAnswer;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -129,12 +130,12 @@ fn decision(body: &Body) -> String {
             format!("leave {} for {}", phase.as_str(), to.map_or("?", crate::trace::PhaseName::as_str))
         }
         Body::Gate(GateEvent::AuthCheckFired { tool, decision, answer, missing, call, .. }) => {
-            let answer = answer.as_deref().unwrap_or(decision);
+            let answer = GateAnswer::on_record(*answer, decision).as_str();
             let call = call.map(|number| format!(" (call {number})")).unwrap_or_default();
             format!("{answer} {tool}{call}, missing [{}]", missing.join(", "))
         }
         Body::Gate(GateEvent::AuthPrompt { categories, response, .. }) => {
-            format!("answer {response} for [{}]", categories.join(", "))
+            format!("answer {} for [{}]", response.as_str(), categories.join(", "))
         }
         Body::Call(CallEvent::ToolRejected { call, name, rejection, .. }) => {
             format!("reject {name} (call {call}): {rejection:?}")

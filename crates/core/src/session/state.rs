@@ -3,6 +3,8 @@
 //! `apply` takes facts; it decides nothing. Whatever could be decided otherwise by another version is
 //! decided in `machine.rs` and comes back here as an event.
 
+use crate::words::GateAnswer;
+use crate::words::{Layer, OperatorWord};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
@@ -75,7 +77,7 @@ pub(super) struct State {
     /// The operator cancelled a turn: what now is theirs to say, whatever the mode.
     pub(super) held: bool,
     /// The operator's last word in phase 3.
-    pub(super) word: Option<Word>,
+    pub(super) word: Option<OperatorWord>,
     /// What the operator said with it.
     pub(super) note: Option<String>,
     pub(super) approved_acts: Vec<String>,
@@ -153,7 +155,7 @@ pub(super) struct Taken {
     pub(super) drift_told: bool,
     pub(super) phrases_told: bool,
     /// The operator's word on what the text announced.
-    pub(super) act: Option<Word>,
+    pub(super) act: Option<OperatorWord>,
 }
 
 impl Taken {
@@ -161,14 +163,6 @@ impl Taken {
     pub(super) fn spoken(&self) -> Spoken<'_> {
         Spoken::of(&self.text, &self.thinking, !self.calls.is_empty())
     }
-}
-
-/// The operator's word on something that was held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
-    Yes,
-    YesForRun,
-    No,
 }
 
 /// What a declared phase 3 is about if no rule knows the act.
@@ -205,7 +199,7 @@ pub(super) struct HookAsked {
 pub(super) enum Verdict {
     Allowed,
     Asked { missing: Vec<String>, reason: String },
-    Refused { reason: String, would_allow: Option<String>, layer: String },
+    Refused { reason: String, would_allow: Option<String>, layer: Layer },
     Approved,
     Denied { note: Option<String> },
 }
@@ -375,14 +369,12 @@ impl State {
             }) => {
                 if let Some(call) = self.call_mut(*number) {
                     call.brings_untrusted = *untrusted;
-                    call.verdict = Some(match (decision.as_str(), answer.as_deref()) {
-                        ("allow", _) => Verdict::Allowed,
-                        (_, Some("refuse")) => Verdict::Refused {
-                            reason: reason.clone(),
-                            would_allow: would_allow.clone(),
-                            layer: layer.clone(),
-                        },
-                        _ => Verdict::Asked { missing: missing.clone(), reason: reason.clone() },
+                    call.verdict = Some(match GateAnswer::on_record(*answer, decision) {
+                        GateAnswer::Allow => Verdict::Allowed,
+                        GateAnswer::Refuse => {
+                            Verdict::Refused { reason: reason.clone(), would_allow: would_allow.clone(), layer: *layer }
+                        }
+                        GateAnswer::Ask => Verdict::Asked { missing: missing.clone(), reason: reason.clone() },
                     });
                 }
             }
@@ -434,7 +426,7 @@ impl State {
                     asked.withdrawn = true;
                 }
             }
-            Body::Gate(GateEvent::AuthPrompt { response, calls, acts, .. }) => self.prompted(response, calls, acts),
+            Body::Gate(GateEvent::AuthPrompt { response, calls, acts, .. }) => self.prompted(*response, calls, acts),
             Body::Gate(GateEvent::HookCall { slot, hook, place, call }) => {
                 let asked = HookAsked { slot: *slot, place: *place, name: hook.clone(), answer: None };
                 if let Some(call) = self.call_mut(*call) {
@@ -730,29 +722,24 @@ impl State {
         asked.answer = Some((choice, text));
     }
 
-    fn prompted(&mut self, response: &str, calls: &[u32], acts: &[String]) {
+    fn prompted(&mut self, word: OperatorWord, calls: &[u32], acts: &[String]) {
         let note = self.answer(QuestionKind::Destructive).and_then(|(_, text)| text.map(str::to_owned));
         self.asked = None;
-        let word = match response {
-            "Y" => Word::YesForRun,
-            "y" => Word::Yes,
-            _ => Word::No,
-        };
         self.word = Some(word);
         self.note.clone_from(&note);
         let Some(taken) = self.taken_mut() else { return };
         taken.act = (!acts.is_empty()).then_some(word);
         for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
             call.verdict =
-                Some(if word == Word::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
+                Some(if word == OperatorWord::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
         }
-        if word != Word::No {
+        if word != OperatorWord::No {
             let approved = taken.calls.iter().filter(|call| calls.contains(&call.number));
             let approved: Vec<Arc<ToolCall>> = approved.map(|call| call.call.clone()).collect();
             approved.iter().for_each(|call| self.tree.approve(call));
         }
         // C32: an announcement that was approved is not asked about again.
-        if word != Word::No {
+        if word != OperatorWord::No {
             self.approved_acts.extend(acts.iter().filter(|act| *act != OUT_OF_SCOPE).cloned());
         }
     }

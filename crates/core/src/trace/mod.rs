@@ -23,8 +23,8 @@ pub mod pack;
 pub mod prune;
 
 pub use crate::words::{
-    Bound, Effect, FailureKind, LimitSource, MessageKind, MessageRole, Outcome, PhaseName, Rejection, RescueKind, Stop,
-    Usage,
+    Bound, CancelledBy, Effect, FailureKind, LimitSource, MessageKind, MessageRole, OperatorWord, Outcome, PartKind,
+    PhaseName, Rejection, RescueKind, Stop, Usage,
 };
 pub use event::{
     AskEvent, Body, BudgetEvent, Call, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,

@@ -48,8 +48,8 @@ fn judged(judgement: &Judgement) -> String {
     let mut text = format!(
         "\njudged at event {}: {} ({})\n  {}\n",
         judgement.seq,
-        recorded.answer,
-        recorded.layer,
+        recorded.answer.as_str(),
+        recorded.layer.as_str(),
         visible_line(&recorded.reason)
     );
     if let Some(way) = &recorded.would_allow {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::damage;
 use super::label::{Labelled, labelled};
 use super::visible::visible_line;
+use crate::trace::EventKind;
 use crate::trace::read::{Fields, Trace, TraceLine};
 
 /// How many events are shown where nobody says (the peer's number).
@@ -94,7 +95,7 @@ pub(super) fn push_event(text: &mut String, event: &EventLine<'_>, names_part: b
     match event.label {
         label if event.detail.is_empty() => line += label,
         // The header is the one label that runs into its detail.
-        "trace_version" => line += &format!("trace_version={}", event.detail),
+        label if label == EventKind::TraceVersion.spec().label => line += &format!("{label}={}", event.detail),
         label => line += &format!("{label:<12} {}", event.detail),
     }
     let part = event.event.word("part");

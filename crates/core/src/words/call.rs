@@ -37,3 +37,30 @@ pub enum RescueKind {
     /// Nowhere.
     None,
 }
+
+/// The cause of a cancelled call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelledBy {
+    /// The operator, or a decision that it is not wanted any more.
+    OperatorSignal,
+    /// A time limit of its own.
+    Timeout,
+    /// The program ended.
+    RuntimeShutdown,
+    /// The run's limit of minutes.
+    Limit,
+}
+
+impl CancelledBy {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OperatorSignal => "operator_signal",
+            Self::Timeout => "timeout",
+            Self::RuntimeShutdown => "runtime_shutdown",
+            Self::Limit => "limit",
+        }
+    }
+}

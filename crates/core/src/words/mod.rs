@@ -2,15 +2,19 @@
 
 mod bound;
 mod call;
+mod gate;
 mod limit;
 mod outcome;
+mod part_kind;
 mod phase;
 pub mod text;
 mod turn;
 
 pub use bound::Bound;
-pub use call::{Rejection, RescueKind};
+pub use call::{CancelledBy, Rejection, RescueKind};
+pub use gate::{GateAnswer, HookFault, Lasts, Layer, Look, OperatorWord};
 pub use limit::LimitSource;
 pub use outcome::{Effect, Outcome};
+pub use part_kind::PartKind;
 pub use phase::PhaseName;
 pub use turn::{FailureKind, MessageKind, MessageRole, Stop, Usage};

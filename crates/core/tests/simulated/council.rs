@@ -1,6 +1,7 @@
 //! Several sessions at work at once in one run, under the simulator: what they share is the run's, and none of them
 //! takes anything from another.
 
+use adjutant_core::words::PartKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl Procedure for Council {
     fn next(&self, facts: &RunFacts) -> Next {
         let record = |part: &Part, body| Next::Record(Entry { part: part.clone(), body });
         if !self.started {
-            return record(&self.part, Body::Part(PartEvent::PartStart { kind: "council".to_owned() }));
+            return record(&self.part, Body::Part(PartEvent::PartStart { kind: PartKind::Council }));
         }
         if let Some(outcome) = self.ended {
             return Next::Done(outcome);

@@ -1,6 +1,7 @@
 //! What a session does about text from outside, guard hooks, and a tree that changed outside the scope: under the
 //! simulator, killed anywhere.
 
+use adjutant_core::words::OperatorWord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -87,7 +88,8 @@ fn delete() -> ToolCall {
 fn checks(ended: &Ended) -> Vec<(String, String, String, Vec<String>)> {
     let check = |event: &Event| match &event.body {
         Body::Gate(GateEvent::AuthCheckFired { tool, answer, layer, after_untrusted, .. }) => {
-            Some((tool.clone(), answer.clone().unwrap_or_default(), layer.clone(), after_untrusted.clone()))
+            let answer = answer.map(GateAnswer::as_str).unwrap_or_default();
+            Some((tool.clone(), answer.to_owned(), layer.as_str().to_owned(), after_untrusted.clone()))
         }
         _ => None,
     };
@@ -375,7 +377,7 @@ fn fail_closed_clock_jumps() {
     };
     session.apply(&expired);
     let Next::Record(entry) = session.next() else { panic!("the question is answered") };
-    assert!(matches!(&entry.body, Body::Gate(GateEvent::AuthPrompt { response, .. }) if response == "n"), "{entry:?}");
+    assert!(matches!(&entry.body, Body::Gate(GateEvent::AuthPrompt { response: OperatorWord::No, .. })), "{entry:?}");
 }
 
 /// A session whose brief is about `src`.

@@ -1,6 +1,7 @@
 //! The trait, the driver and its ledger, proven on a toy: a parent with two children that each take a
 //! turn, ask a question and make a call, side by side.
 
+use adjutant_core::words::PartKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -98,7 +99,7 @@ impl Procedure for Child {
             }
         }
         if !self.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: "toy".to_owned() }));
+            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);
@@ -174,7 +175,7 @@ impl Procedure for Parent {
     fn next(&self, (): &()) -> Next {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         if !self.started {
-            return record(Body::Part(PartEvent::PartStart { kind: "toys".to_owned() }));
+            return record(Body::Part(PartEvent::PartStart { kind: PartKind::Council }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);

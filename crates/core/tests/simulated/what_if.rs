@@ -1,5 +1,6 @@
 //! What a change would have changed in recorded runs: each kind of difference, and nothing where there is none.
 
+use adjutant_core::words::GateAnswer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -216,7 +217,7 @@ fn drift_is_told_apart_from_what_the_change_does() {
     let mut journal = journal(&narrow, &[write("a")]);
     for event in &mut journal {
         match &mut event.body {
-            Body::Gate(GateEvent::AuthCheckFired { answer, .. }) => *answer = Some("refuse".to_owned()),
+            Body::Gate(GateEvent::AuthCheckFired { answer, .. }) => *answer = Some(GateAnswer::Refuse),
             Body::Turn(TurnEvent::DetectorFired { detector, .. }) if detector == "completion" => {
                 *detector = "hearsay".to_owned()
             }

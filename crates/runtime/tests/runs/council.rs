@@ -1,5 +1,6 @@
 //! Five sessions of one run are at work at once: the server has five requests open before it answers the first.
 
+use adjutant_core::words::PartKind;
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -63,7 +64,7 @@ impl Procedure for Council {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         match self.ended {
             Some(outcome) => Next::Done(outcome),
-            None if !self.started => record(Body::Part(PartEvent::PartStart { kind: "council".to_owned() })),
+            None if !self.started => record(Body::Part(PartEvent::PartStart { kind: PartKind::Council })),
             None if self.voters.is_empty() => record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             None => self.voters.next(facts),
         }

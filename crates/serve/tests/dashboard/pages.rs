@@ -1,5 +1,6 @@
 //! What is on the pages: everything that the journals say, as text.
 
+use adjutant_core::words::{GateAnswer, Layer};
 use std::fs;
 
 use adjutant_core::inbox::mailbox::{Answer, First};
@@ -51,11 +52,11 @@ fn hostile() -> Vec<Body> {
             turn: Some(1),
         }),
         Body::Gate(GateEvent::AuthCheckFired {
-            layer: HOSTILE.into(),
+            layer: Layer::Default,
             tool: HOSTILE.into(),
             decision: "deny".into(),
             reason: HOSTILE.into(),
-            answer: Some("refuse".into()),
+            answer: Some(GateAnswer::Refuse),
             call: Some(1),
             missing: vec![HOSTILE.into()],
             would_allow: Some(HOSTILE.into()),

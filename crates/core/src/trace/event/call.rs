@@ -11,7 +11,7 @@ use crate::trace::spec::Rule::{MapOf, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Tone, Weight, any, flag, is_bad, joined, number, object, ok, plain, slot, text, typed, warns,
 };
-use crate::words::{Effect, Rejection, RescueKind};
+use crate::words::{CancelledBy, Effect, Rejection, RescueKind};
 
 /// A tool call began, ended, or was answered without being carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,8 +101,8 @@ pub enum CallEvent {
         call_id: String,
         /// The tool.
         tool_name: String,
-        /// `operator_signal`, `timeout`, `runtime_shutdown`, or `limit` for the run's limit of minutes.
-        cancellation_source: String,
+        /// The cause.
+        cancellation_source: CancelledBy,
         /// What it had said until then.
         partial_output: String,
     },

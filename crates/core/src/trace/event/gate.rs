@@ -6,16 +6,15 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{Role, is_zero};
-use crate::gate::custody::Look;
-use crate::gate::{GateAnswer, Grant, HookFault, Lasts};
+use crate::gate::Grant;
 use crate::moment;
 use crate::procedure::Slot;
 use crate::trace::read::Fields;
 use crate::trace::spec::Rule::{Object, Objects};
 use crate::trace::spec::{ACTION_UNITS_MAX, SAID_UNITS_MAX};
 use crate::trace::spec::{Field, Spec, Tone, Weight, any, joined, number, numbers, plain, text, texts, typed, warns};
-use crate::words::Bound;
 use crate::words::text::cut;
+use crate::words::{Bound, GateAnswer, HookFault, Lasts, Layer, Look, OperatorWord};
 
 /// A call was judged, or something was asked or learned that judging rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +24,7 @@ pub enum GateEvent {
     AuthCheckFired {
         /// The layer whose reason is told: `role`, `call`, `protected`, `scope`, `brief`, `approval`, `grant`,
         /// `sandbox`, `untrusted`, `hook`, `default`.
-        layer: String,
+        layer: Layer,
         /// The tool.
         tool: String,
         /// `allow` or `deny`.
@@ -34,7 +33,7 @@ pub enum GateEvent {
         reason: String,
         /// Ours: `allow`, `ask` or `refuse`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        answer: Option<String>,
+        answer: Option<GateAnswer>,
         /// The call's number in its part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<u32>,
@@ -55,8 +54,8 @@ pub enum GateEvent {
     AuthPrompt {
         /// The categories in question.
         categories: Vec<String>,
-        /// `y` this once, `Y` for the run, `n` no.
-        response: String,
+        /// The word.
+        response: OperatorWord,
         /// The calls in question, by number.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<u32>,

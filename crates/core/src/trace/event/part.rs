@@ -3,7 +3,7 @@
 use super::Role;
 use crate::session::Mode;
 use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
-use crate::words::{Outcome, PhaseName};
+use crate::words::{Outcome, PartKind, PhaseName};
 use serde::{Deserialize, Serialize};
 
 /// A part began or ended, or a session moved to another phase.
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum PartEvent {
     /// A part began.
     PartStart {
-        /// What it is: `session`, later `crew`, `stage`, `iteration`.
-        kind: String,
+        /// Its kind.
+        kind: PartKind,
     },
     /// A part came to its end; nothing under it is open.
     PartEnd {

@@ -1,6 +1,7 @@
 //! Events become spans: the run and its parts are invocations of agents, turns are chats, calls executions of tools;
 //! what happened at a moment is an event of the part that it happened in.
 
+use crate::words::GateAnswer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -162,7 +163,7 @@ impl Projection {
                 self.ended(event, at, more, error);
             }
             Body::Call(CallEvent::ToolCancelled { cancellation_source, .. }) => {
-                self.ended(event, at, Vec::new(), Some(word(cancellation_source).into_owned()));
+                self.ended(event, at, Vec::new(), Some(cancellation_source.as_str().to_owned()));
             }
             Body::Call(CallEvent::Interrupted { effect, .. }) => {
                 let more = vec![text("adjutant.effect", wire_word(effect))];
@@ -357,7 +358,9 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
         attributes
     };
     Some(match body {
-        Body::Part(PartEvent::PartStart { kind }) => ("adjutant.part_start", vec![text("adjutant.kind", word(kind))]),
+        Body::Part(PartEvent::PartStart { kind }) => {
+            ("adjutant.part_start", vec![text("adjutant.kind", kind.as_str())])
+        }
         Body::Part(PartEvent::PhaseEnter { phase, .. }) => {
             ("adjutant.phase_enter", vec![text("adjutant.phase", phase.as_str())])
         }
@@ -370,8 +373,8 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
         Body::Part(PartEvent::ModeSet { mode }) => ("adjutant.mode_set", vec![text("adjutant.mode", wire_word(mode))]),
         Body::Gate(GateEvent::AuthCheckFired { layer, tool, decision, reason, answer, call, missing, .. }) => {
             let mut attributes = vec![
-                text("adjutant.gate.layer", word(layer)),
-                text("adjutant.gate.answer", word(answer.as_deref().unwrap_or(decision))),
+                text("adjutant.gate.layer", layer.as_str()),
+                text("adjutant.gate.answer", GateAnswer::on_record(*answer, decision).as_str()),
                 text(names::TOOL_NAME, word(tool)),
             ];
             attributes.extend(call.map(|call| number("adjutant.call", u64::from(call))));

@@ -1,5 +1,6 @@
 //! The views over a journal of ours, made by hand of what a session can say.
 
+use crate::words::{CancelledBy, GateAnswer, Layer, OperatorWord, PartKind};
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -123,13 +124,13 @@ fn answer(slot: &str, choice: Choice) -> Body {
     })
 }
 
-fn check(answer: &str, layer: &str, number: u32) -> Body {
+fn check(answer: GateAnswer, layer: Layer, number: u32) -> Body {
     Body::Gate(GateEvent::AuthCheckFired {
-        layer: layer.into(),
+        layer,
         tool: "shell_exec".into(),
-        decision: if answer == "allow" { "allow" } else { "deny" }.into(),
+        decision: if answer == GateAnswer::Allow { "allow" } else { "deny" }.into(),
         reason: "shell_exec is not authorized".into(),
-        answer: Some(answer.into()),
+        answer: Some(answer),
         call: Some(number),
         missing: vec!["shell_exec".into()],
         would_allow: Some("authorized_costs: shell_exec".into()),
@@ -147,7 +148,7 @@ fn opening() -> Vec<Body> {
             brief_id: "2026-01-02-P1".into(),
         }),
         run_start(),
-        Body::Part(PartEvent::PartStart { kind: "session".into() }),
+        Body::Part(PartEvent::PartStart { kind: PartKind::Session }),
         Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) }),
         message(MessageRole::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
         message(MessageRole::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),
@@ -190,8 +191,8 @@ fn opening() -> Vec<Body> {
                 call("k2", "shell_exec", json!({ "command": "make\n" })),
             ],
         ),
-        check("allow", "brief", 1),
-        check("ask", "default", 2),
+        check(GateAnswer::Allow, Layer::Brief, 1),
+        check(GateAnswer::Ask, Layer::Default, 2),
         begin("call/1.1", "k1", "read_file"),
         end("call/1.1", "k1", None),
         Body::Part(PartEvent::PhaseExit {
@@ -212,7 +213,7 @@ fn ending() -> Vec<Body> {
         answer("ask/2.1", Choice::ForRun),
         Body::Gate(GateEvent::AuthPrompt {
             categories: vec!["shell_exec".into()],
-            response: "Y".into(),
+            response: OperatorWord::ForRun,
             calls: vec![2],
             acts: vec!["git_push".into()],
         }),
@@ -228,7 +229,7 @@ fn ending() -> Vec<Body> {
             slot: "call/2.1".parse().expect("a slot"),
             call_id: "k2".into(),
             tool_name: "shell_exec".into(),
-            cancellation_source: "operator_signal".into(),
+            cancellation_source: CancelledBy::OperatorSignal,
             partial_output: "héé".into(),
         }),
         Body::Call(CallEvent::ToolRejected {

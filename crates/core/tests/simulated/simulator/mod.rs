@@ -4,6 +4,7 @@
 //! In: a way to make the procedure, a [`World`] and a [`Plan`]. Out: how it ended and the whole journal, or
 //! the [`Violation`] that was caught. The world survives a kill, the driver does not.
 
+use adjutant_core::words::CancelledBy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -761,7 +762,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             slot,
             call_id: call.call_id.clone(),
             tool_name: call.name.clone(),
-            cancellation_source: "operator_signal".to_owned(),
+            cancellation_source: CancelledBy::OperatorSignal,
             partial_output: String::new(),
         }),
         Command::Hook(_) => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
